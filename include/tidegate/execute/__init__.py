@@ -1,0 +1,1 @@
+"""Where splits are staged: in this process, or in Spark tasks."""

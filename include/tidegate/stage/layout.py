@@ -1,0 +1,138 @@
+"""Name every path below a work directory. Touches no storage; knows nothing of what the files hold.
+
+`work` is the work directory beside the target; `plan_root` is the directory of one plan below it, what
+`plan_root(work, sequence, digest)` gives. Paths are text with `/`, as storage takes them (design §4).
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from tidegate.model.partition import UNPARTITIONED_KEY, Partition
+
+WINDOWS = "windows"
+PUBLICATIONS = "publications"
+RETIRED = "retired"
+LOCKS = "locks"
+LISTINGS = "listings"
+STAGED = "staged"
+QUARANTINE = "quarantine"
+MESSAGES = "messages"
+
+PART_EXTENSION = ".zstd.parquet"
+
+
+def default_work(target: str) -> str:
+    """Place the work directory beside the target, hidden, so that a rename publishes (PC-F03)."""
+    parent, name = posixpath.split(target.rstrip("/"))
+    return posixpath.join(parent, f".tidegate-{name}")
+
+
+def owner_file(work: str) -> str:
+    """Name the file that says which pipeline and ledger use this directory."""
+    return posixpath.join(work, "owner.json")
+
+
+def windows_root(work: str) -> str:
+    """Name the directory with one directory per window."""
+    return posixpath.join(work, WINDOWS)
+
+
+def window_root(work: str, sequence: int) -> str:
+    """Name the directory of one window; six digits keep listings in window order."""
+    return posixpath.join(work, WINDOWS, f"{sequence:06d}")
+
+
+def plan_root(work: str, sequence: int, digest: str) -> str:
+    """Name the directory of one plan of one window."""
+    return posixpath.join(window_root(work, sequence), digest)
+
+
+def plan_file(plan_root: str) -> str:
+    """Name the file with the plan itself."""
+    return posixpath.join(plan_root, "plan.json")
+
+
+def splits_file(plan_root: str) -> str:
+    """Name the file with one split per line, in plan order."""
+    return posixpath.join(plan_root, "splits.jsonl")
+
+
+def sealed_file(plan_root: str) -> str:
+    """Name the file from which a lost ledger is restored."""
+    return posixpath.join(plan_root, "sealed.json")
+
+
+def messages_root(plan_root: str) -> str:
+    """Name the directory with one commit message per finished sub-split."""
+    return posixpath.join(plan_root, MESSAGES)
+
+
+def message_file(plan_root: str, sub_split: str) -> str:
+    """Name the commit message of one sub-split; the first one written wins."""
+    return posixpath.join(messages_root(plan_root), f"{sub_split}.json")
+
+
+def sub_split_of_message(name: str) -> str:
+    """Tell from a message's file name which sub-split it speaks for."""
+    return posixpath.basename(name).removesuffix(".json")
+
+
+def attempt_staged(sub_split: str, attempt: str) -> str:
+    """Name one attempt's directory of part files, relative to the plan's directory."""
+    return posixpath.join(STAGED, sub_split, attempt)
+
+
+def attempt_quarantine(sub_split: str, attempt: str) -> str:
+    """Name one attempt's directory of rows put aside, relative to the plan's directory."""
+    return posixpath.join(QUARANTINE, sub_split, attempt)
+
+
+def staged_part(sub_split: str, attempt: str, partition: Partition, name: str) -> str:
+    """Name one part file of an attempt, relative to the plan's directory."""
+    return posixpath.join(attempt_staged(sub_split, attempt), partition.path, name)
+
+
+def quarantined_part(sub_split: str, attempt: str, rule: str, name: str) -> str:
+    """Name one file of rows that a rule put aside, relative to the plan's directory."""
+    return posixpath.join(attempt_quarantine(sub_split, attempt), rule, name)
+
+
+def part_name(digest: str, sub_split: str, counter: int) -> str:
+    """Name a part file for good: same plan, same name; any other plan stands beside it (design §4)."""
+    return f"part-{digest}-{sub_split}-{counter}{PART_EXTENSION}"
+
+
+def relative_to_work(work: str, path: str) -> str:
+    """Say where a path stands relative to the work directory."""
+    return posixpath.relpath(path, work)
+
+
+def publications_root(work: str, partition: Partition) -> str:
+    """Name the directory with the publications of one partition."""
+    return posixpath.join(work, PUBLICATIONS, partition.path or UNPARTITIONED_KEY)
+
+
+def publication_file(work: str, partition: Partition, revision: int, digest: str) -> str:
+    """Name the commit plan of one revision."""
+    return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.json")
+
+
+def gate_file(work: str, partition: Partition, revision: int, digest: str) -> str:
+    """Name the verdict on one proposed revision."""
+    return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.gate.json")
+
+
+def retired_part(work: str, partition: Partition, revision: int, name: str) -> str:
+    """Name where a file goes that the given revision removes from its partition."""
+    return posixpath.join(work, RETIRED, partition.path or UNPARTITIONED_KEY, str(revision), name)
+
+
+def lock_file(work: str, partition: Partition) -> str:
+    """Name the file that a committer locks while it moves the partition's files."""
+    return posixpath.join(work, LOCKS, partition.path or UNPARTITIONED_KEY, "partition.lock")
+
+
+def listings_root(work: str) -> str:
+    """Name the directory with the listings of a source of plain files."""
+    return posixpath.join(work, LISTINGS)
