@@ -1,0 +1,73 @@
+"""The root of all errors: values as attributes, a message made from them, Terminal or Transient."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+
+class TidegateError(Exception):
+    """A condition that Tidegate knows by name.
+
+    A subclass annotates its values and gives `template`, a format string over them that says what was
+    expected, what was found and what to do. Errors pickle and travel as JSON with their values, so a
+    Spark driver's error is raised again as itself in the task that submitted it (AF-4.16).
+    """
+
+    template: ClassVar[str] = ""
+    _known: ClassVar[dict[str, type[TidegateError]]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        TidegateError._known[cls.__name__] = cls
+
+    def __init__(self, **values: Any) -> None:
+        expected = self.value_names()
+        if set(values) != set(expected):
+            msg = f"{type(self).__name__} takes the values {expected}, not {sorted(values)}"
+            raise TypeError(msg)
+        self.values = values
+        self.__dict__.update(values)
+        super().__init__(self.template.format(**values))
+
+    @classmethod
+    def value_names(cls) -> list[str]:
+        """Name the values that this error carries."""
+        names: list[str] = []
+        for parent in reversed(cls.__mro__):
+            names += [
+                name
+                for name, hint in parent.__dict__.get("__annotations__", {}).items()
+                if not str(hint).startswith(("ClassVar", "typing.ClassVar")) and typing.get_origin(hint) is not ClassVar
+            ]
+        return names
+
+    @property
+    def code(self) -> str:
+        """Stable name of the condition."""
+        return type(self).__name__
+
+    def to_json(self) -> dict[str, Any]:
+        """Give code, message and values for a file or a log."""
+        return {"code": self.code, "message": str(self), "values": dict(self.values)}
+
+    @staticmethod
+    def from_json(raw: Mapping[str, Any]) -> TidegateError:
+        """Build the error again that `to_json` described."""
+        return TidegateError._known[raw["code"]](**raw["values"])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (_rebuild, (type(self), self.values))
+
+
+def _rebuild(cls: type[TidegateError], values: dict[str, Any]) -> TidegateError:
+    return cls(**values)
+
+
+class TerminalError(TidegateError):
+    """Trying again without a change gives the same: Airflow fails the task at once."""
+
+
+class TransientError(TidegateError):
+    """Trying again later may succeed: Airflow retries the task."""

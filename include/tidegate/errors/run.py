@@ -1,0 +1,214 @@
+"""What ledger, windows, claims and commits refuse."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class PipelineChanged(TerminalError):
+    """A key that belongs to a pipeline's identity was changed (design §4)."""
+
+    pipeline: str
+    key: str
+    expected: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': `{key}` was {expected} and is now {found}; it belongs to the pipeline's identity. "
+        "Change it back, or give the changed pipeline a new name and a new target."
+    )
+
+
+class TargetOwned(TerminalError):
+    """Another pipeline publishes into this target (design §4, `owner.json`)."""
+
+    target: str
+    owner: str
+    pipeline: str
+    template = (
+        "{target}: belongs to pipeline '{owner}', not to '{pipeline}'. "
+        "One target has one pipeline: choose another `target.path`."
+    )
+
+
+class LedgerLost(TerminalError):
+    """The target was published with another ledger than the one in use (design §4)."""
+
+    pipeline: str
+    target: str
+    expected: str
+    template = (
+        "pipeline '{pipeline}': {target} was published with ledger {expected}, and the ledger in use does not know "
+        "it. Point TIDEGATE_LEDGER at that ledger, or restore it with `tidegate fsck {pipeline} --rebuild`."
+    )
+
+
+class WindowOpen(TransientError):
+    """Another run holds the pipeline's open window (design §4)."""
+
+    pipeline: str
+    sequence: int
+    run: str
+    until: str
+    template = (
+        "pipeline '{pipeline}': window {sequence} is open in run {run} until {until}. "
+        "Wait for it; if that run is gone for good, its window passes on after that time."
+    )
+
+
+class WindowNotFound(TerminalError):
+    """A replay names a window that was never taken."""
+
+    pipeline: str
+    sequence: int
+    template = "pipeline '{pipeline}': no window {sequence}. List them with `tidegate instants {pipeline}`."
+
+
+class WindowOverlap(TerminalError):
+    """A history interval overlaps an earlier history window in part (design §4, case 3)."""
+
+    pipeline: str
+    interval: str
+    window: str
+    template = (
+        "pipeline '{pipeline}': the interval {interval} overlaps {window} in part. "
+        "Backfill whole intervals as they were taken before."
+    )
+
+
+class FenceLost(TerminalError):
+    """A newer attempt or claim took over; this one changes nothing more (design §4)."""
+
+    pipeline: str
+    subject: str
+    held: int
+    found: int
+    template = (
+        "pipeline '{pipeline}': {subject}: this process holds fence {held}, the ledger has {found}: "
+        "a successor took over. Nothing was changed; let the successor finish."
+    )
+
+
+class ClaimHeld(TransientError):
+    """Another run has the right to a partition (AF-3.32)."""
+
+    pipeline: str
+    partition: str
+    owner: str
+    until: str
+    template = "pipeline '{pipeline}': {partition} is claimed by {owner} until {until}. The run is retried."
+
+
+class PartitionBusy(TransientError):
+    """Another process is moving this partition's files right now (design §4)."""
+
+    partition: str
+    holder: str
+    template = "{partition}: its files are being moved by {holder}. Wait for that process; the run is retried."
+
+
+class PublicationLapsed(TerminalError):
+    """What was checked or approved is no longer what would be committed (PC-C06)."""
+
+    pipeline: str
+    partition: str
+    change: str
+    template = (
+        "pipeline '{pipeline}': {partition}: the content changed since it was checked ({change}). "
+        "It is proposed and checked again by the next publish run."
+    )
+
+
+class PartitionNotFound(TerminalError):
+    """A command names a partition that the ledger does not know."""
+
+    pipeline: str
+    partition: str
+    known: str
+    template = "pipeline '{pipeline}': no partition '{partition}'; known are {known}."
+
+
+class NotHeld(TerminalError):
+    """A decision was given on a partition that waits for none."""
+
+    pipeline: str
+    partition: str
+    state: str
+    template = "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See `tidegate explain`."
+
+
+class StagedFileMissing(TerminalError):
+    """A sealed file is neither staged nor published (PC-F24)."""
+
+    path: str
+    target: str
+    window: int
+    template = (
+        "{path}: sealed, but found neither there nor at {target}. "
+        "Read window {window} again with `tidegate replay` after restoring what was deleted."
+    )
+
+
+class FileLengthWrong(TerminalError):
+    """A staged or published file is not as long as it was when sealed (PC-F17, F21, F23, F26)."""
+
+    path: str
+    expected: int
+    found: int
+    template = (
+        "{path}: expected {expected} bytes, found {found}: it was damaged after it was sealed. "
+        "Nothing was changed. Remove the file and read its window again with `tidegate replay`."
+    )
+
+
+class FileContentWrong(TerminalError):
+    """A file at its target has the length but not the bytes that were sealed (PC-F25)."""
+
+    path: str
+    expected: str
+    found: str
+    template = "{path}: expected SHA-256 {expected}, found {found}. Nothing was changed; find out who wrote this file."
+
+
+class PolicyFailed(TransientError):
+    """A commit policy did not succeed; the partition stays pending (PC-A05)."""
+
+    pipeline: str
+    partition: str
+    policy: str
+    problem: str
+    template = "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The commit is retried from its plan."
+
+
+class GateFailed(TerminalError):
+    """A critical check failed and the pipeline says to fail (AF-3.10)."""
+
+    pipeline: str
+    partition: str
+    failures: str
+    template = "pipeline '{pipeline}': {partition}: the gate failed: {failures}. Correct the source and load again."
+
+
+class SuiteInvalid(TerminalError):
+    """An expectation suite cannot be used."""
+
+    suite: str
+    problem: str
+    template = "{suite}: {problem}. Correct the suite, or `gate.suite` in the pipeline file."
+
+
+class PlanMissing(TerminalError):
+    """A step asks for a plan that is not in the work directory."""
+
+    path: str
+    template = "{path}: no plan there. Run the load again: planning is repeated with the same names."
+
+
+class WindowIncomplete(TransientError):
+    """Announce found sub-splits without a message."""
+
+    pipeline: str
+    sequence: int
+    missing: int
+    expected: int
+    template = (
+        "pipeline '{pipeline}': window {sequence}: {missing} of {expected} sub-splits have no message yet. "
+        "The load is retried and reads only those."
+    )

@@ -1,0 +1,224 @@
+"""What a source can refuse or find broken."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class SourceNotFound(TerminalError):
+    """There is no table where the pipeline file points."""
+
+    source: str
+    problem: str
+    template = "{source}: no table found: {problem}. Correct `source` in the pipeline file."
+
+
+class SourceUnreachable(TransientError):
+    """A catalog or store did not answer."""
+
+    source: str
+    problem: str
+    template = "{source}: cannot be reached: {problem}. Check the service and the connection; the run is retried."
+
+
+class SourceFileGone(TerminalError):
+    """A file of the plan was cleaned away after planning."""
+
+    path: str
+    template = (
+        "{path}: expected by the plan, not found. The source deleted it after the window was planned; "
+        "let the source keep files longer, then rebuild the partitions with `tidegate rebuild`."
+    )
+
+
+class SourceFileDamaged(TerminalError):
+    """A file of the source cannot be read as what it should be."""
+
+    path: str
+    problem: str
+    template = "{path}: cannot be read: {problem}. Restore the file in the source, then run the window again."
+
+
+class SourceRewritten(TerminalError):
+    """A file that was already taken in changed or vanished (design §2, PC-R07)."""
+
+    source: str
+    path: str
+    expected: str
+    found: str
+    template = (
+        "{source}: {path} was taken in as {expected}, found {found}. "
+        "Rebuild the affected partitions with `tidegate rebuild`, or set `source.on_changed_file: ignore`."
+    )
+
+
+class SchemaIncompatible(TerminalError):
+    """A column cannot be read as the type that the pipeline writes."""
+
+    path: str
+    column: str
+    expected: str
+    found: str
+    template = (
+        "{path}: column '{column}': expected {expected}, found {found}. "
+        "Change the column in the source, or start a new pipeline for the new type."
+    )
+
+
+class ColumnMissing(TerminalError):
+    """A column that the pipeline names does not exist in the source."""
+
+    source: str
+    column: str
+    known: str
+    template = "{source}: no column '{column}'; found: {known}. Correct the name in the pipeline file."
+
+
+class InstantNotFound(TerminalError):
+    """A bound names an instant that the source does not have."""
+
+    source: str
+    instant: str
+    template = "{source}: no instant '{instant}'. List them with `tidegate instants`."
+
+
+class InstantTimeMissing(TerminalError):
+    """`source.instant_time` names a summary property that a commit does not carry or that is no time."""
+
+    source: str
+    instant: str
+    key: str
+    found: str
+    template = (
+        "{source}: instant {instant}: expected an ISO time in the summary property '{key}', found {found}. "
+        "Let the writer set it, or remove `source.instant_time`."
+    )
+
+
+class IcebergSourceError(TerminalError):
+    """Base of what the Iceberg source refuses (ICE-2.24)."""
+
+
+class EmptyTable(IcebergSourceError):
+    """A start point was asked for in a table without snapshots (ICE-2.6)."""
+
+    source: str
+    template = "{source}: the table has no snapshot, but a start point is configured. Use `start: full`."
+
+
+class TableIdentityChanged(IcebergSourceError):
+    """The table was dropped and made again (ICE-2.3)."""
+
+    source: str
+    expected: str
+    found: str
+    template = (
+        "{source}: expected the table with uuid {expected}, found {found}: it was dropped and made again. "
+        "Start a new pipeline name for the new table."
+    )
+
+
+class RefNotFound(IcebergSourceError):
+    """A branch or tag does not exist (ICE-2.10)."""
+
+    source: str
+    ref: str
+    template = "{source}: no branch or tag '{ref}'. Correct `source` in the pipeline file."
+
+
+class SnapshotNotFound(IcebergSourceError):
+    """A bound names a snapshot that is not in the metadata (ICE-2.15)."""
+
+    source: str
+    snapshot: str
+    template = "{source}: snapshot {snapshot} is not in the table's metadata. List them with `tidegate instants`."
+
+
+class AmbiguousStart(IcebergSourceError):
+    """A start names a snapshot without saying whether it is included (ICE-2.12)."""
+
+    source: str
+    start: str
+    template = "{source}: start '{start}' does not say its side. Write `{{after: {start}}}` or `{{from: {start}}}`."
+
+
+class StartNotAncestor(IcebergSourceError):
+    """A configured start is not on the lineage of the head (ICE-2.15)."""
+
+    source: str
+    snapshot: str
+    head: str
+    template = "{source}: start snapshot {snapshot} is no ancestor of the head {head}. Choose one from `tidegate instants`."
+
+
+class HistoryTruncated(IcebergSourceError):
+    """Snapshots between the start and the head were expired (ICE-2.14, 2.17)."""
+
+    source: str
+    start: str
+    oldest_kept: str
+    head: str
+    template = (
+        "{source}: expected unbroken history from {start} to {head}, found it cut before {oldest_kept}. "
+        "Rebuild the affected partitions with `tidegate rebuild`, and let the table keep more snapshots."
+    )
+
+
+class CursorOffLineage(IcebergSourceError):
+    """The checkpoint is no ancestor of the head: the table was rolled back or a branch replaced (ICE-2.17)."""
+
+    source: str
+    checkpoint: str
+    head: str
+    common_ancestor: str
+    template = (
+        "{source}: checkpoint {checkpoint} is no ancestor of the head {head} (common ancestor: {common_ancestor}): "
+        "the table was rolled back. Rebuild the affected partitions with `tidegate rebuild`."
+    )
+
+
+class CursorExpired(IcebergSourceError):
+    """The checkpoint's snapshot was expired and nothing retained joins on to it (ICE-2.17)."""
+
+    source: str
+    checkpoint: str
+    oldest_kept: str
+    head: str
+    template = (
+        "{source}: cannot read all changes after the checkpoint {checkpoint}: it was expired; oldest kept is "
+        "{oldest_kept}, head {head}. Rebuild the affected partitions with `tidegate rebuild`, "
+        "and let the table keep more snapshots."
+    )
+
+
+class NonAppendSnapshot(IcebergSourceError):
+    """An append read met a commit that deletes or replaces rows (ICE-3.5)."""
+
+    source: str
+    snapshots: str
+    template = (
+        "{source}: expected appends only, found {snapshots}. "
+        "Set `read.on_non_append: skip` to pass over such commits (their changes are then lost to this pipeline)."
+    )
+
+
+class SnapshotClassMismatch(IcebergSourceError):
+    """A commit that calls itself an append removes files or adds deletes (ICE-3.3)."""
+
+    source: str
+    snapshot: str
+    found: str
+    template = "{source}: snapshot {snapshot} says 'append' but {found}. Its writer is not to be trusted; see `tidegate instants`."
+
+
+class UnsupportedFeature(IcebergSourceError):
+    """The table uses something that this version refuses rather than reads approximately (ICE-1.3)."""
+
+    source: str
+    feature: str
+    template = "{source}: {feature} cannot be read by this version of Tidegate. Nothing was read."
+
+
+class MissingFieldIds(IcebergSourceError):
+    """A data file has neither field ids nor a name mapping (ICE-6.14)."""
+
+    path: str
+    template = "{path}: neither field ids nor a name mapping. Set `schema.name-mapping.default` on the table."

@@ -1,0 +1,69 @@
+"""What the file system refuses."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class FileExistsAlready(TerminalError):
+    """A write-once name is taken."""
+
+    path: str
+    template = "{path}: exists already. Nothing was overwritten."
+
+
+class StorageFull(TransientError):
+    """No space is left where a file has to be written."""
+
+    path: str
+    problem: str
+    template = "{path}: cannot be written: {problem}. Free space on that file system; the run is retried."
+
+
+class StorageDenied(TerminalError):
+    """A place may not be written or read."""
+
+    path: str
+    problem: str
+    template = "{path}: access denied: {problem}. Give the user of this process the right to it."
+
+
+class WorkElsewhere(TerminalError):
+    """The work directory is not on the target's file system, so that a rename cannot publish (PC-F03)."""
+
+    work: str
+    target: str
+    template = (
+        "{work}: not on the file system of {target}; publishing renames files. "
+        "Choose `target.work` on the same file system, outside the target."
+    )
+
+
+class WorkInsideTarget(TerminalError):
+    """The work directory lies below the table root, where readers would see it (PC-F03)."""
+
+    work: str
+    target: str
+    template = "{work}: lies inside {target}, where readers list files. Choose `target.work` beside the target."
+
+
+class PathEscapes(TerminalError):
+    """A path leaves the directory that it must stay below (PC-P11)."""
+
+    path: str
+    root: str
+    template = "{path}: expected to lie below {root}. Remove the symbolic link or correct the partition value."
+
+
+class EnvironmentIncomplete(TerminalError):
+    """Something that has to be installed or configured on this machine is missing."""
+
+    what: str
+    remedy: str
+    template = "{what} is missing. {remedy}"
+
+
+class LedgerUnreachable(TransientError):
+    """The ledger's database does not answer."""
+
+    ledger: str
+    problem: str
+    template = "{ledger}: the ledger cannot be opened: {problem}. Check TIDEGATE_LEDGER and the database."

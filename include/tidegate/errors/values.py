@@ -1,0 +1,79 @@
+"""Values and configuration that cannot be read."""
+
+from tidegate.errors.base import TerminalError
+
+
+class FormatUnknown(TerminalError):
+    """A JSON value was written by a version of Tidegate whose shape this one does not read."""
+
+    kind: str
+    found: str
+    expected: int
+    template = (
+        "{kind}: expected format version {expected}, found {found}. "
+        "Use the version of Tidegate that wrote it, or plan the window again with `tidegate replay`."
+    )
+
+
+class ConfigInvalid(TerminalError):
+    """A pipeline file says something that cannot be meant."""
+
+    file: str
+    line: int
+    key: str
+    problem: str
+    template = "{file}:{line}: `{key}`: {problem}"
+
+
+class PipelineNotFound(TerminalError):
+    """No pipeline file has the name that was asked for."""
+
+    name: str
+    folder: str
+    known: str
+    template = "pipeline '{name}': no file in {folder} has this name; found: {known}. Check the spelling."
+
+
+class SecretMissing(TerminalError):
+    """A `${env:NAME}` in the pipeline file names a variable that is not set where it is used."""
+
+    name: str
+    key: str
+    template = "`{key}`: the environment variable {name} is not set in this process. Set it and run again."
+
+
+class PartitionPathInvalid(TerminalError):
+    """A directory at a partition level is not what the declared keys make (PC-P05)."""
+
+    path: str
+    expected: str
+    template = "partition path '{path}': expected {expected}. Move the directory away or correct `partition_by`."
+
+
+class PartitionKeyIllegal(TerminalError):
+    """A partition has no legal key in Airflow (AF-3.16)."""
+
+    partition: str
+    key: str
+    template = (
+        "partition {partition}: the key '{key}' is not legal; expected 1 to 250 of [A-Za-z0-9_.~:+-], one value "
+        "per partition key joined by '~'. Partition by shorter values, or publish it with `tidegate publish`."
+    )
+
+
+class PartitionValueInvalid(TerminalError):
+    """A partition value does not parse as its declared type (PC-P06)."""
+
+    path: str
+    value: str
+    type: str
+    template = "{path}: expected a value of type {type}, found '{value}'. Correct the directory or the declared type."
+
+
+class PredicateInvalid(TerminalError):
+    """A filter or row rule cannot be parsed or does not fit the columns."""
+
+    where: str
+    predicate: str
+    problem: str
+    template = "{where}: the predicate \"{predicate}\" cannot be used: {problem}. Correct it in the pipeline file."

@@ -1,0 +1,1 @@
+"""The vocabulary: frozen values, standard library only, that cross processes as JSON."""

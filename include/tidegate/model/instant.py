@@ -1,0 +1,43 @@
+"""Instants of a source and the ranges between them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tidegate.model.wire import Value
+
+
+@dataclass(frozen=True)
+class Instant(Value):
+    """A completed change point of the source: an Iceberg snapshot, a listing of files."""
+
+    id: str
+    """As the source names it; unique within the source."""
+    time: datetime
+    """Aware UTC: its commit time, or what `source.instant_time` names."""
+
+
+@dataclass(frozen=True)
+class InstantRange(Value):
+    """The changes after one instant up to and including another, in the source's own order."""
+
+    start_exclusive: Instant | None
+    """None: from the beginning, which reads the whole table as it stands at the end."""
+    end_inclusive: Instant
+
+    def __str__(self) -> str:
+        start = self.start_exclusive.id if self.start_exclusive else "beginning"
+        return f"({start}, {self.end_inclusive.id}]"
+
+
+@dataclass(frozen=True)
+class DataInterval(Value):
+    """The span of time a run was scheduled for; Airflow's word, start included, end excluded."""
+
+    start: datetime
+    end: datetime
+
+    def covers(self, moment: datetime) -> bool:
+        """Say whether the moment lies in the interval."""
+        return self.start <= moment < self.end

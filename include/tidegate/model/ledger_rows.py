@@ -1,0 +1,106 @@
+"""What the ledger tells of pipelines, windows, partitions and revisions: read-only views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from tidegate.model.instant import Instant
+from tidegate.model.message import RunSummary
+from tidegate.model.partition import Partition
+from tidegate.model.plan import Window
+from tidegate.model.publication import Approval, Publication, PublicationState, Verdict
+from tidegate.model.watermark import Evaluation, WatermarkStep
+from tidegate.model.wire import Value
+
+
+@dataclass(frozen=True)
+class PipelineState(Value):
+    """How far a pipeline has come."""
+
+    name: str
+    ledger_id: str
+    target: str
+    started: bool
+    """Whether it is fixed where the first window begins."""
+    first_start: Instant | None
+    """Where the first window began; None: at the beginning."""
+    checkpoint: Instant | None
+    watermark: datetime | None
+    watermark_step: WatermarkStep | None
+
+
+@dataclass(frozen=True)
+class WindowState(Value):
+    """A window and how far it has come."""
+
+    window: Window
+    sealed: bool
+    attempt: int
+    owner: str | None
+    """Who works on it now."""
+    expires: datetime | None
+    plan_digest: str | None
+    """The plan whose contributions are effective; None until sealed."""
+    summary: RunSummary | None
+    taken_at: datetime
+    sealed_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Claim(Value):
+    """A run's right to a partition, fenced."""
+
+    owner: str
+    fence: int
+
+
+@dataclass(frozen=True)
+class PartitionState(Value):
+    """A partition and how far it has come."""
+
+    partition: Partition
+    start: datetime | None
+    end: datetime | None
+    first_seen: datetime | None
+    revision: int
+    rows: int
+    """Rows of the standing revision."""
+    pending: str
+    """`none`, `pending` or `held`."""
+    why: Evaluation | None
+    owner: str | None
+    """Who has claimed it."""
+    expires: datetime | None
+
+
+@dataclass(frozen=True)
+class PublicationEntry(Value):
+    """A publication as the ledger knows it; `publication.content` is empty there."""
+
+    publication: Publication
+    rows: int
+    verdict: Verdict | None
+    approval: Approval | None
+    state: PublicationState
+
+
+@dataclass(frozen=True)
+class RevisionEntry(Value):
+    """One committed revision: the lineage from partition to source."""
+
+    partition: Partition
+    revision: int
+    digest: str
+    contributions: Mapping[str, str]
+    """Window sequence → plan digest."""
+    rows: int
+    files: int
+    watermark: datetime | None
+    source_range: Mapping[str, Any]
+    commit_plan: str
+    """Path of the commit plan relative to the work directory."""
+    owner: str
+    committed_at: datetime

@@ -1,0 +1,140 @@
+"""Partitions of the target: values, directory path, key for Airflow (PC-P01–P11, AF-3.16)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+from urllib.parse import unquote_to_bytes
+
+from tidegate.errors import PartitionKeyIllegal, PartitionPathInvalid
+from tidegate.model.wire import Value
+
+DEFAULT_NAME = "__DEFAULT_PARTITION__"
+UNPARTITIONED_KEY = "all"
+
+# PC-P03: control characters, DEL, and these.
+_ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\[\\\]^{}]")
+_PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
+_KEY_SAFE = re.compile(r"[A-Za-z0-9_.:+-]")
+_KEY_LEGAL = re.compile(r"^[A-Za-z0-9_.~:+-]{1,250}$")
+_KEY_NULL = "_null_"
+
+
+class Transform(Enum):
+    """How a partition value is made from a column."""
+
+    IDENTITY = "identity"
+    HOUR = "hour"
+    DAY = "day"
+    MONTH = "month"
+
+
+@dataclass(frozen=True)
+class PartitionField(Value):
+    """One key of the target's partitioning: `dt: day(ordered_at)`."""
+
+    name: str
+    column: str
+    transform: Transform
+
+
+@dataclass(frozen=True)
+class Partition(Value):
+    """One combination of partition values in declared key order; None is the default partition's value."""
+
+    values: tuple[tuple[str, str | None], ...]
+
+    @property
+    def path(self) -> str:
+        """Directory below the table root, without a trailing slash; empty for an unpartitioned target."""
+        return "/".join(
+            f"{escape(name)}={escape(DEFAULT_NAME if value is None else value)}" for name, value in self.values
+        )
+
+    @property
+    def key(self) -> str:
+        """Key of the partition in Airflow (AF-3.16): the values joined by `~`, reversibly encoded."""
+        if not self.values:
+            return UNPARTITIONED_KEY
+        key = "~".join(_encode_key(value) for _, value in self.values)
+        if not _KEY_LEGAL.match(key):
+            raise PartitionKeyIllegal(partition=self.path, key=key)
+        return key
+
+    def __str__(self) -> str:
+        return self.path or UNPARTITIONED_KEY
+
+    @property
+    def is_default(self) -> bool:
+        """Whether any value is missing: such a partition has no partition time (PC-T17)."""
+        return any(value is None for _, value in self.values)
+
+    @classmethod
+    def parse(cls, path: str, names: tuple[str, ...]) -> Partition:
+        """Read a directory path relative to the table root (PC-P05).
+
+        Raises:
+            PartitionPathInvalid: a component is missing, is not `key=value`, or names another key.
+        """
+        components = [part for part in path.strip("/").split("/") if part]
+        if len(components) != len(names):
+            raise PartitionPathInvalid(path=path, expected="/".join(f"{name}=…" for name in names))
+        values = []
+        for component, name in zip(components, names, strict=True):
+            key, equals, value = component.partition("=")
+            if not equals or unescape(key) != name or not value:
+                raise PartitionPathInvalid(path=path, expected="/".join(f"{name}=…" for name in names))
+            text = unescape(value)
+            values.append((name, None if text == DEFAULT_NAME else text))
+        return cls(tuple(values))
+
+    @classmethod
+    def parse_key(cls, key: str, names: tuple[str, ...]) -> Partition:
+        """Read an Airflow key back into its partition.
+
+        Raises:
+            PartitionKeyIllegal: the key does not have one value per partition key.
+        """
+        if not names:
+            return cls(())
+        parts = key.split("~")
+        if len(parts) != len(names) or not all(parts):
+            raise PartitionKeyIllegal(partition=", ".join(names), key=key)
+        return cls(tuple((name, _decode_key(part)) for name, part in zip(names, parts, strict=True)))
+
+
+def escape(text: str) -> str:
+    """Escape one path component's key or value (PC-P03).
+
+    Raises:
+        PartitionPathInvalid: the text is empty (PC-P02).
+    """
+    if not text:
+        raise PartitionPathInvalid(path=text, expected="text that is not empty")
+    return _ESCAPED.sub(lambda match: f"%{ord(match.group()):02X}", text)
+
+
+def unescape(text: str) -> str:
+    """Undo `escape`; a `%` without two hexadecimal digits stays as it is (PC-P04)."""
+    return _PERCENT.sub(lambda match: chr(int(match.group(1), 16)), text)
+
+
+def _encode_key(value: str | None) -> str:
+    if value is None:
+        return _KEY_NULL
+    # "_" opens an escape, so it is escaped itself, as is ".." (AF-3.16 forbids it anywhere in a key).
+    plain = "".join(
+        character if _KEY_SAFE.match(character) and character != "_" else _bytes_key(character) for character in value
+    )
+    return plain.replace("..", "_2E_2E")
+
+
+def _bytes_key(character: str) -> str:
+    return "".join(f"_{byte:02X}" for byte in character.encode())
+
+
+def _decode_key(part: str) -> str | None:
+    if part == _KEY_NULL:
+        return None
+    return unquote_to_bytes(part.replace("_", "%")).decode()

@@ -1,0 +1,154 @@
+"""What one window reads: pieces of files, packed into sub-splits and splits, under one plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from tidegate.model.instant import DataInterval, Instant, InstantRange
+from tidegate.model.partition import Partition
+from tidegate.model.wire import Value, digest
+
+
+class WindowKind(Enum):
+    """What a window does to checkpoint, watermark and content."""
+
+    LOAD = "load"
+    """Joins on to the checkpoint and moves it, and the watermark."""
+    HISTORY = "history"
+    """Lies before the first window; moves neither."""
+    REBUILD = "rebuild"
+    """Reads named partitions whole as of the checkpoint; what came before in them no longer counts."""
+
+
+@dataclass(frozen=True)
+class Pin(Value):
+    """The source as it stood when a run looked: everything read later is read as of this."""
+
+    identity: str
+    """Table uuid, or for files the table root: differs when the table was dropped and made again."""
+    head: Instant | None
+    """Newest instant; None for a source without any."""
+    schema: tuple[tuple[str, str], ...]
+    """(column name, Arrow type text) of the projected columns in read order."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """The format's own: metadata location, schema id, branch."""
+
+
+@dataclass(frozen=True)
+class Window(Value):
+    """The instant range given to one run, fixed for ever."""
+
+    sequence: int
+    range: InstantRange
+    kind: WindowKind
+    interval: DataInterval | None
+    """Data interval of the run that took it; None for a run without one."""
+    run: str
+    """The run that took it."""
+    partitions: tuple[Partition, ...] = ()
+    """The only partitions that a rebuild writes; empty for the other kinds."""
+
+
+@dataclass(frozen=True)
+class Piece(Value):
+    """A range of physical rows of one file, with what the format needs to read it."""
+
+    path: str
+    """As the source spells it."""
+    rows: int
+    """Physical rows in this range."""
+    size_bytes: int
+    """Bytes of the file that this range takes, apportioned by rows inside a row group."""
+    row_start: int = 0
+    """Zero-based physical position of the first row in the file."""
+    details: Mapping[str, Any] = field(default_factory=dict)
+    """The format's own: snapshot id, spec id, partition values, expected length, deltas."""
+
+    @property
+    def row_end(self) -> int:
+        """Physical position one past the last row."""
+        return self.row_start + self.rows
+
+
+@dataclass(frozen=True)
+class SubSplit(Value):
+    """The part of a split that is staged and resumed on its own; at most `max_rows` rows."""
+
+    pieces: tuple[Piece, ...]
+
+    @property
+    def id(self) -> str:
+        """Hash of the content (12 hexadecimal digits)."""
+        return digest(self.to_json(), 12)
+
+    @property
+    def rows(self) -> int:
+        """Physical rows."""
+        return sum(piece.rows for piece in self.pieces)
+
+
+@dataclass(frozen=True)
+class Split(Value):
+    """A unit of parallel reading: one Spark task."""
+
+    sub_splits: tuple[SubSplit, ...]
+    weight: int
+    """What packing balanced, in bytes (ICE-5.4)."""
+
+    @property
+    def id(self) -> str:
+        """Hash of the content (12 hexadecimal digits)."""
+        return digest(self.to_json(), 12)
+
+
+@dataclass(frozen=True)
+class PlanTotals(Value):
+    """How much one plan reads."""
+
+    instants: int
+    files: int
+    bytes: int
+    rows: int
+    splits: int
+    sub_splits: int
+
+
+@dataclass(frozen=True)
+class ScanPlan(Value):
+    """One window, pinned, with everything that a task needs: stands in `plan.json`."""
+
+    digest: str
+    """16 hexadecimal digits over window, pinned inputs, configuration and fingerprint; known before planning."""
+    pipeline: str
+    window: Window
+    pin: Pin
+    config: Mapping[str, Any]
+    """The resolved pipeline configuration, secrets still as `${env:NAME}`."""
+    fingerprint: Mapping[str, str]
+    """Libraries whose version decides the bytes written."""
+    planned_at: datetime
+    """The clock of the run; event times beyond it plus the tolerance do not count."""
+    totals: PlanTotals
+    notes: tuple[str, ...] = ()
+    """What planning left out or found odd, for people."""
+
+
+def plan_digest(
+    pipeline: str, window: Window, pin: Pin, config: Mapping[str, Any], fingerprint: Mapping[str, str]
+) -> str:
+    """Name a plan by everything that decides its bytes; the source's head beyond the window is left out."""
+    inputs = {
+        "pipeline": pipeline,
+        "sequence": window.sequence,
+        "range": window.range.to_json(),
+        "partitions": [partition.path for partition in window.partitions],
+        "identity": pin.identity,
+        "schema": [list(column) for column in pin.schema],
+        "config": config,
+        "fingerprint": fingerprint,
+    }
+    return digest(inputs)

@@ -1,0 +1,141 @@
+"""The difference between what stands in a partition and what should: adds, removes, verdict, marker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+from tidegate.model.partition import Partition
+from tidegate.model.wire import Value, digest
+
+
+class Outcome(Enum):
+    """What the gate says of a partition."""
+
+    PASS = "pass"  # noqa: S105 (a verdict, no secret)
+    WARN = "warn"
+    HOLD = "hold"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True)
+class CheckResult(Value):
+    """One expectation on one proposed revision."""
+
+    name: str
+    """In words: `expect_column_values_to_not_be_null(dep_time)`."""
+    severity: str
+    success: bool
+    observed: str
+    expected: str
+
+
+@dataclass(frozen=True)
+class Verdict(Value):
+    """The outcome of all checks on one partition as it would stand."""
+
+    outcome: Outcome
+    checks: tuple[CheckResult, ...]
+    rows: int
+    engine: str
+    """`pandas`, `spark`, or `none` where no suite is configured."""
+    checked_at: datetime
+
+    @property
+    def failures(self) -> tuple[CheckResult, ...]:
+        """The checks that did not succeed, critical ones first."""
+        failed = [check for check in self.checks if not check.success]
+        return tuple(sorted(failed, key=lambda check: check.severity != "critical"))
+
+
+@dataclass(frozen=True)
+class Approval(Value):
+    """A person's decision on one content of a partition (PC-C06)."""
+
+    approved: bool
+    by: str
+    at: datetime
+    comment: str = ""
+
+
+@dataclass(frozen=True)
+class PublishedFile(Value):
+    """A file of a partition's content, standing or staged."""
+
+    name: str
+    length: int
+    sha256: str
+    rows: int
+    window: int
+    plan_digest: str
+    staged: str
+    """Where it is published from: path relative to the work directory."""
+
+
+class PublicationState(Enum):
+    """How far a publication has come; each step is a compare-and-set (design §4)."""
+
+    PROPOSED = "proposed"
+    PREPARED = "prepared"
+    MOVED = "moved"
+    MARKED = "marked"
+    RECORDED = "recorded"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True)
+class Publication(Value):
+    """From the base revision to the next: what comes, what goes, what stands then."""
+
+    partition: Partition
+    base_revision: int
+    adds: tuple[PublishedFile, ...]
+    removes: tuple[PublishedFile, ...]
+    content: tuple[PublishedFile, ...]
+    """All files of the partition afterwards, in window order, then by name."""
+    contributions: Mapping[str, str]
+    """Window sequence → plan digest of every effective contribution in `content`."""
+
+    @property
+    def digest(self) -> str:
+        """16 hexadecimal digits over the base revision, adds, removes: what an approval is bound to."""
+        return digest(
+            {
+                "base": self.base_revision,
+                "adds": [[item.name, item.length, item.sha256] for item in self.adds],
+                "removes": [item.name for item in self.removes],
+                "contributions": dict(self.contributions),
+            }
+        )
+
+    @property
+    def revision(self) -> int:
+        """The revision that committing this makes."""
+        return self.base_revision + 1
+
+    @property
+    def rows(self) -> int:
+        """Rows of the partition afterwards."""
+        return sum(item.rows for item in self.content)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the content would not change; nothing is written then (PC-A08)."""
+        return not self.adds and not self.removes
+
+
+@dataclass(frozen=True)
+class CommitPlan(Value):
+    """`<revision>-<digest>.json`: written once before anything changes, then replayed as it stands (PC-F15)."""
+
+    pipeline: str
+    publication: Publication
+    policies: tuple[str, ...]
+    marker_name: str
+    marker: str
+    """The marker's text, byte for byte."""
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What the policies are told besides: source range, watermark."""

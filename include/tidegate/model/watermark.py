@@ -1,0 +1,56 @@
+"""The watermark of a pipeline and the reasons why a partition is not out yet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+from tidegate.model.wire import Value
+
+
+@dataclass(frozen=True)
+class WatermarkStep(Value):
+    """How one announce arrived at its watermark (PC-W10)."""
+
+    previous: datetime | None
+    largest_event_time: datetime | None
+    lateness_seconds: float
+    future_rows: int
+    idle: bool
+    value: datetime | None
+    last_data_at: datetime | None = None
+    """When the source last brought rows, by the clock of announce; what `idle_timeout` counts from."""
+
+
+class Reason(Enum):
+    """Why a partition is not committed: a closed list (PC-C02)."""
+
+    WATERMARK_UNDEFINED = "WATERMARK_UNDEFINED"
+    WATERMARK_BEHIND = "WATERMARK_BEHIND"
+    DELAY_NOT_ELAPSED = "DELAY_NOT_ELAPSED"
+    ALL_SOURCES_IDLE = "ALL_SOURCES_IDLE"
+    TIME_UNPARSABLE = "TIME_UNPARSABLE"
+    DEFAULT_PARTITION = "DEFAULT_PARTITION"
+    OPEN_FILE = "OPEN_FILE"
+    SPLITS_UNREAD = "SPLITS_UNREAD"
+    COUNT_SHORT = "COUNT_SHORT"
+    COUNT_UNKNOWN = "COUNT_UNKNOWN"
+    GATE_FAILED = "GATE_FAILED"
+    APPROVAL_MISSING = "APPROVAL_MISSING"
+    LATE_HELD = "LATE_HELD"
+    POLICY_FAILED = "POLICY_FAILED"
+    NO_POLICY = "NO_POLICY"
+
+
+@dataclass(frozen=True)
+class Evaluation(Value):
+    """The outcome of one look at one pending partition; the latest stands in the ledger."""
+
+    committable: bool
+    reason: Reason | None
+    detail: str
+    """For people: the values compared and what is missing."""
+    evaluated_at: datetime
+    due: datetime | None = None
+    """Event time (partition-time) or clock (process-time) that has to be passed; None if unknown."""
