@@ -1,0 +1,78 @@
+"""Open the ledger's database, SQLite or PostgreSQL, and bring its schema up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import event
+from sqlalchemy.exc import OperationalError
+
+from tidegate.errors import LedgerUnreachable
+
+READS_ONLY = "tidegate_reads_only"
+"""Execution option of a connection that will not write: it takes no write lock in SQLite."""
+
+_BUSY_SECONDS = 60
+_MIGRATION_LOCK = 0x71DE6A7E
+
+
+def open_engine(url: str) -> sa.Engine:
+    """Connect to the ledger and migrate it; a SQLite file is made when it is not there.
+
+    Raises:
+        LedgerUnreachable: the database does not answer or cannot be made (Transient).
+    """
+    address = sa.make_url(url)
+    if address.get_backend_name() == "sqlite" and address.database:
+        Path(address.database).parent.mkdir(parents=True, exist_ok=True)
+    engine = sa.create_engine(address, pool_pre_ping=True, **_pool(address))
+    if address.get_backend_name() == "sqlite":
+        _prepare_sqlite(engine)
+    try:
+        migrate(engine)
+    except OperationalError as refused:
+        raise LedgerUnreachable(
+            ledger=address.render_as_string(hide_password=True), problem=str(refused.orig)
+        ) from refused
+    return engine
+
+
+def migrate(engine: sa.Engine) -> None:
+    """Apply the migrations that the database lacks, one process at a time."""
+    script = Config()
+    script.set_main_option("script_location", "tidegate.ledger:migrations")
+    with engine.begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+        script.attributes["connection"] = connection
+        command.upgrade(script, "head")
+
+
+def _pool(address: sa.URL) -> dict[str, Any]:
+    if address.get_backend_name() == "sqlite":
+        return {"connect_args": {"timeout": _BUSY_SECONDS}, "poolclass": sa.pool.NullPool}
+    return {"pool_size": 2, "max_overflow": 8}
+
+
+def _prepare_sqlite(engine: sa.Engine) -> None:
+    """WAL, real foreign keys, and transactions that take the write lock when they begin.
+
+    A transaction that reads first and writes later would otherwise fail instead of waiting when another
+    writer came between.
+    """
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _record: Any) -> None:
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=FULL")
+        connection.execute("PRAGMA foreign_keys=ON")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: sa.Connection) -> None:
+        reads_only = connection.get_execution_options().get(READS_ONLY, False)
+        connection.exec_driver_sql("BEGIN" if reads_only else "BEGIN IMMEDIATE")

@@ -1,0 +1,41 @@
+"""One pipeline's ledger: its windows, partitions and publications together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import sqlalchemy as sa
+
+from tidegate.ledger.partitions import Partitions
+from tidegate.ledger.pipelines import Pipelines
+from tidegate.ledger.publications import Publications
+from tidegate.ledger.windows import Windows
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """What the ledger knows and does for one pipeline."""
+
+    engine: sa.Engine
+    name: str
+
+    @cached_property
+    def pipeline(self) -> Pipelines:
+        """The pipeline as a whole: identity, checkpoint, watermark."""
+        return Pipelines(self.engine, self.name)
+
+    @cached_property
+    def windows(self) -> Windows:
+        """Its windows and their contributions."""
+        return Windows(self.engine, self.name)
+
+    @cached_property
+    def partitions(self) -> Partitions:
+        """Its partitions and claims."""
+        return Partitions(self.engine, self.name)
+
+    @cached_property
+    def publications(self) -> Publications:
+        """Its publications and revisions."""
+        return Publications(self.engine, self.name)

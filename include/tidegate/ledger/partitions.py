@@ -1,0 +1,130 @@
+"""Partitions of the target: what is pending, who has claimed it, and why it is not out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import sqlalchemy as sa
+
+from tidegate.errors import ClaimHeld, FenceLost, PartitionNotFound
+from tidegate.ledger import rows
+from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.schema import partition
+from tidegate.ledger.windows import Holder
+from tidegate.model.ledger_rows import Claim, PartitionState
+from tidegate.model.partition import Partition
+from tidegate.model.watermark import Evaluation
+
+
+@dataclass(frozen=True)
+class Partitions:
+    """The partitions of one pipeline.
+
+    Failure: every method is one transaction; it happened or it did not. All may be repeated.
+    """
+
+    engine: sa.Engine
+    name: str
+
+    def all(self) -> tuple[PartitionState, ...]:
+        """Give every partition in order of partition time, then path (PC-T05)."""
+        query = (
+            sa.select(partition)
+            .where(partition.c.pipeline == self.name)
+            .order_by(partition.c.start.is_(None), partition.c.start, partition.c.partition)
+        )
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            return tuple(rows.read_partition_state(row) for row in connection.execute(query).mappings())
+
+    def find(self, target: Partition) -> PartitionState | None:
+        """Give one partition, None if no window ever touched it."""
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            row = connection.execute(sa.select(partition).where(*self._key(target))).mappings().first()
+        return None if row is None else rows.read_partition_state(row)
+
+    def get(self, target: Partition) -> PartitionState:
+        """Give one partition.
+
+        Raises:
+            PartitionNotFound: no window ever touched it.
+        """
+        found = self.find(target)
+        if found is None:
+            known = [str(state.partition) for state in self.all()]
+            listed = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
+            raise PartitionNotFound(pipeline=self.name, partition=str(target), known=listed or "none")
+        return found
+
+    def record_why(self, target: Partition, why: Evaluation) -> None:
+        """Keep the latest look at a partition; a verdict of a hold is not overwritten by a look."""
+        with self.engine.begin() as connection:
+            connection.execute(
+                sa.update(partition)
+                .where(*self._key(target), partition.c.pending == "pending")
+                .values(why=why.to_json())
+            )
+
+    def claim(self, target: Partition, holder: Holder) -> Claim:
+        """Take the right to propose, check or commit a partition; the fence goes up each time.
+
+        Raises:
+            ClaimHeld: another run has it and its time is not over (Transient).
+        """
+        with self.engine.begin() as connection:
+            row = connection.execute(sa.select(partition).where(*self._key(target))).mappings().one()
+            if not holder.may_take(row["claim_owner"], row["claim_expires"]):
+                raise ClaimHeld(
+                    pipeline=self.name,
+                    partition=str(target),
+                    owner=row["claim_owner"],
+                    until=f"{row['claim_expires']:%Y-%m-%d %H:%M:%S}Z",
+                )
+            fence = row["claim_fence"] + 1
+            connection.execute(
+                sa.update(partition)
+                .where(*self._key(target))
+                .values(claim_owner=holder.owner, claim_fence=fence, claim_expires=holder.expires)
+            )
+            return Claim(holder.owner, fence)
+
+    def check_fence(self, target: Partition, claim: Claim) -> None:
+        """Make sure that nobody took the claim over.
+
+        Raises:
+            FenceLost: somebody did.
+        """
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            check_fence(connection, self.name, target, claim)
+
+    def release(self, target: Partition, claim: Claim) -> None:
+        """Give the claim back; nothing happens if it was taken over meanwhile."""
+        with self.engine.begin() as connection:
+            connection.execute(
+                sa.update(partition)
+                .where(*self._key(target), partition.c.claim_fence == claim.fence)
+                .values(claim_owner=None, claim_expires=None)
+            )
+
+    def settle(self, target: Partition, claim: Claim) -> None:
+        """Note that a partition's content is what stands: nothing is pending."""
+        with self.engine.begin() as connection:
+            check_fence(connection, self.name, target, claim)
+            connection.execute(
+                sa.update(partition)
+                .where(*self._key(target))
+                .values(pending="none", first_seen=None, why=None, claim_owner=None, claim_expires=None)
+            )
+
+    def _key(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:
+        return (partition.c.pipeline == self.name, partition.c.partition == target.path)
+
+
+def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:
+    """Compare a claim's fence inside the caller's transaction."""
+    found = connection.scalar(
+        sa.select(partition.c.claim_fence).where(
+            partition.c.pipeline == name, partition.c.partition == target.path
+        )
+    )
+    if found != claim.fence:
+        raise FenceLost(pipeline=name, subject=str(target), held=claim.fence, found=int(found or 0))

@@ -1,0 +1,106 @@
+"""Registering a pipeline, its checkpoint and its watermark."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import sqlalchemy as sa
+
+from tidegate.errors import PipelineChanged, TargetOwned
+from tidegate.ledger import rows
+from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.schema import pipeline
+from tidegate.model.instant import Instant
+from tidegate.model.ledger_rows import PipelineState
+from tidegate.model.watermark import WatermarkStep
+
+
+@dataclass(frozen=True)
+class Pipelines:
+    """The ledger's view of one pipeline as a whole."""
+
+    engine: sa.Engine
+    name: str
+
+    def find(self) -> PipelineState | None:
+        """Give the pipeline's state, None if this ledger does not know it."""
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            row = connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name)).mappings().first()
+        return None if row is None else rows.read_pipeline(row)
+
+    def register(self, identity: Mapping[str, str], target: str, now: datetime, ledger_id: str | None = None) -> str:
+        """Make the pipeline known, or check that it is still the one that was.
+
+        Args:
+            identity: what a pipeline's name stands for (design §4, configuration).
+            target: the table root; one target has one pipeline.
+            now: clock of the command.
+            ledger_id: given when a lost ledger is restored; otherwise a new one is made.
+
+        Returns:
+            The ledger id that `owner.json` carries.
+
+        Raises:
+            PipelineChanged: a key of the identity differs.
+            TargetOwned: another pipeline of this ledger has the target.
+        """
+        with self.engine.begin() as connection:
+            row = connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name)).mappings().first()
+            if row is not None:
+                self._check_identity(row["identity"], identity)
+                return str(row["ledger_id"])
+            owner = connection.scalar(sa.select(pipeline.c.name).where(pipeline.c.target == target))
+            if owner is not None:
+                raise TargetOwned(target=target, owner=owner, pipeline=self.name)
+            made = ledger_id or str(uuid.uuid4())
+            connection.execute(
+                sa.insert(pipeline).values(
+                    name=self.name,
+                    ledger_id=made,
+                    target=target,
+                    identity=dict(identity),
+                    started=False,
+                    next_sequence=1,
+                    registered_at=now,
+                )
+            )
+            return made
+
+    def start_at(self, boundary: Instant | None) -> None:
+        """Fix where the first window begins, once; a second call changes nothing."""
+        raw = rows.json_or_none(boundary)
+        with self.engine.begin() as connection:
+            connection.execute(
+                sa.update(pipeline)
+                .where(pipeline.c.name == self.name, pipeline.c.started == sa.false())
+                .values(started=True, first_start=raw, checkpoint=raw)
+            )
+
+    def advance_watermark(self, step: WatermarkStep) -> None:
+        """Store a watermark that moved without rows: the source is idle (design §7). Never goes back."""
+        with self.engine.begin() as connection:
+            store_watermark(connection, self.name, step)
+
+    def _check_identity(self, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
+        for key in sorted({*expected, *found}):
+            if expected.get(key) != found.get(key):
+                raise PipelineChanged(
+                    pipeline=self.name, key=key, expected=str(expected.get(key)), found=str(found.get(key))
+                )
+
+
+def store_watermark(connection: sa.Connection, name: str, step: WatermarkStep) -> None:
+    """Write a watermark and how it came about, inside the caller's transaction; never backwards (PC-W04)."""
+    connection.execute(
+        sa.update(pipeline)
+        .where(
+            pipeline.c.name == name,
+            sa.or_(pipeline.c.watermark.is_(None), pipeline.c.watermark <= step.value)
+            if step.value is not None
+            else pipeline.c.watermark.is_(None),
+        )
+        .values(watermark=step.value, watermark_step=step.to_json())
+    )

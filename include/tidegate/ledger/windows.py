@@ -1,0 +1,388 @@
+"""Taking windows, and announcing what they brought (design §4, taking a window)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import sqlalchemy as sa
+
+from tidegate.errors import FenceLost, WindowNotFound, WindowOpen
+from tidegate.ledger import rows
+from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.pipelines import store_watermark
+from tidegate.ledger.schema import contribution, partition, pipeline, plan, window
+from tidegate.model.instant import DataInterval, Instant
+from tidegate.model.ledger_rows import WindowState
+from tidegate.model.message import Contribution, EventTimes, RunSummary
+from tidegate.model.partition import Partition
+from tidegate.model.plan import ScanPlan, Window, WindowKind
+from tidegate.model.watermark import WatermarkStep
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who takes a window or a claim, until when, and how to find out that another holder is gone."""
+
+    owner: str
+    now: datetime
+    expires: datetime
+    is_gone: Callable[[str], bool] = lambda _owner: False
+
+    def may_take(self, owner: str | None, expires: datetime | None) -> bool:
+        """Say whether what `owner` holds until `expires` may be taken."""
+        if owner is None or owner == self.owner:
+            return True
+        return (expires is not None and expires <= self.now) or self.is_gone(owner)
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What one window brought, worked out before the transaction."""
+
+    sequence: int
+    attempt: int
+    plan_digest: str
+    messages_uri: str
+    contributions: Sequence[Contribution]
+    times: Mapping[Partition, tuple[datetime | None, datetime | None]]
+    """Partition → its start and end as instants, None where they are not known."""
+    watermark: WatermarkStep
+    summary: RunSummary
+
+
+@dataclass(frozen=True)
+class Windows:
+    """The windows of one pipeline.
+
+    Failure: every method is one transaction; it happened or it did not. All may be repeated.
+    """
+
+    engine: sa.Engine
+    name: str
+
+    def open(self) -> WindowState | None:
+        """Give the open window, if there is one."""
+        found = self._select(window.c.state == "open")
+        return found[0] if found else None
+
+    def all(self) -> tuple[WindowState, ...]:
+        """Give every window, oldest first."""
+        return self._select()
+
+    def get(self, sequence: int) -> WindowState:
+        """Give one window.
+
+        Raises:
+            WindowNotFound: it was never taken.
+        """
+        found = self._select(window.c.sequence == sequence)
+        if not found:
+            raise WindowNotFound(pipeline=self.name, sequence=sequence)
+        return found[0]
+
+    def sealed_for(self, interval: DataInterval) -> tuple[WindowState, ...]:
+        """Give the sealed windows that a backfill of `interval` replays (design §4, case 2)."""
+        return self._select(
+            window.c.state == "sealed",
+            window.c.kind != WindowKind.REBUILD.value,
+            sa.or_(
+                sa.and_(window.c.interval_start == interval.start, window.c.interval_end == interval.end),
+                sa.and_(window.c.end_time >= interval.start, window.c.end_time < interval.end),
+            ),
+        )
+
+    def take(self, draft: Window, checkpoint: Instant | None, holder: Holder) -> WindowState:
+        """Take a new window with the next sequence number.
+
+        Args:
+            draft: the window; its sequence number is given here.
+            checkpoint: what the caller saw; a load window is only taken while it still stands.
+            holder: who takes it.
+
+        Raises:
+            WindowOpen: another window is open, or a run came between (Transient).
+        """
+        with self.engine.begin() as connection:
+            state = connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name)).mappings().one()
+            held = connection.execute(self._where(window.c.state == "open")).mappings().first()
+            if held is not None:
+                raise self._open_error(held)
+            if draft.kind is WindowKind.LOAD and state["checkpoint"] != rows.json_or_none(checkpoint):
+                raise WindowOpen(
+                    pipeline=self.name, sequence=state["next_sequence"] - 1, run="another run", until="now"
+                )
+            taken = replace(draft, sequence=state["next_sequence"])
+            connection.execute(
+                sa.update(pipeline)
+                .where(pipeline.c.name == self.name)
+                .values(next_sequence=taken.sequence + 1)
+            )
+            connection.execute(sa.insert(window).values(**self._window_values(taken, holder)))
+            return rows.read_window(
+                connection.execute(self._where(window.c.sequence == taken.sequence)).mappings().one()
+            )
+
+    def resume(self, sequence: int, holder: Holder) -> WindowState:
+        """Work on a window that is there already: after a crash, for a retry, or as a replay.
+
+        The attempt goes up, so that whoever worked on it before can no longer announce.
+
+        Raises:
+            WindowOpen: another run works on it and its time is not over (Transient).
+        """
+        with self.engine.begin() as connection:
+            held = connection.execute(self._where(window.c.sequence == sequence)).mappings().first()
+            if held is None:
+                raise WindowNotFound(pipeline=self.name, sequence=sequence)
+            if not holder.may_take(held["owner"], held["expires"]):
+                raise self._open_error(held)
+            connection.execute(
+                sa.update(window)
+                .where(window.c.pipeline == self.name, window.c.sequence == sequence)
+                .values(attempt=held["attempt"] + 1, owner=holder.owner, expires=holder.expires)
+            )
+            return rows.read_window(connection.execute(self._where(window.c.sequence == sequence)).mappings().one())
+
+    def record_plan(self, scan: ScanPlan, uri: str) -> None:
+        """Note that a plan stands in the work directory."""
+        key = {"pipeline": self.name, "window": scan.window.sequence, "digest": scan.digest}
+        with self.engine.begin() as connection:
+            known = connection.scalar(
+                sa.select(plan.c.state).where(*(plan.c[name] == value for name, value in key.items()))
+            )
+            if known is None:
+                connection.execute(
+                    sa.insert(plan).values(
+                        **key,
+                        uri=uri,
+                        fingerprint=dict(scan.fingerprint),
+                        totals=scan.totals.to_json(),
+                        state="planned",
+                        planned_at=scan.planned_at,
+                    )
+                )
+
+    def announce(self, announced: Announcement, now: datetime) -> tuple[Partition, ...]:
+        """Seal a window: contributions, checkpoint and watermark in one transaction (design §4).
+
+        Announcing the same plan of a sealed window again changes nothing; another plan replaces the
+        window's contributions, over the union of the old and the new partitions.
+
+        Returns:
+            Partitions whose contribution changed.
+
+        Raises:
+            FenceLost: a newer attempt took the window over.
+        """
+        with self.engine.begin() as connection:
+            held = connection.execute(self._where(window.c.sequence == announced.sequence)).mappings().one()
+            if held["attempt"] != announced.attempt:
+                raise FenceLost(
+                    pipeline=self.name,
+                    subject=f"window {announced.sequence}",
+                    held=announced.attempt,
+                    found=held["attempt"],
+                )
+            if held["state"] == "sealed" and held["plan_digest"] == announced.plan_digest:
+                self._let_go(connection, announced.sequence)
+                return ()
+            changed = self._replace_contributions(connection, announced, now)
+            self._seal(connection, announced, now)
+            if held["state"] == "open" and held["kind"] == WindowKind.LOAD.value:
+                end = rows.read_window(held).window.range.end_inclusive
+                connection.execute(
+                    sa.update(pipeline).where(pipeline.c.name == self.name).values(checkpoint=end.to_json())
+                )
+                store_watermark(connection, self.name, announced.watermark)
+            return changed
+
+    def contributions(self, target: Partition) -> tuple[Contribution, ...]:
+        """Give the effective contributions to one partition, by window."""
+        query = (
+            sa.select(contribution)
+            .where(contribution.c.pipeline == self.name, contribution.c.partition == target.path)
+            .order_by(contribution.c.window)
+        )
+        with self._reading() as connection:
+            return tuple(rows.read_contribution(row, target) for row in connection.execute(query).mappings())
+
+    def contributions_of(self, sequence: int) -> tuple[Contribution, ...]:
+        """Give what one window contributed, by partition: lineage from source to partitions (PC-C09)."""
+        query = (
+            sa.select(contribution, partition.c["values"].label("partition_values"))
+            .join_from(
+                contribution,
+                partition,
+                sa.and_(
+                    partition.c.pipeline == contribution.c.pipeline,
+                    partition.c.partition == contribution.c.partition,
+                ),
+            )
+            .where(contribution.c.pipeline == self.name, contribution.c.window == sequence)
+            .order_by(contribution.c.partition)
+        )
+        with self._reading() as connection:
+            return tuple(
+                rows.read_contribution(row, rows.read_partition(row["partition_values"]))
+                for row in connection.execute(query).mappings()
+            )
+
+    def _reading(self) -> sa.Connection:
+        return self.engine.connect().execution_options(**{READS_ONLY: True})
+
+    def _where(self, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
+        return sa.select(window).where(window.c.pipeline == self.name, *conditions)
+
+    def _select(self, *conditions: sa.ColumnElement[bool]) -> tuple[WindowState, ...]:
+        with self._reading() as connection:
+            found = connection.execute(self._where(*conditions).order_by(window.c.sequence)).mappings()
+            return tuple(rows.read_window(row) for row in found)
+
+    def _open_error(self, held: rows.Row) -> WindowOpen:
+        return WindowOpen(
+            pipeline=self.name,
+            sequence=held["sequence"],
+            run=held["owner"] or held["run"],
+            until=f"{held['expires']:%Y-%m-%d %H:%M:%S}Z" if held["expires"] else "it is announced",
+        )
+
+    def _window_values(self, taken: Window, holder: Holder) -> dict[str, Any]:
+        return {
+            "pipeline": self.name,
+            "sequence": taken.sequence,
+            "kind": taken.kind.value,
+            "range": taken.range.to_json(),
+            "end_time": taken.range.end_inclusive.time,
+            "interval_start": taken.interval.start if taken.interval else None,
+            "interval_end": taken.interval.end if taken.interval else None,
+            "partitions": [rows.write_partition(item) for item in taken.partitions],
+            "run": taken.run,
+            "state": "open",
+            "attempt": 1,
+            "owner": holder.owner,
+            "expires": holder.expires,
+            "taken_at": holder.now,
+        }
+
+    def _let_go(self, connection: sa.Connection, sequence: int) -> None:
+        connection.execute(
+            sa.update(window)
+            .where(window.c.pipeline == self.name, window.c.sequence == sequence)
+            .values(owner=None, expires=None)
+        )
+
+    def _seal(self, connection: sa.Connection, announced: Announcement, now: datetime) -> None:
+        connection.execute(
+            sa.update(window)
+            .where(window.c.pipeline == self.name, window.c.sequence == announced.sequence)
+            .values(
+                state="sealed",
+                owner=None,
+                expires=None,
+                plan_digest=announced.plan_digest,
+                summary=announced.summary.to_json(),
+                sealed_at=now,
+            )
+        )
+        connection.execute(
+            sa.update(plan)
+            .where(
+                plan.c.pipeline == self.name,
+                plan.c.window == announced.sequence,
+                plan.c.digest == announced.plan_digest,
+            )
+            .values(state="staged")
+        )
+
+    def _replace_contributions(
+        self, connection: sa.Connection, announced: Announcement, now: datetime
+    ) -> tuple[Partition, ...]:
+        mine = (contribution.c.pipeline == self.name, contribution.c.window == announced.sequence)
+        before = {
+            row["partition"]: row
+            for row in connection.execute(sa.select(contribution).where(*mine)).mappings()
+        }
+        kind = connection.scalar(
+            sa.select(window.c.kind).where(
+                window.c.pipeline == self.name, window.c.sequence == announced.sequence
+            )
+        )
+        fresh = {item.partition.path: item for item in announced.contributions}
+        emptied = [self._emptied(connection, path, announced) for path in before if path not in fresh]
+        connection.execute(sa.delete(contribution).where(*mine))
+        changed = []
+        for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
+            path = item.partition.path
+            revision = self._touch(connection, item.partition, announced.times.get(item.partition), now)
+            late = before[path]["late"] if path in before else revision > 0
+            connection.execute(
+                sa.insert(contribution).values(
+                    pipeline=self.name,
+                    window=announced.sequence,
+                    partition=path,
+                    kind=kind,
+                    plan_digest=item.plan_digest,
+                    messages_uri=announced.messages_uri,
+                    messages=list(item.messages),
+                    rows=item.rows,
+                    bytes=item.bytes,
+                    event_times=item.event_times.to_json(),
+                    late=late,
+                    held_rule=item.held_rule,
+                    announced_at=now,
+                )
+            )
+            changed.append(item.partition)
+        return tuple(changed)
+
+    def _emptied(self, connection: sa.Connection, path: str, announced: Announcement) -> Contribution:
+        values = connection.scalar(
+            sa.select(partition.c["values"]).where(
+                partition.c.pipeline == self.name, partition.c.partition == path
+            )
+        )
+        return Contribution(
+            window=announced.sequence,
+            partition=rows.read_partition(values or []),
+            plan_digest=announced.plan_digest,
+            messages=(),
+            rows=0,
+            bytes=0,
+            event_times=EventTimes(),
+        )
+
+    def _touch(
+        self,
+        connection: sa.Connection,
+        target: Partition,
+        times: tuple[datetime | None, datetime | None] | None,
+        now: datetime,
+    ) -> int:
+        """Make a partition pending; its revision before that."""
+        start, end = times or (None, None)
+        key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
+        row = connection.execute(sa.select(partition).where(*key)).mappings().first()
+        if row is None:
+            connection.execute(
+                sa.insert(partition).values(
+                    pipeline=self.name,
+                    partition=target.path,
+                    values=rows.write_partition(target),
+                    start=start,
+                    end=end,
+                    first_seen=now,
+                    revision=0,
+                    rows=0,
+                    pending="pending",
+                    claim_fence=0,
+                )
+            )
+            return 0
+        # A hold lapses with the content that it was for; first-seen starts anew after a commit (PC-T03).
+        connection.execute(
+            sa.update(partition).where(*key).values(pending="pending", first_seen=row["first_seen"] or now)
+        )
+        return int(row["revision"])

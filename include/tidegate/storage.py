@@ -1,0 +1,361 @@
+"""The only way to a file system: a few verbs that either happen whole or not at all.
+
+Paths are text. Everything that changes a disk goes through `LocalStorage`, and there through the few
+system calls of `OsCalls`, so that a test can stop the process before and after each of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Protocol, cast
+
+from tidegate.errors import (
+    FileContentWrong,
+    FileExistsAlready,
+    FileLengthWrong,
+    PartitionBusy,
+    PathEscapes,
+    SourceFileGone,
+    StagedFileMissing,
+    StorageDenied,
+    StorageFull,
+    TidegateError,
+)
+
+_HASH_CHUNK = 1 << 20
+
+
+class OsCalls:
+    """Each system call that changes a disk, once."""
+
+    def create(self, path: str) -> int:
+        """Open a new file for writing; fails if the name is taken."""
+        return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+
+    def write(self, descriptor: int, content: memoryview | bytes) -> int:
+        """Write some of the bytes; the number written."""
+        return os.write(descriptor, content)
+
+    def sync(self, descriptor: int) -> None:
+        """Force what was written to the disk."""
+        os.fsync(descriptor)
+
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name; fails if it is taken."""
+        os.link(source, target)
+
+    def unlink(self, path: str) -> None:
+        """Remove one name."""
+        os.unlink(path)  # noqa: PTH108 (this class is where system calls live)
+
+    def make_dir(self, path: str) -> None:
+        """Make one directory."""
+        os.mkdir(path)  # noqa: PTH102
+
+    def remove_dir(self, path: str) -> None:
+        """Remove one empty directory."""
+        os.rmdir(path)  # noqa: PTH106
+
+    def open_lock(self, path: str) -> int:
+        """Open the file that a lock is taken on."""
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+
+    def rewrite(self, descriptor: int, content: bytes) -> None:
+        """Replace what a lock file says of its holder."""
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, content, 0)
+
+
+class Storage(Protocol):
+    """What the product needs of a file system."""
+
+    def read_bytes(self, path: str) -> bytes: ...
+    def exists(self, path: str) -> bool: ...
+    def length(self, path: str) -> int | None: ...
+    def sha256(self, path: str) -> str: ...
+    def list_files(self, root: str) -> list[str]: ...
+    def write_once(self, path: str, content: bytes) -> bool: ...
+    def open_new(self, path: str) -> BinaryIO: ...
+    def move_new(self, source: str, target: str) -> None: ...
+    def delete(self, path: str) -> None: ...
+    def delete_tree(self, path: str) -> None: ...
+    def make_dirs(self, path: str) -> None: ...
+    def sync_dir(self, path: str) -> None: ...
+    def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]: ...
+
+
+@dataclass(frozen=True)
+class LocalStorage:
+    """A mounted file system.
+
+    Failure: `write_once` and `move_new` leave the old state or the new one; a crash between may leave a
+    hidden temporary file or a second name for the same file, and doing the same again cleans it up.
+    """
+
+    calls: OsCalls = OsCalls()
+
+    def read_bytes(self, path: str) -> bytes:
+        """Read a whole small file.
+
+        Raises:
+            SourceFileGone: there is none.
+        """
+        try:
+            with open(path, "rb") as file:  # noqa: PTH123
+                return file.read()
+        except FileNotFoundError as gone:
+            raise SourceFileGone(path=path) from gone
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+    def exists(self, path: str) -> bool:
+        """Say whether a file or directory stands there."""
+        return os.path.lexists(path)
+
+    def length(self, path: str) -> int | None:
+        """Give a file's size in bytes, None if there is none."""
+        try:
+            return os.stat(path).st_size  # noqa: PTH116
+        except FileNotFoundError:
+            return None
+
+    def sha256(self, path: str) -> str:
+        """Hash a file's content."""
+        hasher = hashlib.sha256()
+        with open(path, "rb") as file:  # noqa: PTH123
+            while chunk := file.read(_HASH_CHUNK):
+                hasher.update(chunk)
+        return hasher.hexdigest()
+
+    def list_files(self, root: str) -> list[str]:
+        """List every file below a directory, sorted, relative to it; empty if there is no directory."""
+        found = []
+        for folder, _, names in os.walk(root):
+            prefix = os.path.relpath(folder, root)
+            found += [name if prefix == "." else f"{prefix}/{name}" for name in names]
+        return sorted(found)
+
+    def write_once(self, path: str, content: bytes) -> bool:
+        """Write a file under a name that is given once: the first writer wins.
+
+        Returns:
+            False if the name was taken; nothing was changed then.
+        """
+        if self.exists(path):
+            return False
+        folder = os.path.dirname(path)  # noqa: PTH120
+        self.make_dirs(folder)
+        temporary = f"{folder}/.{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}"  # noqa: PTH119
+        try:
+            with self.open_new(temporary) as file:
+                file.write(content)
+            try:
+                self.calls.link(temporary, path)
+            except FileExistsError:
+                return False
+            finally:
+                self.calls.unlink(temporary)
+            self.sync_dir(folder)
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+        return True
+
+    def open_new(self, path: str) -> BinaryIO:
+        """Open a new file for writing; closing it forces it to the disk."""
+        try:
+            return cast("BinaryIO", _NewFile(self.calls, path))
+        except FileExistsError as taken:
+            raise FileExistsAlready(path=path) from taken
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+    def move_new(self, source: str, target: str) -> None:
+        """Give a file a new place without ever replacing what stands there.
+
+        A crash between the two names leaves both; `settle` in the publisher knows (PC-F25).
+        """
+        try:
+            self.calls.link(source, target)
+            self.calls.unlink(source)
+        except FileExistsError as taken:
+            raise FileExistsAlready(path=target) from taken
+        except OSError as refused:
+            raise _refusal(target, refused) from refused
+
+    def delete(self, path: str) -> None:
+        """Remove a file; nothing happens if there is none."""
+        try:
+            self.calls.unlink(path)
+        except FileNotFoundError:
+            return
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a directory with all below it; nothing happens if there is none."""
+        for folder, folders, names in os.walk(path, topdown=False):
+            for name in names:
+                self.delete(f"{folder}/{name}")
+            for name in folders:
+                self.calls.remove_dir(f"{folder}/{name}")
+        if self.exists(path):
+            self.calls.remove_dir(path)
+
+    def make_dirs(self, path: str) -> None:
+        """Make a directory and those above it."""
+        if os.path.isdir(path):  # noqa: PTH112
+            return
+        parent = os.path.dirname(path)  # noqa: PTH120
+        if parent and parent != path:
+            self.make_dirs(parent)
+        try:
+            self.calls.make_dir(path)
+        except FileExistsError:
+            return
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+    def sync_dir(self, path: str) -> None:
+        """Force a directory's names to the disk."""
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            self.calls.sync(descriptor)
+        finally:
+            os.close(descriptor)
+
+    @contextlib.contextmanager
+    def lock(self, path: str, holder: str) -> Iterator[None]:
+        """Hold an exclusive lock; the operating system gives it back when the process dies.
+
+        Raises:
+            PartitionBusy: another process holds it; names what that process said of itself.
+        """
+        self.make_dirs(os.path.dirname(path))  # noqa: PTH120
+        descriptor = self.calls.open_lock(path)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as busy:
+                found = os.pread(descriptor, 4096, 0).decode(errors="replace")
+                raise PartitionBusy(partition=path, holder=found or "another process") from busy
+            here = f"{holder} (process {os.getpid()} on {socket.gethostname()})"
+            self.calls.rewrite(descriptor, here.encode())
+            yield
+        finally:
+            os.close(descriptor)
+
+
+class _NewFile:
+    """A file being written; hidden from nobody, so its directory must not be one that readers list."""
+
+    def __init__(self, calls: OsCalls, path: str) -> None:
+        self._calls = calls
+        self._path = path
+        self._descriptor = calls.create(path)
+        self._position = 0
+        self.closed = False
+
+    def write(self, content: bytes) -> int:
+        view = memoryview(content).cast("B")
+        size = len(view)
+        try:
+            while view:
+                view = view[self._calls.write(self._descriptor, view) :]
+        except OSError as refused:
+            raise _refusal(self._path, refused) from refused
+        self._position += size
+        return size
+
+    def tell(self) -> int:
+        return self._position
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def readable(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            self._calls.sync(self._descriptor)
+        except OSError as refused:
+            raise _refusal(self._path, refused) from refused
+        finally:
+            os.close(self._descriptor)
+
+    def __enter__(self) -> _NewFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+
+def settle(storage: Storage, staged: str, target: str, *, length: int, sha256: str, window: int) -> bool:
+    """Find out what a planned file still needs (PC-F20–F26); changes nothing.
+
+    Returns:
+        True if it has to be moved, False if it stands at its target.
+
+    Raises:
+        StagedFileMissing: it is at neither place (F24).
+        FileLengthWrong: one of the two is not as long as sealed (F21, F23).
+        FileContentWrong: both stand and the target has other bytes (F25).
+    """
+    here, there = storage.length(staged), storage.length(target)
+    if here is None and there is None:
+        raise StagedFileMissing(path=staged, target=target, window=window)
+    for path, found in ((staged, here), (target, there)):
+        if found is not None and found != length:
+            raise FileLengthWrong(path=path, expected=length, found=found)
+    if here is not None and there is not None:
+        found_hash = storage.sha256(target)
+        if found_hash != sha256:
+            raise FileContentWrong(path=target, expected=sha256, found=found_hash)
+    return there is None
+
+
+def below(root: str, path: str) -> str:
+    """Join a relative path to a root and make sure that it stays below it, links resolved (PC-P11).
+
+    Raises:
+        PathEscapes: it does not.
+    """
+    joined = f"{root}/{path}"
+    real_root = os.path.realpath(root)
+    if not f"{os.path.realpath(joined)}/".startswith(f"{real_root}/") or ".." in path.split("/"):
+        raise PathEscapes(path=joined, root=root)
+    return joined
+
+
+def same_file_system(one: str, other: str) -> bool:
+    """Say whether a rename works between two places, of which the nearest existing parents count."""
+    return os.stat(_nearest(one)).st_dev == os.stat(_nearest(other)).st_dev  # noqa: PTH116
+
+
+def _nearest(path: str) -> str:
+    while not os.path.exists(path):  # noqa: PTH110
+        path = os.path.dirname(path)  # noqa: PTH120
+    return path
+
+
+def _refusal(path: str, refused: OSError) -> TidegateError:
+    problem = refused.strerror or str(refused)
+    if refused.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
+        return StorageFull(path=path, problem=problem)
+    return StorageDenied(path=path, problem=problem)
