@@ -1,0 +1,79 @@
+# The only command surface; `make help` lists it. CI calls the same targets (.ci/run).
+
+UV_VERSION := 0.11.0
+# The environment (paths, Java, Spark) is set in tools/run and nowhere else.
+RUN := tools/run
+UNIT := not spark and not airflow and not postgres and not slow and not e2e
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench shape clean lock
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: .venv/.runtime ## Make .venv, find Java, install the locked packages (again: no cost)
+	@.venv/bin/python tools/java.py find
+	@.venv/bin/python tools/java.py archive
+
+demo: setup ## Publish a week of real flights through Airflow and Spark
+	@$(RUN) tidegate demo
+
+ui: setup ## Start Airflow on the demo's home and keep it up
+	@$(RUN) tidegate ui
+
+format: .venv/.dev ## Lay out the code and mend what can be mended
+	$(RUN) ruff format
+	$(RUN) ruff check --fix
+
+check: .venv/.dev ## Lint, layout, types, imports, fresh locks
+	tools/lock.sh --check
+	$(RUN) ruff check
+	$(RUN) ruff format --check
+	$(RUN) mypy
+	$(RUN) lint-imports
+	$(RUN) codespell
+
+test-unit: .venv/.dev ## Unit tests only: about ten seconds
+	$(RUN) pytest tests/unit -m "$(UNIT)"
+
+test: .venv/.dev setup ## All tests but the slow ones; what CI runs
+	$(RUN) pytest -m "not slow"
+
+test-all: .venv/.dev setup ## All tests, the slow ones too
+	$(RUN) pytest
+
+coverage: .venv/.dev setup ## Tests with branch coverage; a report in .coverage/html
+	@rm -rf .coverage && mkdir .coverage
+	$(RUN) coverage run -m pytest -m "not slow"
+	$(RUN) coverage combine --quiet
+	$(RUN) coverage html --quiet -d .coverage/html
+	$(RUN) coverage report
+
+dag-docs: .venv/.dev setup ## Write docs/DAGs.md from the DAGs
+	$(RUN) python tools/dag_docs.py
+
+bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints one table
+	$(RUN) python -m benchmarks
+
+shape: .venv/.dev ## Print sizes of modules and functions, and modules without a unit test
+	@$(RUN) python tools/shape.py
+
+clean: ## Remove .venv and every cache; .tidegate, your data, stays
+	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	find include plugins dags jobs tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+lock: .venv/bin/uv ## Make the hash locks from requirements*.in
+	tools/lock.sh
+
+.venv/bin/uv: ; @tools/make_venv.sh $(UV_VERSION)
+
+.venv/.runtime: requirements.txt | .venv/bin/uv
+	@echo "Installing the locked packages …"
+	@.venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements.txt
+	@ln -sf ../../tools/tidegate .venv/bin/tidegate
+	@touch $@
+
+.venv/.dev: requirements-dev.txt | .venv/.runtime
+	@echo "Installing the developers' tools …"
+	@.venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements-dev.txt
+	@touch $@
