@@ -1,0 +1,51 @@
+"""The pipeline file: its models, how it is read, and where things are. Loads no heavy package."""
+
+from tidegate.config.commit import (
+    CommitConfig,
+    CustomPolicy,
+    EventTimeConfig,
+    ExecuteConfig,
+    GateConfig,
+    PartitionTimeConfig,
+)
+from tidegate.config.environment import home, ledger_url, pipelines_folder, resolve_secret
+from tidegate.config.loading import find_pipeline, load_pipeline, pipeline_files
+from tidegate.config.pipeline import DagConfig, PipelineConfig
+from tidegate.config.schema import json_schema
+from tidegate.config.source import (
+    CatalogConfig,
+    InstantTime,
+    ReadConfig,
+    SourceConfig,
+    SplitConfig,
+    Start,
+)
+from tidegate.config.target import RowRule, TargetConfig, refuse_work_inside
+
+__all__ = [
+    "CatalogConfig",
+    "CommitConfig",
+    "CustomPolicy",
+    "DagConfig",
+    "EventTimeConfig",
+    "ExecuteConfig",
+    "GateConfig",
+    "InstantTime",
+    "PartitionTimeConfig",
+    "PipelineConfig",
+    "ReadConfig",
+    "RowRule",
+    "SourceConfig",
+    "SplitConfig",
+    "Start",
+    "TargetConfig",
+    "find_pipeline",
+    "home",
+    "json_schema",
+    "ledger_url",
+    "load_pipeline",
+    "pipeline_files",
+    "pipelines_folder",
+    "refuse_work_inside",
+    "resolve_secret",
+]

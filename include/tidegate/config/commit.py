@@ -1,0 +1,207 @@
+"""The `event_time`, `gate`, `commit` and `execute` parts of a pipeline file: when and how to publish."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema
+
+from tidegate.config.section import (
+    Duration,
+    PartitionLength,
+    Section,
+    Size,
+    absolute_path,
+    later,
+    words,
+)
+from tidegate.config.time_format import TimeFormat
+from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
+
+WhenIdle = Literal["wait", "advance"]
+GateEffect = Literal["hold", "fail", "warn"]
+Trigger = Literal["partition-time", "process-time"]
+LateData = Literal["revise"]
+Engine = Literal["auto", "spark", "local"]
+
+SUCCESS_FILE = "success-file"
+_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+class EventTimeConfig(Section):
+    """When a row happened, and how long to wait for others."""
+
+    column: str = Field(min_length=1)
+    lateness: Duration = timedelta(0)
+    """Subtracted from the largest event time (PC-W02)."""
+    future_tolerance: Duration = timedelta(0)
+    """Event times further beyond the clock do not count (design §7)."""
+    idle_timeout: Duration | None = Field(None, gt=timedelta(0))
+    when_idle: Annotated[WhenIdle, words(WhenIdle)] = "wait"
+    """`advance`: an idle source moves the watermark to clock − `idle_timeout`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _column_alone(cls, found: Any) -> Any:
+        return {"column": found} if isinstance(found, str) else found
+
+    @model_validator(mode="after")
+    def _idle(self) -> EventTimeConfig:
+        if self.when_idle == "advance" and self.idle_timeout is None:
+            problem = "is required for `when_idle: advance`: how long without data makes idle"
+            raise KeyProblem(problem, key="idle_timeout")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Allow the column alone, too."""
+        return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(core))]}
+
+
+class ApprovalConfig(Section):
+    """How long Airflow waits for a person."""
+
+    timeout: Duration = timedelta(hours=24)
+
+
+class GateConfig(Section):
+    """All checks on one partition as it would stand."""
+
+    suite: str = Field(min_length=1)
+    """Expectation suite, relative to the pipeline file."""
+    on_failure: Annotated[GateEffect, words(GateEffect)] = "hold"
+    """What a failed critical expectation does."""
+    approval: ApprovalConfig = ApprovalConfig()
+    pandas_limit: Size = 256 << 20
+    """Bytes of a partition up to which pandas checks it, Spark above."""
+
+    @field_validator("suite")
+    @classmethod
+    def _suite_path(cls, suite: str, info: ValidationInfo) -> str:
+        folder = (info.context or {}).get("folder")
+        return absolute_path(suite, Path(folder) if folder else None)
+
+
+class CustomPolicy(Section):
+    """A policy of the user: a class built with text parameters (PC-A11)."""
+
+    custom: str
+    """`module:Class`."""
+    parameters: tuple[str, ...] = ()
+
+    @field_validator("custom")
+    @classmethod
+    def _class_name(cls, custom: str) -> str:
+        if not _CLASS.fullmatch(custom):
+            msg = f"expected `module:Class`, found '{custom}'"
+            raise ValueError(msg)
+        return custom
+
+
+def _read_policy(found: Any) -> Any:
+    if not isinstance(found, str):
+        return found
+    word = found.strip().lower().replace("_", "-")
+    if word == "metastore":
+        msg = f"'{found}' {NOT_BUILT}, so no pipeline has a metastore; use [success-file]"
+        raise ValueError(msg)
+    if word == "custom":
+        msg = "a policy of your own is written {custom: 'module:Class', parameters: [...]}"
+        raise ValueError(msg)
+    if word != SUCCESS_FILE:
+        msg = f"unknown policy '{found}'; {suggest(word, (SUCCESS_FILE,))}"
+        raise ValueError(msg)
+    return word
+
+
+def _in_order(policies: tuple[str | CustomPolicy, ...]) -> tuple[str | CustomPolicy, ...]:
+    # PC-A02, design §4: whoever sees the marker may rely on every other policy having run.
+    if SUCCESS_FILE in policies[:-1]:
+        msg = "'success-file' stands before another policy; the marker is written last"
+        raise ValueError(msg)
+    return policies
+
+
+def _policy_kind(found: Any) -> Any:
+    if isinstance(found, Mapping):
+        return CustomPolicy.model_validate(found)
+    return _read_policy(found)
+
+
+Policy = Annotated[str | CustomPolicy, BeforeValidator(_policy_kind)]
+
+
+class PartitionTimeConfig(Section):
+    """How a time is read out of partition values that `day()`, `hour()`, `month()` did not make."""
+
+    pattern: str | None = Field(None, min_length=1)
+    """Text with `$key` for partition values; the first value alone by default (PC-T10)."""
+    formatter: str | None = None
+    """Letters of Java's DateTimeFormatter (PC-T15)."""
+    lenient: bool = False
+    """Let days and hours overflow as Flink does (PC-T14)."""
+    interval: PartitionLength | None = None
+    """Length of one partition in local time (PC-T20)."""
+
+    @field_validator("formatter")
+    @classmethod
+    def _letters(cls, formatter: str | None) -> str | None:
+        if formatter is not None:
+            TimeFormat.compile(formatter)
+        return formatter
+
+
+class MarkerConfig(Section):
+    """The file that declares a partition complete."""
+
+    name: str = "_SUCCESS"
+
+    @field_validator("name")
+    @classmethod
+    def _hidden(cls, name: str) -> str:
+        if not name.startswith(("_", ".")) or "/" in name or name in {".", ".."}:
+            msg = f"expected one hidden name, with '_' or '.' at its start; found '{name}'"
+            raise ValueError(msg)
+        return name
+
+
+class CommitConfig(Section):
+    """When a partition is committed, and what that does."""
+
+    trigger: Annotated[Trigger, words(Trigger)] = "partition-time"
+    delay: Duration = timedelta(0)
+    late_data: Annotated[LateData, words(LateData, later("hold", "side", "propose", "reject"))] = (
+        "revise"
+    )
+    policies: Annotated[tuple[Policy, ...], AfterValidator(_in_order)] = (SUCCESS_FILE,)
+    """In this order; an empty list publishes nothing (PC-A01)."""
+    partition_time: PartitionTimeConfig | None = None
+    marker: MarkerConfig = MarkerConfig()
+
+
+class ExecuteConfig(Section):
+    """Where reading and writing runs."""
+
+    engine: Annotated[Engine, words(Engine)] = "auto"
+    local_below: Size = 64 << 20
+    """`auto` reads less than this in process, more on Spark."""
+    workers: int | None = Field(None, gt=0)
+    """Local threads; the cores of the machine by default."""
+    claim_timeout: Duration = Field(timedelta(hours=1), gt=timedelta(0))
+    """After this time without a sign of life a run's right to a partition or window passes on."""

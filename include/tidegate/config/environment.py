@@ -1,0 +1,47 @@
+"""Where Tidegate's home, ledger and pipeline files are, and what `${env:NAME}` stands for."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from tidegate.errors import SecretMissing
+
+PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def home() -> Path:
+    """Give the directory of Tidegate's own files: `TIDEGATE_HOME`, or `.tidegate` right here."""
+    return Path(os.environ.get("TIDEGATE_HOME") or ".tidegate").absolute()
+
+
+def ledger_url(place: Path | None = None) -> str:
+    """Give the SQLAlchemy URL of the ledger: `TIDEGATE_LEDGER`, or a SQLite file in the home."""
+    return os.environ.get("TIDEGATE_LEDGER") or f"sqlite:///{(place or home()) / 'ledger.db'}"
+
+
+def pipelines_folder() -> Path:
+    """Give the folder of pipeline files: `TIDEGATE_PIPELINES`, or `include/pipelines` of the checkout."""
+    configured = os.environ.get("TIDEGATE_PIPELINES")
+    return Path(configured).absolute() if configured else Path(__file__).parents[2] / "pipelines"
+
+
+def resolve_secret(text: str, key: str) -> str:
+    """Put the environment's values in place of `${env:NAME}`.
+
+    Args:
+        text: value of a pipeline file.
+        key: where it stands, for the error.
+
+    Raises:
+        SecretMissing: a variable is not set in this process.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        name = match.group(1)
+        if name not in os.environ:
+            raise SecretMissing(name=name, key=key)
+        return os.environ[name]
+
+    return PLACEHOLDER.sub(value, text)

@@ -1,0 +1,254 @@
+"""One pipeline, whole: its parts, and the rules that hold between them."""
+
+from __future__ import annotations
+
+import re
+import zoneinfo
+from collections.abc import Mapping
+from datetime import date, datetime, timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
+
+from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
+from tidegate.config.environment import PLACEHOLDER
+from tidegate.config.section import Section
+from tidegate.config.source import SourceConfig
+from tidegate.config.target import RowRule, TargetConfig
+from tidegate.config.words import KeyProblem, suggest
+from tidegate.model.partition import Transform
+from tidegate.model.partition_value import time_fields
+
+_PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
+_CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
+_PATTERN_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_SECRET_KEY = re.compile(r"password|secret|token|credential|access-key", re.IGNORECASE)
+_ADDRESS_SECRET = re.compile(r"://[^/@:]*:[^/@]+@")
+
+
+def _known_zone(name: str) -> str:
+    try:
+        zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as problem:
+        near = suggest(name, sorted(zoneinfo.available_timezones()))
+        hint = near if near.startswith("did") else "expected an IANA name such as Europe/Berlin"
+        msg = f"unknown time zone '{name}'; {hint}"
+        raise ValueError(msg) from problem
+    return name
+
+
+def _known_schedule(schedule: str | None) -> str | None:
+    if schedule is None:
+        return None
+    if schedule.startswith("@"):
+        if schedule not in _PRESETS:
+            msg = f"unknown schedule '{schedule}'; {suggest(schedule, _PRESETS)}"
+            raise ValueError(msg)
+        return schedule
+    fields = schedule.split()
+    if len(fields) != 5 or not all(_CRON_FIELD.fullmatch(field) for field in fields):
+        msg = f"expected five cron fields or one of {', '.join(_PRESETS)}, found '{schedule}'"
+        raise ValueError(msg)
+    return schedule
+
+
+def _wall_clock(found: Any) -> Any:
+    if isinstance(found, date) and not isinstance(found, datetime):
+        return datetime(found.year, found.month, found.day)  # noqa: DTZ001 (local to `timezone`)
+    if isinstance(found, str):
+        found = datetime.fromisoformat(found)
+    if isinstance(found, datetime) and found.tzinfo is not None:
+        msg = f"'{found}' has an offset; write the wall clock of the pipeline's `timezone`"
+        raise ValueError(msg)
+    return found
+
+
+WallClock = Annotated[datetime | None, BeforeValidator(_wall_clock)]
+
+
+class DagConfig(Section):
+    """The timetable of the load DAG, and how it appears in Airflow."""
+
+    schedule: Annotated[str | None, AfterValidator(_known_schedule)] = "@daily"
+    start_date: WallClock = None
+    """Wall clock in the pipeline's `timezone`."""
+    end_date: WallClock = None
+    owner: str = "tidegate"
+    tags: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _in_order(self) -> DagConfig:
+        if self.start_date and self.end_date and self.end_date < self.start_date:
+            problem = f"{self.end_date} lies before start_date {self.start_date}"
+            raise KeyProblem(problem, key="end_date")
+        return self
+
+
+class PipelineConfig(Section):
+    """A pipeline as its file says it, with every default filled in."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
+    """Identity of the pipeline, and the beginning of its DAG ids."""
+    timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    """Of partition values, partition time and timetable (PC-T22)."""
+    dag: DagConfig = DagConfig()
+    source: SourceConfig
+    event_time: EventTimeConfig | None = None
+    rows: tuple[RowRule, ...] = ()
+    target: TargetConfig
+    gate: GateConfig | None = None
+    commit: CommitConfig = CommitConfig()
+    execute: ExecuteConfig = ExecuteConfig()
+    _file: str = PrivateAttr("")
+
+    def __eq__(self, other: object) -> bool:
+        """Compare what the files say, not where they stand."""
+        return isinstance(other, PipelineConfig) and self.resolved() == other.resolved()
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def file(self) -> str:
+        """Absolute path of the file it was read from; empty for one made from `resolved()`."""
+        return self._file
+
+    def resolved(self) -> dict[str, Any]:
+        """Give the whole configuration JSON-ready, defaults filled in, `${env:NAME}` as it stands."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    @classmethod
+    def from_resolved(cls, raw: Mapping[str, Any]) -> Self:
+        """Build the configuration that `resolved` gave."""
+        return cls.model_validate(dict(raw))
+
+    def identity(self) -> dict[str, str]:
+        """Give what may not change under one name: key → value as text (design §4)."""
+        fields = self.resolved()["target"]["partition_by"]
+        return {
+            "source": self.source.address,
+            "target.path": self.target.path,
+            "target.partition_by": ", ".join(f"{key}: {made}" for key, made in fields.items())
+            or "none",
+            "timezone": self.timezone,
+            "target.write": self.target.write,
+        }
+
+    def plan_inputs(self) -> dict[str, Any]:
+        """Give what decides the staged bytes; the rest may change without a new plan digest."""
+        whole = self.resolved()
+        event_time = whole["event_time"]
+        # Which table it is stands in the pinned identity; these only say how to find and open it.
+        where = {"catalog", "table", "metadata", "path", "location_rewrite", "instant_time"}
+        return {
+            "timezone": whole["timezone"],
+            "source": {key: item for key, item in whole["source"].items() if key not in where},
+            "event_time": event_time
+            and {key: event_time[key] for key in ("column", "future_tolerance")},
+            "rows": whole["rows"],
+            "target": {
+                key: item for key, item in whole["target"].items() if key not in {"path", "work"}
+            },
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        """Say what is valid but may surprise (PC-O90, PC-T21)."""
+        return (*self._timing_notes(), *self._secret_notes())
+
+    def _timing_notes(self) -> list[str]:
+        notes = []
+        commit, fields = self.commit, self.target.partition_by
+        made = time_fields(fields, self.event_time.column if self.event_time else None)
+        if fields and commit.trigger == "process-time" and commit.delay == timedelta(0):
+            notes.append(
+                "`commit.trigger: process-time` with `delay: 0s` publishes a partition at the first "
+                "load that touches it; rows that come later make further revisions"
+            )
+        if commit.trigger == "process-time" or not fields:
+            return notes
+        configured = commit.partition_time
+        if not made and (configured is None or configured.interval is None):
+            notes.append(
+                "the length of a partition is unknown: `commit.delay` must contain it (PC-T19); "
+                "`commit.partition_time.interval` says it and follows the clock changes"
+            )
+        if made and self.event_time and made[0].column != self.event_time.column:
+            notes.append(
+                f"partitions are made from `{made[0].column}`, but the watermark follows "
+                f"`{self.event_time.column}`: it does not say when those partitions are complete"
+            )
+        return notes
+
+    def _secret_notes(self) -> list[str]:
+        properties = self.source.catalog.properties if self.source.catalog else {}
+        return [
+            f"`source.catalog.{key}` stands in the clear and is kept in plans; "
+            "write `${env:NAME}` and set the variable where the pipeline runs"
+            for key, value in properties.items()
+            if not PLACEHOLDER.search(value)
+            and (_SECRET_KEY.search(key) or _ADDRESS_SECRET.search(value))
+        ]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _schedule_above(cls, found: Any) -> Any:
+        if not isinstance(found, Mapping) or "schedule" not in found:
+            return found
+        made = dict(found)
+        dag = made.get("dag") or {}
+        if not isinstance(dag, Mapping) or "schedule" in dag:
+            problem = "is `dag.schedule` written shorter; one of the two is enough"
+            raise KeyProblem(problem, key="schedule")
+        made["dag"] = {**dag, "schedule": made.pop("schedule")}
+        return made
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> PipelineConfig:
+        names = [rule.name for rule in self.rows]
+        for name in names:
+            if names.count(name) > 1:
+                problem = f"the rule '{name}' stands there twice"
+                raise KeyProblem(problem, key="rows")
+        self._check_columns()
+        self._check_partition_time()
+        return self
+
+    def _check_columns(self) -> None:
+        columns = self.source.read.columns
+        if columns is None:
+            return
+        needed = {
+            f"target.partition_by.{field.name}": field.column for field in self.target.partition_by
+        }
+        if self.event_time:
+            needed["event_time.column"] = self.event_time.column
+        for key, column in needed.items():
+            if column not in columns:
+                problem = f"the column '{column}' is not among `source.read.columns`; {suggest(column, columns)}"
+                raise KeyProblem(problem, key=key)
+
+    def _check_partition_time(self) -> None:
+        fields, commit = self.target.partition_by, self.commit
+        if commit.trigger == "partition-time" and fields and self.event_time is None:
+            problem = (
+                "is required: the trigger 'partition-time' waits for the watermark of an event time; "
+                "name its column, or set `commit.trigger: process-time`"
+            )
+            raise KeyProblem(problem, key="event_time")
+        configured = commit.partition_time
+        if configured is None:
+            return
+        made = [field for field in fields if field.transform is not Transform.IDENTITY]
+        if not fields:
+            problem = "needs partition keys; `target.partition_by` names none"
+            raise KeyProblem(problem, key="commit.partition_time")
+        if made:
+            problem = (
+                f"is known from `{made[0].name}: {made[0].transform.value}({made[0].column})`; "
+                "remove this key, it is for partition values that come as they are"
+            )
+            raise KeyProblem(problem, key="commit.partition_time")
+        keys = [field.name for field in fields]
+        for name in _PATTERN_NAME.findall(configured.pattern or ""):
+            if not any(name.startswith(key) for key in keys):
+                problem = f"'${name}' is no partition key; {suggest(name, keys)}"
+                raise KeyProblem(problem, key="commit.partition_time.pattern")

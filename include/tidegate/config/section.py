@@ -1,0 +1,160 @@
+"""The pydantic pieces that all parts of a pipeline file are made of."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Annotated, get_args
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    PlainSerializer,
+    WithJsonSchema,
+)
+
+from tidegate.config.words import (
+    NOT_BUILT,
+    duration_text,
+    interval_text,
+    parse_duration,
+    parse_interval,
+    parse_size,
+    suggest,
+)
+from tidegate.model.partition_value import Interval
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+
+
+class Section(BaseModel):
+    """A mapping of the pipeline file: fixed keys, frozen once read."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=True,
+        hide_input_in_errors=True,
+        validate_default=True,
+    )
+
+
+def words(choices: object, refused: Mapping[str, str] | None = None) -> BeforeValidator:
+    """Validate a word of a `Literal`: `-` or `_`, any case; say why where a known word is refused.
+
+    Args:
+        choices: the `Literal` whose words are valid.
+        refused: words of the specs that this place refuses, with the reason.
+    """
+    valid = get_args(choices)
+    reasons = refused or {}
+
+    def read(found: object) -> object:
+        if not isinstance(found, str):
+            msg = f"expected one of {', '.join(valid)}, found {found!r}"
+            raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
+        word = found.strip().lower().replace("_", "-")
+        if word in valid:
+            return word
+        for name, reason in reasons.items():
+            if word == name.replace("_", "-"):
+                msg = f"'{found}' {reason}"
+                raise ValueError(msg)
+        msg = f"unknown value '{found}'; {suggest(word, valid)}"
+        raise ValueError(msg)
+
+    return BeforeValidator(read)
+
+
+def later(*names: str) -> dict[str, str]:
+    """Give the reason for words that a later version knows."""
+    return dict.fromkeys(names, NOT_BUILT)
+
+
+def _not_negative(duration: timedelta) -> timedelta:
+    if duration < timedelta(0):
+        msg = "expected a duration that is not negative"
+        raise ValueError(msg)
+    return duration
+
+
+def _positive(size: int) -> int:
+    if size <= 0:
+        msg = f"expected more than 0, found {size}"
+        raise ValueError(msg)
+    return size
+
+
+def absolute_path(path: str, folder: Path | None = None) -> str:
+    """Make a path absolute against a folder (default: the current one).
+
+    Addresses with a scheme and paths with an unresolved `${env:…}` stay as they are, but for
+    `file://`, which is dropped.
+    """
+    if path.startswith("file://"):
+        path = path.removeprefix("file://")
+    if _SCHEME.match(path) or "${env:" in path:
+        return path
+    return os.path.abspath(Path(folder or Path.cwd()) / Path(path).expanduser())  # noqa: PTH100
+
+
+def local_path(path: str) -> str:
+    """Make a path absolute and refuse stores that this version cannot reach."""
+    made = absolute_path(path)
+    if scheme := _SCHEME.match(made):
+        msg = f"'{path}': {scheme.group(1)}:// {NOT_BUILT}; give a path of a mounted file system"
+        raise ValueError(msg)
+    return made if made == "/" else made.rstrip("/")
+
+
+def lies_inside(path: str, root: str) -> bool:
+    """Say, from the text of two absolute paths, whether one is the other or lies below it."""
+    below, above = posixpath.normpath(path), posixpath.normpath(root)
+    return below == above or below.startswith(above.rstrip("/") + "/")
+
+
+def unique(what: str) -> AfterValidator:
+    """Refuse a list in which a name stands twice."""
+
+    def read(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        doubled = [name for name in names or () if (names or ()).count(name) > 1]
+        if doubled:
+            msg = f"the {what} '{doubled[0]}' stands there twice"
+            raise ValueError(msg)
+        return names
+
+    return AfterValidator(read)
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    AfterValidator(_not_negative),
+    PlainSerializer(duration_text),
+    WithJsonSchema({"type": ["string", "integer"], "examples": ["15m", "6 h", "1d", "0s"]}),
+]
+"""`15m`, `15 min`, `1 h`, `1d`."""
+
+Size = Annotated[
+    int,
+    BeforeValidator(parse_size),
+    AfterValidator(_positive),
+    WithJsonSchema({"type": ["string", "integer"], "examples": ["128MiB", "64 KB"]}),
+]
+"""Bytes: `128MiB`, `128 MB`."""
+
+PartitionLength = Annotated[
+    Interval,
+    BeforeValidator(parse_interval),
+    PlainSerializer(interval_text),
+    WithJsonSchema({"type": "string", "examples": ["1 h", "1 d", "1 month"]}),
+]
+
+LocalPath = Annotated[str, AfterValidator(local_path)]
+AnyPath = Annotated[str, AfterValidator(absolute_path)]

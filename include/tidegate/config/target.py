@@ -1,0 +1,148 @@
+"""The `target` and `rows` parts of a pipeline file: what is written, and where."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+
+from tidegate.config.section import LocalPath, Section, Size, later, lies_inside, words
+from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
+from tidegate.errors import WorkInsideTarget
+from tidegate.model.partition import DEFAULT_NAME, PartitionField, Transform
+
+RowEffect = Literal["quarantine", "hold", "warn"]
+WriteMode = Literal["append"]
+TargetFormat = Literal["parquet"]
+
+_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)")
+_MADE = {
+    transform.value: transform for transform in Transform if transform is not Transform.IDENTITY
+}
+_LATER_FUNCTIONS = ("year", "week", "minute", "bucket", "truncate")
+
+
+class RowRule(Section):
+    """A predicate on single rows, applied while staging (PC-C05)."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
+    """Names a directory of the quarantine."""
+    where: str = Field(min_length=1)
+    """SQL predicate that good rows satisfy; NULL does not."""
+    on_failure: Annotated[RowEffect, words(RowEffect)] = "quarantine"
+
+
+def _read_fields(found: Any) -> Any:
+    if isinstance(found, list | tuple) and all(isinstance(item, PartitionField) for item in found):
+        return tuple(found)
+    if not isinstance(found, Mapping):
+        msg = "expected a mapping such as {dt: day(ordered_at), region: region}"
+        raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
+    return tuple(_read_field(str(name), found[name]) for name in found)
+
+
+def _read_field(name: str, found: Any) -> PartitionField:
+    if not name or name.startswith(("_", ".")):
+        problem = "a key that starts with '_' or '.' would make hidden directories (PC-P10)"
+        raise KeyProblem(problem, key=name)
+    if not isinstance(found, str) or not found.strip():
+        problem = f"expected a column, or day(), hour() or month() of one; found {found!r}"
+        raise KeyProblem(problem, key=name)
+    call = _CALL.fullmatch(found.strip())
+    if not call:
+        return PartitionField(name, found.strip(), Transform.IDENTITY)
+    function, column = call.group(1).lower(), call.group(2).strip()
+    if function not in _MADE:
+        unknown = f"unknown function '{call.group(1)}'; {suggest(function, _MADE)}"
+        known_later = f"{function}() {NOT_BUILT}; known: {', '.join(_MADE)}"
+        raise KeyProblem(name, known_later if function in _LATER_FUNCTIONS else unknown)
+    if not column or column == name:
+        problem = (
+            f"{found}: the key needs a column, and a name other than the column's: "
+            "readers would find two columns of one name"
+        )
+        raise KeyProblem(problem, key=name)
+    return PartitionField(name, column, _MADE[function])
+
+
+def _write_fields(fields: tuple[PartitionField, ...]) -> dict[str, str]:
+    return {field.name: _field_text(field) for field in fields}
+
+
+def _field_text(field: PartitionField) -> str:
+    if field.transform is Transform.IDENTITY:
+        return field.column
+    return f"{field.transform.value}({field.column})"
+
+
+PartitionBy = Annotated[
+    tuple[PartitionField, ...],
+    BeforeValidator(_read_fields),
+    PlainSerializer(_write_fields),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
+]
+
+
+class RollingConfig(Section):
+    """When a task begins the next part file."""
+
+    file_size: Size = 128 << 20
+
+
+class TargetConfig(Section):
+    """The published table."""
+
+    path: LocalPath
+    work: LocalPath = ""
+    """Staging, plans, journal; by default `.tidegate-<name>` beside the target."""
+    format: Annotated[TargetFormat, words(TargetFormat, later("orc", "avro", "csv", "json"))] = (
+        "parquet"
+    )
+    partition_by: PartitionBy = ()
+    write: Annotated[WriteMode, words(WriteMode, later("overwrite", "upsert"))] = "append"
+    rolling: RollingConfig = RollingConfig()
+    max_open_partitions: int = Field(64, gt=0)
+    """Open writers per task; the least recently used is closed when there are more."""
+    default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _work_beside(cls, found: Any) -> Any:
+        if (
+            not isinstance(found, Mapping)
+            or found.get("work")
+            or not isinstance(found.get("path"), str)
+        ):
+            return found
+        return {**found, "work": work_beside(found["path"])}
+
+    @model_validator(mode="after")
+    def _work_outside(self) -> TargetConfig:
+        refuse_work_inside(self.work, self.path)
+        return self
+
+
+def work_beside(target: str) -> str:
+    """Name the work directory that a target has unless the file says otherwise.
+
+    Raises:
+        KeyProblem: the target is a bare `${env:…}`, so that nothing stands beside it in the text.
+    """
+    parent, name = posixpath.split(target.rstrip("/"))
+    if "${env:" in name or not name:
+        problem = f"is required, because `target.path: {target}` has no plain name at its end"
+        raise KeyProblem(problem, key="work")
+    return posixpath.join(parent, f".tidegate-{name}")
+
+
+def refuse_work_inside(work: str, target: str) -> None:
+    """Check that readers who list the target never see the work directory (PC-F03).
+
+    Raises:
+        WorkInsideTarget: it is the target, or lies below it.
+    """
+    if lies_inside(work, target):
+        raise WorkInsideTarget(work=work, target=target)

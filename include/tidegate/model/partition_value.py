@@ -1,0 +1,69 @@
+"""What `day(x)`, `hour(x)`, `month(x)` write as partition values, and how long such a partition lasts.
+
+The text of a value is fixed here for the writer, which makes it, and the committer, which reads a
+time out of it. `day(x)` gives `2013-02-05`, `month(x)` gives `2013-02`. `hour(x)` gives the hour of
+the day, `05`, where `day(x)` of the same column stands beside it, and `2013-02-05T05` alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from tidegate.model.partition import PartitionField, Transform
+from tidegate.model.wire import Value
+
+
+@dataclass(frozen=True)
+class Interval(Value):
+    """Length of a partition in local time: calendar months, or a span."""
+
+    months: int = 0
+    span: timedelta = timedelta(0)
+
+
+INTERVALS = {
+    Transform.HOUR: Interval(span=timedelta(hours=1)),
+    Transform.DAY: Interval(span=timedelta(days=1)),
+    Transform.MONTH: Interval(months=1),
+}
+"""How long a partition lasts that one of these transforms makes."""
+
+_FORMATS = {
+    Transform.HOUR: "%Y-%m-%dT%H",
+    Transform.DAY: "%Y-%m-%d",
+    Transform.MONTH: "%Y-%m",
+}
+
+
+def hour_is_of_day(field: PartitionField, fields: Iterable[PartitionField]) -> bool:
+    """Say whether an `hour(x)` holds only the hour, because `day(x)` of the same column is a key too."""
+    return field.transform is Transform.HOUR and any(
+        other.transform is Transform.DAY and other.column == field.column for other in fields
+    )
+
+
+def value_format(field: PartitionField, fields: Iterable[PartitionField]) -> str:
+    """Give the `strftime` format of a made value, applied to the wall clock in the pipeline's zone.
+
+    Raises:
+        KeyError: the field is an identity; its values are the column's own.
+    """
+    return "%H" if hour_is_of_day(field, fields) else _FORMATS[field.transform]
+
+
+def time_fields(
+    fields: Iterable[PartitionField], event_time: str | None
+) -> tuple[PartitionField, ...]:
+    """Pick the keys that say when a partition is: those made from one column by day, hour, month.
+
+    The event time's column goes first, because the watermark counts in it; otherwise the column of
+    the first such key decides.
+    """
+    made = [field for field in fields if field.transform in INTERVALS]
+    columns = [field.column for field in made]
+    if not columns:
+        return ()
+    column = event_time if event_time in columns else columns[0]
+    return tuple(field for field in made if field.column == column)
