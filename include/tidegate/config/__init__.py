@@ -9,7 +9,7 @@ from tidegate.config.commit import (
     PartitionTimeConfig,
 )
 from tidegate.config.environment import home, ledger_url, pipelines_folder, resolve_secret
-from tidegate.config.loading import find_pipeline, load_pipeline, pipeline_files
+from tidegate.config.loading import find_pipeline, load_pipeline, pipeline_files, read_source
 from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.schema import json_schema
 from tidegate.config.source import (
@@ -46,6 +46,7 @@ __all__ = [
     "load_pipeline",
     "pipeline_files",
     "pipelines_folder",
+    "read_source",
     "refuse_work_inside",
     "resolve_secret",
 ]

@@ -1,4 +1,4 @@
-"""The `event_time`, `gate`, `commit` and `execute` parts of a pipeline file: when and how to publish."""
+"""The `event_time`, `gate`, `commit`, `execute` parts of a pipeline file: when and how."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -17,8 +17,6 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from tidegate.config.section import (
     Duration,
@@ -31,6 +29,10 @@ from tidegate.config.section import (
 )
 from tidegate.config.time_format import TimeFormat
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 WhenIdle = Literal["wait", "advance"]
 GateEffect = Literal["hold", "fail", "warn"]

@@ -22,7 +22,7 @@ def ledger_url(place: Path | None = None) -> str:
 
 
 def pipelines_folder() -> Path:
-    """Give the folder of pipeline files: `TIDEGATE_PIPELINES`, or `include/pipelines` of the checkout."""
+    """Give the folder of pipeline files: `TIDEGATE_PIPELINES`, or `include/pipelines` here."""
     configured = os.environ.get("TIDEGATE_PIPELINES")
     return Path(configured).absolute() if configured else Path(__file__).parents[2] / "pipelines"
 

@@ -113,7 +113,7 @@ class PipelineConfig(Section):
         return self._file
 
     def resolved(self) -> dict[str, Any]:
-        """Give the whole configuration JSON-ready, defaults filled in, `${env:NAME}` as it stands."""
+        """Give the whole configuration JSON-ready, with defaults, `${env:NAME}` as it stands."""
         return self.model_dump(mode="json", by_alias=True)
 
     @classmethod
@@ -160,8 +160,8 @@ class PipelineConfig(Section):
         made = time_fields(fields, self.event_time.column if self.event_time else None)
         if fields and commit.trigger == "process-time" and commit.delay == timedelta(0):
             notes.append(
-                "`commit.trigger: process-time` with `delay: 0s` publishes a partition at the first "
-                "load that touches it; rows that come later make further revisions"
+                "`commit.trigger: process-time` with `delay: 0s` publishes a partition at the "
+                "first load that touches it; rows that come later make further revisions"
             )
         if commit.trigger == "process-time" or not fields:
             return notes
@@ -223,15 +223,16 @@ class PipelineConfig(Section):
             needed["event_time.column"] = self.event_time.column
         for key, column in needed.items():
             if column not in columns:
-                problem = f"the column '{column}' is not among `source.read.columns`; {suggest(column, columns)}"
+                near = suggest(column, columns)
+                problem = f"'{column}' is not among `source.read.columns`; {near}"
                 raise KeyProblem(problem, key=key)
 
     def _check_partition_time(self) -> None:
         fields, commit = self.target.partition_by, self.commit
         if commit.trigger == "partition-time" and fields and self.event_time is None:
             problem = (
-                "is required: the trigger 'partition-time' waits for the watermark of an event time; "
-                "name its column, or set `commit.trigger: process-time`"
+                "is required: the trigger 'partition-time' waits for the watermark of an event "
+                "time; name its column, or set `commit.trigger: process-time`"
             )
             raise KeyProblem(problem, key="event_time")
         configured = commit.partition_time

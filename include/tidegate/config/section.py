@@ -5,10 +5,9 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, get_args
+from typing import TYPE_CHECKING, Annotated, get_args
 
 from pydantic import (
     AfterValidator,
@@ -29,6 +28,9 @@ from tidegate.config.words import (
     suggest,
 )
 from tidegate.model.partition_value import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date, datetime
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
@@ -14,8 +14,6 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from tidegate.config.section import (
     AnyPath,
@@ -28,6 +26,10 @@ from tidegate.config.section import (
 )
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.model.partition import DEFAULT_NAME
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 Kind = Literal["iceberg", "files"]
 ReadMode = Literal["append", "snapshot"]
@@ -83,7 +85,7 @@ class CatalogConfig(Section):
     """
 
     name: str
-    properties: dict[str, str] = {}
+    properties: dict[str, str] = Field(default_factory=dict)
     """Further keys as they stand: `uri`, `warehouse`, `type`, …; secrets as `${env:NAME}`."""
 
     @model_validator(mode="before")
@@ -109,7 +111,7 @@ class CatalogConfig(Section):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe the shapes in which it is written: a name, or a mapping with any further keys."""
+        """Describe the shapes in which it is written: a name, or a mapping with further keys."""
         del core, handler
         mapping = {
             "type": "object",
@@ -189,7 +191,7 @@ class ReadConfig(Section):
     """Output columns in this order; all of the table's by default."""
     filter: str | None = None
     """SQL predicate; rows for which it is false or NULL are not read."""
-    read_schema: ReadSchema | None = Field(None, alias="schema")
+    read_schema: Annotated[ReadSchema, words(ReadSchema)] | None = Field(None, alias="schema")
     """`table`: the current schema for all commits; `snapshot`: the head snapshot's (ICE-2.9)."""
 
 
@@ -221,13 +223,13 @@ class SourceConfig(Section):
     """A metadata file or table directory, instead of catalog and table."""
     path: LocalPath | None = None
     format: Annotated[SourceFormat, words(SourceFormat, later("orc", "csv", "json"))] = "parquet"
-    partition_by: dict[str, Annotated[str, AfterValidator(_key_type)]] = {}
+    partition_by: dict[str, Annotated[str, AfterValidator(_key_type)]] = Field(default_factory=dict)
     """Keys of a file table's directories with their types, in path order (PC-R03)."""
     start: Start = Field(default_factory=lambda: Start.model_validate("full"))
     read: ReadConfig = ReadConfig()
     split: SplitConfig = SplitConfig()
     instant_time: InstantTime | None = None
-    location_rewrite: dict[str, str] = {}
+    location_rewrite: dict[str, str] = Field(default_factory=dict)
     """Prefix → prefix, applied where files are opened (ICE-4.17)."""
     on_changed_file: Annotated[FailOrIgnore, words(FailOrIgnore, {"reread": _REREAD})] = "fail"
     on_bad_path: Annotated[FailOrSkip, words(FailOrSkip)] = "fail"

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import calendar
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _LETTERS = {
     "y": "year",
@@ -172,7 +175,7 @@ def _overflowing(number: Mapping[str, int], micros: int) -> datetime:
 
 
 def _clamped(number: Mapping[str, int], micros: int) -> datetime:
-    """Resolve as Java's SMART style: fields in range, the day cut to the month, 24:00 the next day."""
+    """Resolve as Java's SMART style: the day is cut to the month, 24:00 is the next day."""
     made = _with_time(number)
     end_of_day = made.get("hour") == 24 and not made.get("minute") and not made.get("second")
     if end_of_day and not micros:

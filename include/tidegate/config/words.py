@@ -1,13 +1,16 @@
-"""Read the words of a pipeline file: durations, sizes, names that may be misspelt. Knows no model."""
+"""Read the words of a pipeline file: durations, sizes, names that may be misspelt."""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from tidegate.model.partition_value import Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 NOT_BUILT = "is not in this version of Tidegate"
 
@@ -64,7 +67,7 @@ def parse_duration(text: object) -> timedelta:
     if isinstance(text, int | float) and not isinstance(text, bool):
         if text == 0:
             return timedelta(0)
-        msg = f"expected a duration with its unit, found {text}; write for example '{text}s' or '{text}m'"
+        msg = f"expected a duration with its unit, found {text}; write '{text}s' or '{text}m'"
         raise ValueError(msg)
     plain = str(text).strip().lower()
     if not _DURATION.fullmatch(plain):

@@ -1,4 +1,4 @@
-"""What `day(x)`, `hour(x)`, `month(x)` write as partition values, and how long such a partition lasts.
+"""What `day(x)`, `hour(x)`, `month(x)` write as partition values, and how long each lasts.
 
 The text of a value is fixed here for the writer, which makes it, and the committer, which reads a
 time out of it. `day(x)` gives `2013-02-05`, `month(x)` gives `2013-02`. `hour(x)` gives the hour of
@@ -7,12 +7,15 @@ the day, `05`, where `day(x)` of the same column stands beside it, and `2013-02-
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from tidegate.model.partition import PartitionField, Transform
 from tidegate.model.wire import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ _FORMATS = {
 
 
 def hour_is_of_day(field: PartitionField, fields: Iterable[PartitionField]) -> bool:
-    """Say whether an `hour(x)` holds only the hour, because `day(x)` of the same column is a key too."""
+    """Say whether an `hour(x)` holds only the hour, because `day(x)` stands beside it."""
     return field.transform is Transform.HOUR and any(
         other.transform is Transform.DAY and other.column == field.column for other in fields
     )

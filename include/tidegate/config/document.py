@@ -1,0 +1,104 @@
+"""A YAML file with the line of each of its keys; refuses what YAML would silently swallow."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from tidegate.config.environment import PLACEHOLDER
+from tidegate.errors import ConfigInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+Place = tuple[str | int, ...]
+"""Keys and list positions from the top of the file down."""
+
+# Keys written shorter (design §7): where a problem is reported → where the text stands.
+_SHORTHANDS: Mapping[Place, Place] = {
+    ("dag", "schedule"): ("schedule",),
+    ("source", "read", "schema"): ("source", "read_schema"),
+    ("source", "catalog"): ("source", "table"),
+}
+_OPENED = re.compile(r"\$\{[^}]*\}?")
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a file says, and where."""
+
+    file: str
+    content: Mapping[Any, Any]
+    lines: Mapping[Place, int]
+
+    @classmethod
+    def read(cls, file: Path) -> Document:
+        """Read a file whose top level is a mapping.
+
+        Raises:
+            ConfigInvalid: no YAML, a key given twice, a placeholder other than `${env:NAME}`.
+        """
+        try:
+            text = file.read_text("utf-8")
+            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            content = yaml.safe_load(text)
+        except yaml.MarkedYAMLError as broken:
+            mark = broken.problem_mark or broken.context_mark
+            problem = f"cannot be read as YAML: {broken.problem or broken.context}"
+            raise _invalid(file, mark.line + 1 if mark else 1, (), problem) from broken
+        except (UnicodeDecodeError, yaml.YAMLError, ValueError) as broken:
+            problem = f"cannot be read as YAML in UTF-8: {broken}"
+            raise _invalid(file, 1, (), problem) from broken
+        if not isinstance(node, yaml.MappingNode):
+            problem = "expected the keys of a pipeline: name, source, target, …"
+            raise _invalid(file, node.start_mark.line + 1 if node else 1, (), problem)
+        return cls(str(file), content, dict(_walk(file, node, ())))
+
+    def line(self, place: Place) -> int:
+        """Give the line of a place, or of the nearest one above it that the file has."""
+        for known in (place, _SHORTHANDS.get(place, place)):
+            if known in self.lines:
+                return self.lines[known]
+        return self.line(place[:-1]) if place else 1
+
+
+def key_text(place: Place) -> str:
+    """Write a place as `commit.policies[1]`."""
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text or "file"
+
+
+def _invalid(file: Path, line: int, place: Place, problem: str) -> ConfigInvalid:
+    return ConfigInvalid(file=str(file), line=line, key=key_text(place), problem=problem)
+
+
+def _walk(file: Path, node: yaml.Node, place: Place) -> Iterator[tuple[Place, int]]:
+    if isinstance(node, yaml.MappingNode):
+        yield from _walk_mapping(file, node, place)
+    elif isinstance(node, yaml.SequenceNode):
+        for index, value in enumerate(node.value):
+            yield (*place, index), value.start_mark.line + 1
+            yield from _walk(file, value, (*place, index))
+    elif isinstance(node, yaml.ScalarNode):
+        for opened in _OPENED.findall(node.value):
+            if not PLACEHOLDER.fullmatch(opened):
+                problem = f"unknown placeholder '{opened}'; write '${{env:NAME}}'"
+                raise _invalid(file, node.start_mark.line + 1, place, problem)
+
+
+def _walk_mapping(file: Path, node: yaml.MappingNode, place: Place) -> Iterator[tuple[Place, int]]:
+    seen: set[str] = set()
+    for key, value in node.value:
+        line, below = key.start_mark.line + 1, (*place, str(key.value))
+        if below[-1] in seen:
+            problem = "stands there twice; YAML would silently take the last one"
+            raise _invalid(file, line, below, problem)
+        seen.add(str(key.value))
+        yield below, line
+        yield from _walk(file, value, below)
