@@ -71,7 +71,8 @@ class Partitions:
             ClaimHeld: another run has it and its time is not over (Transient).
         """
         with self.engine.begin() as connection:
-            row = connection.execute(sa.select(partition).where(*self._key(target))).mappings().one()
+            query = sa.select(partition).where(*self._key(target)).with_for_update()
+            row = connection.execute(query).mappings().one()
             if not holder.may_take(row["claim_owner"], row["claim_expires"]):
                 raise ClaimHeld(
                     pipeline=self.name,
@@ -93,7 +94,7 @@ class Partitions:
         Raises:
             FenceLost: somebody did.
         """
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
 
     def release(self, target: Partition, claim: Claim) -> None:
@@ -120,11 +121,11 @@ class Partitions:
 
 
 def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:
-    """Compare a claim's fence inside the caller's transaction."""
+    """Compare a claim's fence inside the caller's transaction, and keep others from taking it until that ends."""
     found = connection.scalar(
-        sa.select(partition.c.claim_fence).where(
-            partition.c.pipeline == name, partition.c.partition == target.path
-        )
+        sa.select(partition.c.claim_fence)
+        .where(partition.c.pipeline == name, partition.c.partition == target.path)
+        .with_for_update()
     )
     if found != claim.fence:
         raise FenceLost(pipeline=name, subject=str(target), held=claim.fence, found=int(found or 0))

@@ -69,14 +69,14 @@ class Pipelines:
             )
             return made
 
-    def start_at(self, boundary: Instant | None) -> None:
-        """Fix where the first window begins, once; a second call changes nothing."""
+    def start_at(self, boundary: Instant | None, source_identity: str) -> None:
+        """Fix the source and where the first window begins, once; a second call changes nothing."""
         raw = rows.json_or_none(boundary)
         with self.engine.begin() as connection:
             connection.execute(
                 sa.update(pipeline)
                 .where(pipeline.c.name == self.name, pipeline.c.started == sa.false())
-                .values(started=True, first_start=raw, checkpoint=raw)
+                .values(started=True, first_start=raw, checkpoint=raw, source_identity=source_identity)
             )
 
     def advance_watermark(self, step: WatermarkStep) -> None:

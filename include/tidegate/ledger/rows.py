@@ -43,6 +43,7 @@ def read_pipeline(row: Row) -> PipelineState:
         name=row["name"],
         ledger_id=row["ledger_id"],
         target=row["target"],
+        source_identity=row["source_identity"],
         started=row["started"],
         first_start=optional(Instant, row["first_start"]),
         checkpoint=optional(Instant, row["checkpoint"]),

@@ -50,6 +50,7 @@ pipeline = sa.Table(
     sa.Column("ledger_id", sa.Text, nullable=False),
     sa.Column("target", sa.Text, nullable=False, unique=True),
     sa.Column("identity", CanonicalJson, nullable=False),
+    sa.Column("source_identity", sa.Text),
     sa.Column("started", sa.Boolean, nullable=False, default=False),
     sa.Column("first_start", CanonicalJson),
     sa.Column("checkpoint", CanonicalJson),

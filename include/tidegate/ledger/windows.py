@@ -106,7 +106,7 @@ class Windows:
             WindowOpen: another window is open, or a run came between (Transient).
         """
         with self.engine.begin() as connection:
-            state = connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name)).mappings().one()
+            state = self._lock(connection)
             held = connection.execute(self._where(window.c.state == "open")).mappings().first()
             if held is not None:
                 raise self._open_error(held)
@@ -134,6 +134,7 @@ class Windows:
             WindowOpen: another run works on it and its time is not over (Transient).
         """
         with self.engine.begin() as connection:
+            self._lock(connection)
             held = connection.execute(self._where(window.c.sequence == sequence)).mappings().first()
             if held is None:
                 raise WindowNotFound(pipeline=self.name, sequence=sequence)
@@ -165,6 +166,20 @@ class Windows:
                     )
                 )
 
+    def note_seconds(self, sequence: int, attempt: int, stage: str, seconds: float) -> None:
+        """Keep how long a stage took; a process that lost the window notes nothing."""
+        with self.engine.begin() as connection:
+            held = connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
+            if held["attempt"] != attempt:
+                return
+            summary = rows.optional(RunSummary, held["summary"]) or RunSummary()
+            timed = replace(summary, seconds={**summary.seconds, stage: round(seconds, 3)})
+            connection.execute(
+                sa.update(window)
+                .where(window.c.pipeline == self.name, window.c.sequence == sequence)
+                .values(summary=timed.to_json())
+            )
+
     def announce(self, announced: Announcement, now: datetime) -> tuple[Partition, ...]:
         """Seal a window: contributions, checkpoint and watermark in one transaction (design §4).
 
@@ -178,6 +193,7 @@ class Windows:
             FenceLost: a newer attempt took the window over.
         """
         with self.engine.begin() as connection:
+            self._lock(connection)
             held = connection.execute(self._where(window.c.sequence == announced.sequence)).mappings().one()
             if held["attempt"] != announced.attempt:
                 raise FenceLost(
@@ -189,15 +205,18 @@ class Windows:
             if held["state"] == "sealed" and held["plan_digest"] == announced.plan_digest:
                 self._let_go(connection, announced.sequence)
                 return ()
-            changed = self._replace_contributions(connection, announced, now)
-            self._seal(connection, announced, now)
+            effective = self._replace_contributions(connection, announced, now)
+            late = sum(item.rows for item in effective if item.late)
+            timed = rows.optional(RunSummary, held["summary"]) or RunSummary()
+            summary = replace(announced.summary, rows_late=late, seconds=timed.seconds)
+            self._seal(connection, announced, summary, now)
             if held["state"] == "open" and held["kind"] == WindowKind.LOAD.value:
                 end = rows.read_window(held).window.range.end_inclusive
                 connection.execute(
                     sa.update(pipeline).where(pipeline.c.name == self.name).values(checkpoint=end.to_json())
                 )
                 store_watermark(connection, self.name, announced.watermark)
-            return changed
+            return tuple(item.partition for item in effective)
 
     def contributions(self, target: Partition) -> tuple[Contribution, ...]:
         """Give the effective contributions to one partition, by window."""
@@ -229,6 +248,11 @@ class Windows:
                 rows.read_contribution(row, rows.read_partition(row["partition_values"]))
                 for row in connection.execute(query).mappings()
             )
+
+    def _lock(self, connection: sa.Connection) -> rows.Row:
+        """Let one transaction at a time change the pipeline's windows (SQLite does so for all)."""
+        query = sa.select(pipeline).where(pipeline.c.name == self.name).with_for_update()
+        return connection.execute(query).mappings().one()
 
     def _reading(self) -> sa.Connection:
         return self.engine.connect().execution_options(**{READS_ONLY: True})
@@ -274,7 +298,9 @@ class Windows:
             .values(owner=None, expires=None)
         )
 
-    def _seal(self, connection: sa.Connection, announced: Announcement, now: datetime) -> None:
+    def _seal(
+        self, connection: sa.Connection, announced: Announcement, summary: RunSummary, now: datetime
+    ) -> None:
         connection.execute(
             sa.update(window)
             .where(window.c.pipeline == self.name, window.c.sequence == announced.sequence)
@@ -283,7 +309,7 @@ class Windows:
                 owner=None,
                 expires=None,
                 plan_digest=announced.plan_digest,
-                summary=announced.summary.to_json(),
+                summary=summary.to_json(),
                 sealed_at=now,
             )
         )
@@ -299,7 +325,7 @@ class Windows:
 
     def _replace_contributions(
         self, connection: sa.Connection, announced: Announcement, now: datetime
-    ) -> tuple[Partition, ...]:
+    ) -> tuple[Contribution, ...]:
         mine = (contribution.c.pipeline == self.name, contribution.c.window == announced.sequence)
         before = {
             row["partition"]: row
@@ -313,7 +339,7 @@ class Windows:
         fresh = {item.partition.path: item for item in announced.contributions}
         emptied = [self._emptied(connection, path, announced) for path in before if path not in fresh]
         connection.execute(sa.delete(contribution).where(*mine))
-        changed = []
+        effective = []
         for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
             path = item.partition.path
             revision = self._touch(connection, item.partition, announced.times.get(item.partition), now)
@@ -335,8 +361,8 @@ class Windows:
                     announced_at=now,
                 )
             )
-            changed.append(item.partition)
-        return tuple(changed)
+            effective.append(rows.with_late(item, late=late))
+        return tuple(effective)
 
     def _emptied(self, connection: sa.Connection, path: str, announced: Announcement) -> Contribution:
         values = connection.scalar(
@@ -364,7 +390,8 @@ class Windows:
         """Make a partition pending; its revision before that."""
         start, end = times or (None, None)
         key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
-        row = connection.execute(sa.select(partition).where(*key)).mappings().first()
+        # Locked before the contribution is inserted: a commit that ends meanwhile has to see it.
+        row = connection.execute(sa.select(partition).where(*key).with_for_update()).mappings().first()
         if row is None:
             connection.execute(
                 sa.insert(partition).values(

@@ -14,6 +14,7 @@ def upgrade() -> None:
     sa.Column('ledger_id', sa.Text(), nullable=False),
     sa.Column('target', sa.Text(), nullable=False),
     sa.Column('identity', sa.Text(), nullable=False),
+    sa.Column('source_identity', sa.Text(), nullable=True),
     sa.Column('started', sa.Boolean(), nullable=False),
     sa.Column('first_start', sa.Text(), nullable=True),
     sa.Column('checkpoint', sa.Text(), nullable=True),

