@@ -2,6 +2,7 @@
 
 from tidegate.errors.base import TerminalError, TidegateError, TransientError
 from tidegate.errors.run import *  # noqa: F403 (the package re-exports every condition of its modules)
+from tidegate.errors.schedule import *  # noqa: F403
 from tidegate.errors.source import *  # noqa: F403
 from tidegate.errors.storage import *  # noqa: F403
 from tidegate.errors.values import *  # noqa: F403

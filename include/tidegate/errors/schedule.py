@@ -1,0 +1,34 @@
+"""What a scheduled run can get wrong before any data is touched."""
+
+from tidegate.errors.base import TerminalError
+
+
+class IntervalInvalid(TerminalError):
+    """A run's data interval cannot be loaded once and for all (AF-3.2, AF-3.20)."""
+
+    subject: str
+    interval: str
+    problem: str
+    template = (
+        "{subject}: expected a data interval with a start before its end, in the past; found "
+        "{interval}: {problem}. Trigger the DAG without a data interval, or backfill intervals of "
+        "its schedule."
+    )
+
+
+class PartitionUnnamed(TerminalError):
+    """A publish run was started by hand without a partition (AF-2.12)."""
+
+    dag: str
+    template = (
+        "{dag}: this run has neither a partition key nor the parameter `partition`. Trigger it again "
+        "with a key such as 2026-11-01 under Advanced, or with that parameter."
+    )
+
+
+class PipelineFilesBroken(TerminalError):
+    """Some pipeline files cannot be loaded; the others have their DAGs."""
+
+    count: int
+    problems: str
+    template = "{count} pipeline file(s) have no DAGs until they are corrected:\n{problems}"

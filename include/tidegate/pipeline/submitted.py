@@ -1,0 +1,80 @@
+"""What a driver started by spark-submit owes the process that submitted it.
+
+It ends when that process is gone, it leaves a typed error where the submitter can read it, and its
+exit code says whether trying again makes sense (AF-4.16, AF-5.5). The files of `jobs/` call
+`run_job` and nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from tidegate.errors import TerminalError, TidegateError
+from tidegate.model.wire import pretty
+from tidegate.pipeline.holders import is_gone
+from tidegate.pipeline.pipeline import Pipeline, open_pipeline
+
+TERMINAL_EXIT = 65
+TRANSIENT_EXIT = 75
+ORPHANED_EXIT = 76
+
+SUBMITTER = "TIDEGATE_SUBMITTED_BY"
+"""Variable that holds the submitting process, as `process_owner` names it."""
+
+_WATCH_SECONDS = 2.0
+
+Step = Callable[[Pipeline, Mapping[str, Any]], None]
+
+
+def run_job(step: Step, arguments: Sequence[str] | None = None) -> int:
+    """Do one step of a pipeline in this process, on behalf of another one.
+
+    Args:
+        step: what to do; gets the pipeline and the request.
+        arguments: command line, `sys.argv` by default: `--pipeline`, `--request`, `--report`.
+
+    Returns:
+        The exit code: 0, or what tells Terminal from Transient. Any other error is raised: code 1.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    parser = argparse.ArgumentParser(description=step.__doc__)
+    parser.add_argument("--pipeline", required=True, help="name or file of the pipeline")
+    parser.add_argument("--request", required=True, type=json.loads, help="what to do, as JSON")
+    parser.add_argument("--report", required=True, help="file that an error is written to")
+    given = parser.parse_args(arguments)
+    watch_submitter(os.environ.get(SUBMITTER))
+    pipeline = open_pipeline(given.pipeline)
+    try:
+        step(pipeline, given.request)
+    except TidegateError as error:
+        pipeline.storage.write_once(given.report, pretty(error.to_json()))
+        logging.getLogger(__name__).error("%s: %s", error.code, error)  # noqa: TRY400
+        return TERMINAL_EXIT if isinstance(error, TerminalError) else TRANSIENT_EXIT
+    return 0
+
+
+def watch_submitter(owner: str | None) -> None:
+    """End this process as soon as its submitter is gone, so that no stale driver goes on (AF-5.5).
+
+    Without an owner nothing is watched: the driver runs on another host than the submitter.
+    """
+    if owner is None:
+        return
+
+    def watch() -> None:
+        while not is_gone(owner):
+            time.sleep(_WATCH_SECONDS)
+        sys.stderr.write(f"{owner} is gone; this driver ends, its successor goes on from here\n")
+        sys.stderr.flush()
+        # The main thread may wait for the JVM for minutes; what has no message does not count.
+        os._exit(ORPHANED_EXIT)
+
+    threading.Thread(target=watch, name="watch-submitter", daemon=True).start()

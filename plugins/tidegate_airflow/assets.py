@@ -1,0 +1,114 @@
+"""The assets of a pipeline, the keys of its partitions, and their mapper (AF-3.16–3.19)."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from airflow.sdk import (
+    Asset,
+    IdentityMapper,
+    PartitionMapper,
+    ProductMapper,
+    StartOfDayMapper,
+    StartOfHourMapper,
+    StartOfMonthMapper,
+)
+
+from tidegate.model.partition import UNPARTITIONED_KEY, Partition, PartitionField, Transform
+from tidegate.model.partition_value import hour_is_of_day, time_fields, value_format
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tidegate.config import PipelineConfig
+
+# Finest first: a target partitioned by month and day has its date in the day.
+_MAPPERS = {
+    Transform.HOUR: StartOfHourMapper,
+    Transform.DAY: StartOfDayMapper,
+    Transform.MONTH: StartOfMonthMapper,
+}
+
+
+def staged_asset(pipeline: str) -> Asset:
+    """Name what a load announces: rows are staged for these partitions."""
+    return Asset(name=f"{pipeline}_staged", uri=f"tidegate://{pipeline}/staged")
+
+
+def published_asset(pipeline: str) -> Asset:
+    """Name what other DAGs wait for: these partitions are out (AF-3.29)."""
+    return Asset(name=f"{pipeline}_published", uri=f"tidegate://{pipeline}/published")
+
+
+def partition_mapper(config: PipelineConfig) -> PartitionMapper:
+    """Choose the publish DAG's mapper: one temporal part at most, others as they are (AF-3.18)."""
+    fields = config.target.partition_by
+    dated = _dated_field(config)
+    mappers: list[PartitionMapper] = [
+        _MAPPERS[field.transform](
+            input_format=value_format(field, fields), timezone=config.timezone
+        )
+        if field == dated
+        else IdentityMapper()
+        for field in fields
+    ]
+    if len(mappers) > 1:
+        return ProductMapper(*mappers, delimiter="~")
+    return mappers[0] if mappers else IdentityMapper()
+
+
+def mappable_keys(config: PipelineConfig, partitions: Iterable[Partition]) -> list[str]:
+    """Give the keys, in order, of the partitions whose turn can come by a publish run.
+
+    Left out: default partitions, and values that the mapper cannot parse, because their event would
+    be dropped without a run (AF-3.17). `tidegate status` shows them, `tidegate publish` publishes
+    them.
+    """
+    return sorted(
+        item.key for item in partitions if not item.is_default and _is_dated(config, item)
+    )
+
+
+def read_partition(config: PipelineConfig, text: str) -> Partition:
+    """Read a partition's key (`2026-11-01~eu`) or path (`dt=2026-11-01/region=eu`).
+
+    Raises:
+        PartitionKeyIllegal: the key does not have one value per partition key.
+        PartitionPathInvalid: the path names other partition keys.
+    """
+    names = tuple(field.name for field in config.target.partition_by)
+    return Partition.parse(text, names) if "=" in text else Partition.parse_key(text, names)
+
+
+def example_key(config: PipelineConfig) -> str:
+    """Write a key of the right form, for the parameter's description."""
+    fields = config.target.partition_by
+    moment = datetime(2026, 11, 1, 5)  # noqa: DTZ001 (wall clock, as in partition values)
+    parts = [
+        moment.strftime(value_format(field, fields)) if field.transform in _MAPPERS else "value"
+        for field in fields
+    ]
+    return "~".join(parts) or UNPARTITIONED_KEY
+
+
+def _dated_field(config: PipelineConfig) -> PartitionField | None:
+    fields = config.target.partition_by
+    dated = [
+        field
+        for field in time_fields(fields, config.event_time.column if config.event_time else None)
+        if not hour_is_of_day(field, fields)
+    ]
+    return min(dated, key=lambda field: list(_MAPPERS).index(field.transform), default=None)
+
+
+def _is_dated(config: PipelineConfig, partition: Partition) -> bool:
+    field = _dated_field(config)
+    if field is None:
+        return True
+    form = value_format(field, config.target.partition_by)
+    try:
+        datetime.strptime(dict(partition.values)[field.name] or "", form)  # noqa: DTZ007
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,102 @@
+"""Build the three DAGs of each pipeline file: load, publish, reconcile.
+
+Loads the configuration and nothing that reads data: DAG files are parsed again and again (AF-7.2).
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pendulum
+from airflow.sdk import DAG, get_parsing_context
+
+from tidegate.config import PipelineConfig, find_pipeline, load_pipeline, pipeline_files
+from tidegate.errors import PipelineFilesBroken, PipelineNotFound, TidegateError
+from tidegate_airflow.failures import retry_arguments
+from tidegate_airflow.load import load_dag
+from tidegate_airflow.publish import publish_dag
+from tidegate_airflow.reconcile import reconcile_dag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+    from pathlib import Path
+
+POLL_SECONDS = 15.0
+"""Between two looks of an Airflow trigger; TIDEGATE_POLL_SECONDS overrides it."""
+
+
+def all_dags() -> dict[str, DAG]:
+    """Give every DAG by its id; a file that cannot be loaded is left out, see `check_files`.
+
+    In a task only the DAG of that task is built: with hundreds of pipelines the others take
+    seconds.
+    """
+    wanted = get_parsing_context().dag_id
+    dags: dict[str, DAG] = {}
+    for path in _files_for(wanted):
+        try:
+            config = load_pipeline(path)
+        except TidegateError:
+            continue  # `check_files` names it, in a DAG file of its own
+        dags |= {dag.dag_id: dag for dag in pipeline_dags(config)}
+    return dags
+
+
+def pipeline_dags(config: PipelineConfig) -> tuple[DAG, DAG, DAG]:
+    """Build the DAGs of one pipeline."""
+    poll_seconds = float(os.environ.get("TIDEGATE_POLL_SECONDS", POLL_SECONDS))
+    common: dict[str, Any] = {
+        "start_date": _zoned(config.dag.start_date, config.timezone),
+        "end_date": _zoned(config.dag.end_date, config.timezone),
+        "catchup": False,
+        "tags": ["tidegate", config.name, *config.dag.tags],
+        "default_args": {"owner": config.dag.owner, **retry_arguments()},
+    }
+    return (
+        load_dag(config, poll_seconds, common),
+        publish_dag(config, poll_seconds, common),
+        reconcile_dag(config, common),
+    )
+
+
+def check_files() -> None:
+    """Load every pipeline file and refuse them together.
+
+    Called by a DAG file without DAGs: Airflow takes all DAGs of a file with an import error out of
+    service, so the error must not stand in the file that registers the healthy ones.
+
+    Raises:
+        PipelineFilesBroken: some cannot be loaded; the message names file, line, key of each.
+    """
+    problems = list(_problems(pipeline_files()))
+    if problems:
+        raise PipelineFilesBroken(count=len(problems), problems="\n".join(problems))
+
+
+def _files_for(dag_id: str | None) -> tuple[Path, ...]:
+    if dag_id is None:
+        return pipeline_files()
+    try:
+        return (find_pipeline(dag_id.rpartition("_")[0]),)
+    except PipelineNotFound:
+        return pipeline_files()
+
+
+def _zoned(wall_clock: datetime | None, timezone: str) -> datetime | None:
+    return None if wall_clock is None else pendulum.instance(wall_clock, tz=timezone)
+
+
+def _problems(paths: Iterable[Path]) -> Iterator[str]:
+    seen: dict[str, Path] = {}
+    for path in paths:
+        try:
+            config = load_pipeline(path)
+        except TidegateError as error:
+            yield str(error)
+            continue
+        if config.name in seen:
+            taken = f"{path}: the name '{config.name}' is taken by {seen[config.name]}"
+            yield f"{taken}. Give one of them another name."
+        seen[config.name] = path

@@ -1,0 +1,120 @@
+"""The load DAG of a pipeline: one run, one window of source commits (AF-3.1–3.6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import DAG, CronDataIntervalTimetable, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from tidegate_airflow.assets import mappable_keys, staged_asset
+from tidegate_airflow.operators import MergeRead, PlanSplits, planned_windows
+from tidegate_airflow.pools import SPARK_POOL
+from tidegate_airflow.runs import load_run, utc_now
+from tidegate_airflow.sensors import ChangesSensor
+from tidegate_airflow.triggers import opened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Asset, Context
+
+    from tidegate.config import PipelineConfig
+    from tidegate.model.partition import Partition
+    from tidegate.model.run import Announced, PlannedWindow
+    from tidegate.pipeline import Pipeline
+
+DOC = """
+### {name}: load
+
+Takes the source's next commits as one window, reads them merged inside Spark, and stages the rows
+beside the table, where no reader sees them. Then it announces which partitions were touched.
+
+| task | does | leaves behind |
+|---|---|---|
+| `wait_for_changes` | looks at the source's metadata; skips the run when there is nothing | – |
+| `plan_splits` | takes the window, plans its splits | `plan.json`, `splits.jsonl` |
+| `merge_read` | reads the splits, stages part files; no JVM for little | part files, messages |
+| `announce` | seals the window; moves checkpoint and watermark | ledger, an event per partition |
+
+**A retry, a clear, a backfill** of the same days end with the same rows: a window that is sealed is
+replayed, and where nothing changed, nothing is written. A run while another window is open waits
+for it.
+
+**Backfill** from this page (Trigger, Backfill). The partitions follow in `{name}_publish` by
+themselves.
+"""
+
+
+def load_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, Any]) -> DAG:
+    """Build `<pipeline>_load`."""
+    schedule = config.dag.schedule
+    with DAG(
+        dag_id=f"{config.name}_load",
+        dag_display_name=f"{config.name}: load",
+        # A plain cron string would give intervals of length zero (AF-3.2).
+        schedule=CronDataIntervalTimetable(schedule, timezone=config.timezone)
+        if schedule
+        else None,
+        max_active_runs=1,
+        doc_md=DOC.format(name=config.name),
+        **common,
+    ) as dag:
+        step = {"pipeline": config.name, "poll_seconds": poll_seconds}
+        wait = ChangesSensor(task_id="wait_for_changes", **step)
+        plan = PlanSplits(task_id="plan_splits", pool=SPARK_POOL, **step)
+        read = MergeRead(task_id="merge_read", pool=SPARK_POOL, plans_from=plan.task_id, **step)
+        wait >> plan >> read >> _announce_task(config.name, plan.task_id)
+    return dag
+
+
+def _announce_task(name: str, plans_from: str) -> Any:
+    staged = staged_asset(name)
+
+    # Runs after skipped tasks as well: an idle source may still move the watermark (AF-3.4).
+    @task(task_id="announce", outlets=[staged], trigger_rule="none_failed")
+    def announce(**context: Any) -> None:
+        announce_window(name, plans_from, staged, context)  # type: ignore[arg-type]
+
+    return announce()
+
+
+def announce_window(name: str, plans_from: str, staged: Asset, context: Context) -> None:
+    """Seal what was staged, and emit one event per partition whose content changed (AF-3.5).
+
+    Raises:
+        AirflowSkipException: no partition was touched. Without it an event without a key would be
+            emitted, which nobody can use.
+    """
+    now = utc_now()
+    pipeline = opened(name)
+    run = load_run(context, now)
+    planned = planned_windows(context, plans_from)
+    announced = pipeline.announce(planned, now)
+    context["ti"].log.info(
+        "windows %s, watermark %s, %s",
+        list(announced.windows) or "none",
+        announced.watermark,
+        announced.summary.to_text(),
+    )
+    keys = mappable_keys(pipeline.config, _touched(pipeline, announced, planned))
+    if not keys:
+        msg = "no partition was touched"
+        raise AirflowSkipException(msg)
+    event = context["outlet_events"][staged]
+    event.add_partitions(keys)
+    event.extra = {"pipeline": name, "run": run.id, "windows": list(announced.windows)}
+
+
+def _touched(
+    pipeline: Pipeline, announced: Announced, planned: Sequence[PlannedWindow]
+) -> set[Partition]:
+    # A predecessor that died between the ledger and Airflow sealed the window without an event:
+    # then nothing changes now, and its partitions are announced all the same.
+    fresh = [item.sequence for item in planned if not item.sealed]
+    sealed = {
+        item.partition
+        for number in fresh
+        for item in pipeline.ledger.windows.contributions_of(number)
+    }
+    return sealed | set(announced.partitions)

@@ -1,0 +1,229 @@
+"""Plan and merge-read as Airflow tasks, in process or by spark-submit (AF-5.1–5.5).
+
+The engine is the pipeline's choice (`execute.engine`). Nothing here decides what is read, or reads
+it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import BaseHook
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
+
+import tidegate
+from tidegate.errors import EnvironmentIncomplete, TidegateError, WindowOpen
+from tidegate.model.run import PlannedWindow
+from tidegate.model.wire import digest
+from tidegate_airflow.runs import load_run, utc_now
+from tidegate_airflow.triggers import WindowTrigger, opened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from airflow.sdk import Connection, Context
+
+    from tidegate.model.run import Run
+    from tidegate.pipeline import Pipeline
+
+SPARK_CONNECTION = "spark_default"
+
+PLAN_ON_SPARK_FILES = 50_000
+"""New files in a run's commits from which `engine: spark` plans in a driver of its own (AF-5.9)."""
+
+_INCLUDE = Path(tidegate.__file__).parents[1]
+_JOBS = _INCLUDE.parent / "jobs"
+
+
+class PipelineJob(SparkSubmitOperator):
+    """One file of `jobs/`, submitted to the connection `spark_default` for one pipeline.
+
+    Failure: the driver ends when this task's process is gone (AF-5.5); what it staged stays, and
+    the next attempt goes on from there. A typed error of the driver is raised here as itself
+    (AF-4.16).
+    """
+
+    def __init__(self, *, pipeline: str, job: str, poll_seconds: float, **kwargs: Any) -> None:
+        super().__init__(
+            application=str(_JOBS / job),
+            conn_id=SPARK_CONNECTION,
+            conf={"spark.ui.showConsoleProgress": "false"},
+            **kwargs,
+        )
+        self.pipeline = pipeline
+        self.poll_seconds = poll_seconds
+
+    def submit(self, context: Context, request: dict[str, Any], place: str) -> None:
+        """Run the job with a request and wait for it.
+
+        Args:
+            context: of the task.
+            request: JSON-ready; what the job's step takes.
+            place: directory of the work directory that the job leaves its error in.
+        """
+        connection = spark_connection()
+        instance = context["ti"]
+        attempt = digest(
+            [instance.dag_id, instance.run_id, instance.task_id, instance.try_number], 12
+        )
+        report = f"{place}/errors/{self.task_id}-{attempt}.json"
+        self.name = f"{instance.dag_id}.{instance.task_id}"
+        self.env_vars = driver_environment(connection)
+        self._spark_binary = self._spark_binary or spark_binary(connection)
+        self.application_args = [
+            "--pipeline",
+            self.pipeline,
+            "--request",
+            json.dumps(request),
+            "--report",
+            report,
+        ]
+        try:
+            super().execute(context)
+        except AirflowException as failed:
+            storage = opened(self.pipeline).storage
+            if storage.exists(report):
+                raise TidegateError.from_json(json.loads(storage.read_bytes(report))) from failed
+            raise
+
+
+class PlanSplits(PipelineJob):
+    """Takes the run's window and plans it; skips when there is nothing to load.
+
+    While another run works on the window it is deferred, and uses up no retry.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(job="plan_splits.py", **kwargs)
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """Give the names of the plans."""
+        return self._plan(context)
+
+    def resume(self, context: Context, **_fired: Any) -> list[dict[str, Any]]:
+        """Try again, after the Airflow trigger fired."""
+        return self._plan(context)
+
+    def _plan(self, context: Context) -> list[dict[str, Any]]:
+        now = utc_now()
+        run = load_run(context, now)
+        pipeline = opened(self.pipeline)
+        try:
+            if plans_on_spark(pipeline, run, now):
+                self.submit(context, {"run": run.to_json()}, pipeline.roots.work)
+            planned = pipeline.plan(run, now)
+        except WindowOpen as held:
+            self.log.info("waiting: %s", held)
+            self.defer(
+                trigger=WindowTrigger(self.pipeline, run.owner, held.sequence, self.poll_seconds),
+                method_name="resume",
+                timeout=timedelta(days=7),
+            )
+        if not planned:
+            msg = "nothing to load: the window was taken by another run since the sensor looked"
+            raise AirflowSkipException(msg)
+        for item in planned:
+            self.log.info(
+                "window %d: %d of %d splits to read, plan %s",
+                item.sequence,
+                item.pending,
+                item.splits,
+                item.uri,
+            )
+        return [item.to_json() for item in planned]
+
+
+class MergeRead(PipelineJob):
+    """Reads and stages what the plans have left, with the engine that each plan asks for."""
+
+    def __init__(self, *, plans_from: str, **kwargs: Any) -> None:
+        super().__init__(job="merge_read.py", **kwargs)
+        self.plans_from = plans_from
+
+    def execute(self, context: Context) -> None:
+        """Stage every planned window; nothing is started for plans that are found done."""
+        pipeline = opened(self.pipeline)
+        planned = planned_windows(context, self.plans_from)
+        engine = pipeline.engine_for(planned)
+        self.log.info(
+            "%d splits to read, engine: %s", sum(item.pending for item in planned), engine
+        )
+        if engine == "local":
+            self._stage_here(pipeline, planned)
+        elif engine == "spark":
+            request = {"planned": [item.to_json() for item in planned]}
+            self.submit(context, request, planned[0].uri)
+
+    def _stage_here(self, pipeline: Pipeline, planned: Sequence[PlannedWindow]) -> None:
+        from tidegate.execute.local import LocalExecutor
+
+        with LocalExecutor(pipeline.config.execute.workers) as executor:
+            for item in planned:
+                pipeline.stage(item, executor)
+
+
+def planned_windows(context: Context, task_id: str) -> tuple[PlannedWindow, ...]:
+    """Read the names that plan handed over; none when it was skipped."""
+    handed = context["ti"].xcom_pull(task_ids=task_id) or []
+    return tuple(PlannedWindow.from_json(item) for item in handed)
+
+
+def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
+    """Say whether planning is too much for a worker's process, from the commits' own summaries."""
+    state = pipeline.ledger.pipeline.find()
+    if pipeline.config.execute.engine != "spark" or state is None:
+        return False
+    pin = pipeline.source.pin(now, state.source_identity)
+    instants = pipeline.source.instants(pin, state.checkpoint) if pin.head else ()
+    end = run.end_exclusive
+    taken = [item for item in instants if end is None or item.time < end]
+    reports = pipeline.source.describe(pin, taken)
+    return sum(report.files_added or 0 for report in reports) >= PLAN_ON_SPARK_FILES
+
+
+def spark_connection() -> Connection:
+    """Give the Spark connection; without one spark-submit would silently take YARN (AF-2.10).
+
+    Raises:
+        EnvironmentIncomplete: it is not defined.
+    """
+    try:
+        return BaseHook.get_connection(SPARK_CONNECTION)
+    except AirflowNotFoundException as missing:
+        variable = f"AIRFLOW_CONN_{SPARK_CONNECTION.upper()}"
+        raise EnvironmentIncomplete(
+            what=f"the Airflow connection '{SPARK_CONNECTION}'",
+            remedy=(
+                f'Set {variable}=\'{{"conn_type":"spark","host":"local[2]"}}\' for the scheduler, '
+                "or add the connection under Admin, Connections."
+            ),
+        ) from missing
+
+
+def driver_environment(connection: Connection) -> dict[str, str] | None:
+    """Give what the driver's process needs; None where Spark refuses to set it (AF-5.3)."""
+    from tidegate.pipeline.holders import process_owner
+
+    master = connection.host or ""
+    if master.startswith("spark://") and connection.extra_dejson.get("deploy-mode") == "cluster":
+        return None
+    paths = [str(_INCLUDE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    return {
+        "PYSPARK_PYTHON": sys.executable,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "TIDEGATE_SUBMITTED_BY": process_owner("task"),
+    }
+
+
+def spark_binary(connection: Connection) -> str | None:
+    """Prefer the spark-submit beside this Python, unless the connection names one."""
+    beside = Path(sys.executable).with_name("spark-submit")
+    return (
+        str(beside) if beside.exists() and "spark-binary" not in connection.extra_dejson else None
+    )

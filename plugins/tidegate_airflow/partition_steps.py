@@ -1,0 +1,136 @@
+"""What the tasks of a publish run do: propose, gate, commit (AF-3.8–3.12)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowSkipException
+
+from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
+from tidegate.model.publication import Outcome
+from tidegate.model.run import Proposal
+from tidegate_airflow.runs import publish_partition, run_owner, utc_now
+from tidegate_airflow.triggers import PartitionTrigger, opened
+
+if TYPE_CHECKING:
+    from airflow.sdk import Asset, Context
+
+    from tidegate.model.publication import CheckResult, Verdict
+
+PROPOSE = "propose"
+GATE = "quality_gate"
+APPROVE = "approve"
+COMMIT = "commit"
+
+
+class ProposeRevision(BaseOperator):
+    """Works out the partition's next revision and claims the partition for this run.
+
+    Skips when the content is what stands. While another run has the partition it is deferred, and
+    uses up no retry.
+    """
+
+    def __init__(self, *, pipeline: str, poll_seconds: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
+        self.poll_seconds = poll_seconds
+
+    def execute(self, context: Context) -> dict[str, Any]:
+        """Give the proposal's name."""
+        return self._propose(context)
+
+    def resume(self, context: Context, **_fired: Any) -> dict[str, Any]:
+        """Try again, after the Airflow trigger fired."""
+        return self._propose(context)
+
+    def _propose(self, context: Context) -> dict[str, Any]:
+        pipeline = opened(self.pipeline)
+        partition = publish_partition(context, pipeline.config)
+        owner = run_owner(context)
+        try:
+            proposal = pipeline.propose(partition, owner, utc_now())
+        except ClaimHeld as held:
+            self.log.info("waiting: %s", held)
+            self.defer(
+                trigger=PartitionTrigger(self.pipeline, owner, partition.key, self.poll_seconds),
+                method_name="resume",
+                timeout=timedelta(days=7),
+            )
+        if proposal is None:
+            msg = f"{partition}: its content is what stands already"
+            raise AirflowSkipException(msg)
+        self.log.info("proposed: %s", proposal.to_text())
+        return proposal.to_json()
+
+
+def check_partition(name: str, context: Context) -> str:
+    """Judge the proposed revision and say which task comes next (AF-3.10).
+
+    Raises:
+        GateFailed: a critical check failed and the pipeline says to fail (Terminal).
+    """
+    pipeline = opened(name)
+    proposal = _proposal(context)
+    verdict = pipeline.gate(proposal.partition, proposal.digest, run_owner(context), utc_now())
+    report = describe_verdict(proposal, verdict)
+    context["ti"].log.info("%s", report)
+    if verdict.outcome is Outcome.FAIL:
+        raise GateFailed(
+            pipeline=name, partition=str(proposal.partition), failures=failures_text(verdict)
+        )
+    if verdict.outcome is Outcome.HOLD:
+        context["ti"].xcom_push(key="report", value=report)
+        return APPROVE
+    return COMMIT
+
+
+def commit_partition(name: str, published: Asset, context: Context) -> None:
+    """Make the checked revision stand, and tell the consumers of the published asset (AF-3.12).
+
+    Raises:
+        AirflowSkipException: new rows came since the check; the run that they started goes on with
+        them.
+    """
+    pipeline = opened(name)
+    proposal = _proposal(context)
+    try:
+        done = pipeline.commit(proposal.partition, proposal.digest, run_owner(context), utc_now())
+    except PublicationLapsed as lapsed:
+        raise AirflowSkipException(str(lapsed)) from lapsed
+    context["ti"].log.info("committed: %s", done.to_text())
+    event = context["outlet_events"][published]
+    event.add_partitions(proposal.partition.key)
+    event.extra = {
+        "pipeline": name,
+        "revision": done.revision,
+        "rows": done.rows,
+        "watermark": done.watermark.isoformat() if done.watermark else None,
+        "windows": list(done.windows),
+    }
+
+
+def describe_verdict(proposal: Proposal, verdict: Verdict) -> str:
+    """Write for a person what would be committed and which checks failed (Markdown)."""
+    what = f"**{proposal.partition}**, revision {proposal.revision}, {proposal.rows} rows"
+    lines = [f"{what}: {verdict.outcome.value}"]
+    lines += [f"- {check.severity}: {_check_text(check)}" for check in verdict.failures]
+    if proposal.lapsed:
+        lines.append(f"- changed since it was last looked at: {proposal.lapsed}")
+    lines.append(f"\nProposal {proposal.digest}; an answer counts for this content only.")
+    return "\n".join(lines)
+
+
+def failures_text(verdict: Verdict) -> str:
+    """Write the failed critical checks in one line."""
+    critical = (check for check in verdict.failures if check.severity == "critical")
+    return "; ".join(_check_text(check) for check in critical)
+
+
+def _check_text(check: CheckResult) -> str:
+    return f"{check.name}: observed {check.observed}, expected {check.expected}"
+
+
+def _proposal(context: Context) -> Proposal:
+    return Proposal.from_json(context["ti"].xcom_pull(task_ids=PROPOSE))

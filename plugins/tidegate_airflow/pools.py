@@ -1,0 +1,44 @@
+"""Name the pools that the DAGs use, and make the ones that are missing.
+
+A task in a pool that does not exist stays `scheduled` for ever, without an error (AF-3.26).
+"""
+
+from __future__ import annotations
+
+import logging
+
+SPARK_POOL = "spark"
+"""On every task that starts a Spark driver; slots = cores ÷ cores per driver."""
+
+_LOG = logging.getLogger(__name__)
+
+
+def make_missing_pools() -> tuple[str, ...]:
+    """Create the pools that the DAGs name and Airflow does not have, with one slot each.
+
+    *Runs on:* the scheduler, at its start; tasks have no access to Airflow's database.
+
+    Returns:
+        The pools that were missing.
+    """
+    from airflow.models.pool import Pool
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        if Pool.get_pool(SPARK_POOL, session=session) is not None:
+            return ()
+        Pool.create_or_update_pool(
+            SPARK_POOL,
+            slots=1,
+            description="Spark drivers that may run at once (Tidegate)",
+            include_deferred=False,
+            session=session,
+        )
+    _LOG.warning(
+        "The Airflow pool '%s' was missing, so no task with a Spark driver could have started. "
+        "It has been created with 1 slot: one driver at a time. For more, divide the cores by "
+        "the cores of one driver and run `airflow pools set %s SLOTS 'Spark drivers'`.",
+        SPARK_POOL,
+        SPARK_POOL,
+    )
+    return (SPARK_POOL,)

@@ -1,0 +1,116 @@
+"""The publish DAG of a pipeline: one run, one partition (AF-3.7–3.13)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import DAG, Param, PartitionedAssetTimetable, task
+
+from tidegate_airflow.approval import PartitionApproval
+from tidegate_airflow.assets import example_key, partition_mapper, published_asset, staged_asset
+from tidegate_airflow.partition_steps import (
+    APPROVE,
+    COMMIT,
+    GATE,
+    PROPOSE,
+    ProposeRevision,
+    check_partition,
+    commit_partition,
+)
+from tidegate_airflow.sensors import PartitionCommitSensor
+
+if TYPE_CHECKING:
+    from tidegate.config import PipelineConfig
+
+MAX_WAITING = 200
+"""Deferred runs count as active: by default, 16 waiting partitions stop all others (AF-3.27)."""
+
+DOC = """
+### {name}: publish
+
+One run per partition. It waits until the partition is complete, checks it as it would stand, and
+publishes it: data files, then the marker.
+
+| task | does | when not |
+|---|---|---|
+| `wait_commit_policy` | waits for watermark and delay, without a slot | skips: nothing is pending |
+| `propose` | works out the next revision's files, claims the partition | skips: content unchanged |
+| `quality_gate` | runs the expectation suite on the whole partition | `fail` ends the run |
+| `approve` | only if held: asks a person (Required Actions) | rejected or unanswered: stays held |
+| `commit` | files, marker, ledger, published event | skips: new rows came meanwhile |
+
+**A green run does not mean published**: after a rejection, or without an answer in time, the run
+ends green and the partition is `held`. `tidegate status {name}` tells, and `tidegate approve |
+reject | reopen` takes it from there.
+
+**Publish again by hand**: Trigger, Advanced, Partition Key, for example `{key}`; or the parameter
+`partition`.
+"""
+
+
+def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, Any]) -> DAG:
+    """Build `<pipeline>_publish`."""
+    name, key = config.name, example_key(config)
+    partition = Param("", type="string", title="Partition", description=f"for a manual run: {key}")
+    with DAG(
+        dag_id=f"{name}_publish",
+        dag_display_name=f"{name}: publish",
+        schedule=PartitionedAssetTimetable(
+            assets=staged_asset(name), default_partition_mapper=partition_mapper(config)
+        ),
+        max_active_runs=MAX_WAITING,
+        # Events that arrive while the consumer is paused are lost for scheduling (AF-3.28).
+        is_paused_upon_creation=False,
+        params={"partition": partition},
+        doc_md=DOC.format(name=name, key=key),
+        **common,
+    ) as dag:
+        step = {"pipeline": name, "poll_seconds": poll_seconds}
+        wait = PartitionCommitSensor(
+            task_id="wait_commit_policy", timeout=longest_wait(config).total_seconds(), **step
+        )
+        propose = ProposeRevision(task_id=PROPOSE, **step)
+        gate = _gate_task(name)
+        approve = PartitionApproval(
+            task_id=APPROVE,
+            pipeline=name,
+            proposed_by=PROPOSE,
+            subject=f"{name}: publish this partition although its checks failed?",
+            body="{{ ti.xcom_pull(task_ids='" + GATE + "', key='report') }}",
+            params={
+                "comment": Param(
+                    "", type="string", title="Comment", description="kept with the answer"
+                )
+            },
+            response_timeout=config.gate.approval.timeout if config.gate else None,
+        )
+        commit = _commit_task(name)
+        wait >> propose >> gate >> [approve, commit]
+        approve >> commit
+    return dag
+
+
+def longest_wait(config: PipelineConfig) -> timedelta:
+    """Say how long a partition may wait; reconcile announces it again after that (AF-3.9)."""
+    lateness = config.event_time.lateness if config.event_time else timedelta(0)
+    return timedelta(days=40) + config.commit.delay + lateness
+
+
+def _gate_task(name: str) -> Any:
+    @task.branch(task_id=GATE)
+    def quality_gate(**context: Any) -> str:
+        return check_partition(name, context)  # type: ignore[arg-type]
+
+    return quality_gate()
+
+
+def _commit_task(name: str) -> Any:
+    published = published_asset(name)
+
+    # Runs straight after the gate, with `approve` skipped, or after an approval (AF-3.11).
+    @task(task_id=COMMIT, outlets=[published], trigger_rule="none_failed_min_one_success")
+    def commit(**context: Any) -> None:
+        commit_partition(name, published, context)  # type: ignore[arg-type]
+
+    return commit()

@@ -1,0 +1,68 @@
+"""The reconcile DAG of a pipeline: announce again what the ledger says is pending (AF-3.14)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import DAG, CronTriggerTimetable, task
+from airflow.sdk.exceptions import AirflowSkipException
+
+from tidegate_airflow.assets import mappable_keys, staged_asset
+from tidegate_airflow.runs import utc_now
+from tidegate_airflow.triggers import opened
+
+if TYPE_CHECKING:
+    from airflow.sdk import Asset, Context
+
+    from tidegate.config import PipelineConfig
+
+DOC = """
+### {name}: reconcile
+
+The ledger is the truth; Airflow's events are a mirror of it. Once an hour this DAG announces again
+every partition that is pending and that no run works on: after lost events, a paused publish DAG,
+or a new Airflow database. A partition that already waits gets a second run, which finds nothing and
+skips. What is held for a decision is never announced here.
+"""
+
+
+def reconcile_dag(config: PipelineConfig, common: dict[str, Any]) -> DAG:
+    """Build `<pipeline>_reconcile`."""
+    with DAG(
+        dag_id=f"{config.name}_reconcile",
+        dag_display_name=f"{config.name}: reconcile",
+        schedule=CronTriggerTimetable("0 * * * *", timezone=config.timezone),
+        max_active_runs=1,
+        is_paused_upon_creation=False,
+        doc_md=DOC.format(name=config.name),
+        **common,
+    ) as dag:
+        _announce_task(config.name)
+    return dag
+
+
+def _announce_task(name: str) -> Any:
+    staged = staged_asset(name)
+
+    @task(task_id="announce_pending", outlets=[staged])
+    def announce_pending(**context: Any) -> None:
+        announce_again(name, staged, context)  # type: ignore[arg-type]
+
+    return announce_pending()
+
+
+def announce_again(name: str, staged: Asset, context: Context) -> None:
+    """Emit one event per pending partition.
+
+    Raises:
+        AirflowSkipException: nothing is pending.
+    """
+    pipeline = opened(name)
+    keys = mappable_keys(pipeline.config, pipeline.pending(utc_now()))
+    if not keys:
+        msg = "nothing is pending"
+        raise AirflowSkipException(msg)
+    context["ti"].log.info("announced again: %s", ", ".join(keys))
+    event = context["outlet_events"][staged]
+    event.add_partitions(keys)
+    event.extra = {"pipeline": name, "run": context["dag_run"].run_id, "windows": []}

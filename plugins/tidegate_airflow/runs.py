@@ -1,0 +1,69 @@
+"""Read Airflow's context: which run this is, its data interval, its partition. Reads the clock."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tidegate.errors import IntervalInvalid, PartitionUnnamed
+from tidegate.model.instant import DataInterval
+from tidegate.model.run import Run
+from tidegate_airflow.assets import read_partition
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from tidegate.config import PipelineConfig
+    from tidegate.model.partition import Partition
+
+
+def utc_now() -> datetime:
+    """Read the clock: once per task, or per look of an Airflow trigger."""
+    return datetime.now(UTC)
+
+
+def run_owner(context: Context) -> str:
+    """Name the run as holder of windows and claims; a retry has the same name (AF-3.32)."""
+    run = context["dag_run"]
+    return f"airflow:{run.dag_id}/{run.run_id}"
+
+
+def load_run(context: Context, now: datetime) -> Run:
+    """Give the run of a load DAG with its data interval; a manual run may have none (AF-3.20).
+
+    Raises:
+        IntervalInvalid: the interval is empty or not over yet.
+    """
+    run = context["dag_run"]
+    interval = None
+    if run.data_interval_start is not None and run.data_interval_end is not None:
+        interval = DataInterval(run.data_interval_start, run.data_interval_end)
+        check_interval(interval, now, subject=f"{run.dag_id} {run.run_id}")
+    return Run(id=run.run_id, owner=run_owner(context), interval=interval)
+
+
+def check_interval(interval: DataInterval, now: datetime, subject: str) -> None:
+    """Refuse an interval that cannot be loaded once and for all (AF-3.2).
+
+    Raises:
+        IntervalInvalid: it is empty, turned round, or ends in the future.
+    """
+    text = f"[{interval.start.isoformat()}, {interval.end.isoformat()})"
+    if interval.start >= interval.end:
+        raise IntervalInvalid(subject=subject, interval=text, problem="it holds no moment")
+    if interval.end > now:
+        raise IntervalInvalid(
+            subject=subject, interval=text, problem=f"it is not over at {now:%Y-%m-%d %H:%M:%S}Z"
+        )
+
+
+def publish_partition(context: Context, config: PipelineConfig) -> Partition:
+    """Give a publish run's partition: the event's key, or a manual run's parameter (AF-2.12).
+
+    Raises:
+        PartitionUnnamed: neither names one.
+    """
+    text = context.get("partition_key") or context["params"].get("partition")
+    if not text:
+        raise PartitionUnnamed(dag=f"{config.name}_publish")
+    return read_partition(config, text)

@@ -1,0 +1,118 @@
+"""The two deferrable sensors: is there something to load, may this partition be committed (AF-4.7).
+
+Each looks once before it defers, so that a run with its answer at hand costs one short task. A
+deferred run holds no slot, however many there are.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from airflow.sdk import BaseSensorOperator
+from airflow.sdk.exceptions import AirflowSkipException
+
+from tidegate_airflow.runs import load_run, publish_partition, run_owner, utc_now
+from tidegate_airflow.triggers import (
+    PartitionTrigger,
+    WindowTrigger,
+    opened,
+    partition_is_free,
+    window_is_free,
+)
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+    from tidegate.model.watermark import Evaluation
+
+
+class ChangesSensor(BaseSensorOperator):
+    """Goes on when the run has a window to load or replay, skips when there is none (AF-3.3).
+
+    Reads metadata of the source only. While another run works on the pipeline's open window it is
+    deferred: windows are loaded one after the other.
+    """
+
+    ui_color = "#dbeaf7"
+
+    def __init__(self, *, pipeline: str, poll_seconds: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
+        self.poll_seconds = poll_seconds
+
+    def resume(self, context: Context, **_fired: Any) -> None:
+        """Look again, after the Airflow trigger fired."""
+        self._look(context)
+
+    def execute(self, context: Context) -> None:
+        """Look at the source."""
+        self._look(context)
+
+    def _look(self, context: Context) -> None:
+        now = utc_now()
+        run = load_run(context, now)
+        pipeline = opened(self.pipeline)
+        held = pipeline.ledger.windows.open()
+        if held is not None and not window_is_free(pipeline, held.window.sequence, run.owner, now):
+            sequence = held.window.sequence
+            self.log.info(
+                "waiting: window %d is open in %s until %s", sequence, held.owner, held.expires
+            )
+            self.defer(
+                trigger=WindowTrigger(self.pipeline, run.owner, sequence, self.poll_seconds),
+                method_name="resume",
+                timeout=timedelta(seconds=self.timeout),
+            )
+        look = pipeline.look(run, now)
+        self.log.info("%s: %s", look.kind, look.detail)
+        if look.kind == "none":
+            msg = f"nothing to load: {look.detail}"
+            raise AirflowSkipException(msg)
+
+
+class PartitionCommitSensor(BaseSensorOperator):
+    """Goes on when the run's partition may be committed, skips when nothing is pending (AF-3.9).
+
+    Otherwise it is deferred; why stands in its log, in the ledger, and in `tidegate explain`.
+    """
+
+    ui_color = "#dbeaf7"
+
+    def __init__(self, *, pipeline: str, poll_seconds: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.pipeline = pipeline
+        self.poll_seconds = poll_seconds
+
+    def resume(self, context: Context, **_fired: Any) -> None:
+        """Look again, after the Airflow trigger fired."""
+        self._look(context)
+
+    def execute(self, context: Context) -> None:
+        """Look at the ledger."""
+        self._look(context)
+
+    def _look(self, context: Context) -> None:
+        now = utc_now()
+        pipeline = opened(self.pipeline)
+        partition = publish_partition(context, pipeline.config)
+        owner = run_owner(context)
+        evaluation = pipeline.evaluate(partition, now)
+        if evaluation is None:
+            msg = f"{partition}: nothing is pending: it is published, or held for a decision"
+            raise AirflowSkipException(msg)
+        if evaluation.committable and partition_is_free(pipeline, partition, owner, now):
+            self.log.info("%s may be committed: %s", partition, evaluation.detail)
+            return
+        self.log.info("%s: not yet: %s", partition, _why(evaluation))
+        self.defer(
+            trigger=PartitionTrigger(self.pipeline, owner, partition.key, self.poll_seconds),
+            method_name="resume",
+            timeout=timedelta(seconds=self.timeout),
+        )
+
+
+def _why(evaluation: Evaluation) -> str:
+    if evaluation.reason is None:
+        return f"another run is publishing it ({evaluation.detail})"
+    return f"{evaluation.reason.value}: {evaluation.detail}"

@@ -1,0 +1,126 @@
+"""Airflow triggers that look at the ledger until their task has something to do (AF-4.8).
+
+They run in the triggerer, many side by side, and only wake their task, which asks again. A look is
+one or two short queries, made in a thread so that it holds nobody up. Nothing is changed but the
+reason that `evaluate` keeps in the ledger.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any
+
+from airflow.triggers.base import BaseTrigger, TriggerEvent
+
+from tidegate.config import find_pipeline
+from tidegate_airflow.assets import read_partition
+from tidegate_airflow.runs import utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from datetime import datetime
+
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline import Pipeline
+
+
+class LedgerTrigger(BaseTrigger):
+    """Looks every `poll_seconds` and fires once.
+
+    Failure: an error ends the trigger and fails its task, as for every Airflow trigger; a retry of
+    the task starts a new one.
+    """
+
+    def __init__(self, pipeline: str, owner: str, poll_seconds: float) -> None:
+        super().__init__()
+        self.pipeline = pipeline
+        self.owner = owner
+        self.poll_seconds = poll_seconds
+
+    @abstractmethod
+    def has_work(self, now: datetime) -> bool:
+        """Say whether the task should go on; blocks for a query."""
+
+    def arguments(self) -> dict[str, Any]:
+        """Give what the trigger is made again from in the triggerer."""
+        return {"pipeline": self.pipeline, "owner": self.owner, "poll_seconds": self.poll_seconds}
+
+    def serialize(self) -> tuple[str, dict[str, Any]]:
+        """Name the class by the path that the triggerer imports, and its arguments."""
+        return f"{type(self).__module__}.{type(self).__qualname__}", self.arguments()
+
+    async def run(self) -> AsyncIterator[TriggerEvent]:
+        """Sleep, look, and fire when the task should go on: its last look is just behind it."""
+        while True:
+            await asyncio.sleep(self.poll_seconds)
+            if await asyncio.to_thread(self.has_work, utc_now()):
+                yield TriggerEvent({})
+                return
+
+
+class WindowTrigger(LedgerTrigger):
+    """Fires when a window is not worked on by another run any more."""
+
+    def __init__(self, pipeline: str, owner: str, sequence: int, poll_seconds: float) -> None:
+        super().__init__(pipeline, owner, poll_seconds)
+        self.sequence = sequence
+
+    def arguments(self) -> dict[str, Any]:
+        """Give what the trigger is made again from in the triggerer."""
+        return {**super().arguments(), "sequence": self.sequence}
+
+    def has_work(self, now: datetime) -> bool:
+        """Say whether the window is free for this run."""
+        return window_is_free(opened(self.pipeline), self.sequence, self.owner, now)
+
+
+class PartitionTrigger(LedgerTrigger):
+    """Fires when this run may commit a partition, or when nothing is pending for it any more."""
+
+    def __init__(self, pipeline: str, owner: str, key: str, poll_seconds: float) -> None:
+        super().__init__(pipeline, owner, poll_seconds)
+        self.key = key
+
+    def arguments(self) -> dict[str, Any]:
+        """Give what the trigger is made again from in the triggerer."""
+        return {**super().arguments(), "key": self.key}
+
+    def has_work(self, now: datetime) -> bool:
+        """Say whether the sensor has something to decide."""
+        pipeline = opened(self.pipeline)
+        partition = read_partition(pipeline.config, self.key)
+        evaluation = pipeline.evaluate(partition, now)
+        if evaluation is None:
+            return True
+        return evaluation.committable and partition_is_free(pipeline, partition, self.owner, now)
+
+
+def window_is_free(pipeline: Pipeline, sequence: int, owner: str, now: datetime) -> bool:
+    """Say whether no other run works on a window."""
+    state = pipeline.ledger.windows.get(sequence)
+    return _may_take(state.owner, state.expires, owner, now)
+
+
+def partition_is_free(pipeline: Pipeline, partition: Partition, owner: str, now: datetime) -> bool:
+    """Say whether no other run has claimed a partition (AF-3.32)."""
+    state = pipeline.ledger.partitions.find(partition)
+    return state is None or _may_take(state.owner, state.expires, owner, now)
+
+
+def opened(name: str) -> Pipeline:
+    """Open a pipeline once per version of its file: waiting partitions share its connections."""
+    path = find_pipeline(name)
+    return _open_once(str(path), path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=512)
+def _open_once(path: str, _changed: int) -> Pipeline:
+    from tidegate.pipeline import open_pipeline
+
+    return open_pipeline(path)
+
+
+def _may_take(holder: str | None, expires: datetime | None, owner: str, now: datetime) -> bool:
+    return holder in (None, owner) or (expires is not None and expires <= now)

@@ -1,0 +1,18 @@
+"""Registers Tidegate with Airflow; everything else stands in the package beside this file.
+
+Airflow executes each `.py` below `plugins/` that `.airflowignore` does not hide, so this is the
+only one (AF-9.2).
+"""
+
+from typing import ClassVar
+
+from airflow.plugins_manager import AirflowPlugin
+
+from tidegate_airflow import listeners
+
+
+class TidegatePlugin(AirflowPlugin):
+    """Tidegate's place in Airflow."""
+
+    name = "tidegate"
+    listeners: ClassVar[list[object]] = [listeners]
