@@ -1,6 +1,9 @@
 # The only command surface; `make help` lists it. CI calls the same targets (.ci/run).
 
 UV_VERSION := 0.11.0
+# Networks that open TLS have put their certificate into the system's store; uv looks there if told.
+export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/*),true,false)
+UV_INSTALL := .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes
 # The environment (paths, Java, Spark) is set in tools/run and nowhere else.
 RUN := tools/run
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
@@ -69,11 +72,15 @@ lock: .venv/bin/uv ## Make the hash locks from requirements*.in
 
 .venv/.runtime: requirements.txt | .venv/bin/uv
 	@echo "Installing the locked packages …"
-	@.venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements.txt
+	@$(UV_INSTALL) -r requirements.txt
 	@ln -sf ../../tools/tidegate .venv/bin/tidegate
 	@touch $@
 
 .venv/.dev: requirements-dev.txt | .venv/.runtime
 	@echo "Installing the developers' tools …"
-	@.venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements-dev.txt
+	@$(UV_INSTALL) -r requirements-dev.txt
+	@touch $@
+
+.venv/.java: requirements-java.txt | .venv/.runtime
+	@$(UV_INSTALL) -r requirements-java.txt
 	@touch $@

