@@ -58,7 +58,8 @@ def _read_field(name: str, found: Any) -> PartitionField:
     if function not in _MADE:
         unknown = f"unknown function '{call.group(1)}'; {suggest(function, _MADE)}"
         known_later = f"{function}() {NOT_BUILT}; known: {', '.join(_MADE)}"
-        raise KeyProblem(name, known_later if function in _LATER_FUNCTIONS else unknown)
+        problem = known_later if function in _LATER_FUNCTIONS else unknown
+        raise KeyProblem(problem, key=name)
     if not column or column == name:
         problem = (
             f"{found}: the key needs a column, and a name other than the column's: "

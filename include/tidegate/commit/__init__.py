@@ -1,0 +1,1 @@
+"""When a partition may be published, and the publishing of it."""

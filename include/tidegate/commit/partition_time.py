@@ -1,0 +1,229 @@
+"""Read when a partition begins and ends out of its values, across changes of the clock.
+
+Values made by `day()`, `hour()`, `month()` are read back as `model.partition_value` says they are
+written; other values by pattern and formatter (PC-T10–T16). Decides nothing about committing.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from tidegate.config.time_format import TimeFormat, TimeUnreadable
+from tidegate.model.partition import Partition, Transform
+from tidegate.model.partition_value import INTERVALS, Interval, hour_is_of_day, time_fields
+from tidegate.model.watermark import Reason
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tidegate.config import PartitionTimeConfig, PipelineConfig
+    from tidegate.model.partition import PartitionField
+
+_MADE = TimeFormat.compile("yyyy-MM-dd'T'HH")
+_FINEST_LAST = (Transform.MONTH, Transform.DAY, Transform.HOUR)
+_REACH = timedelta(hours=48)
+"""Local time and UTC differ by less than a day, and so does the largest jump of a clock."""
+_PROBE = timedelta(hours=1)
+
+
+class NoPartitionTime(ValueError):
+    """The values of a partition name no time; says why (PC-T16, T17)."""
+
+    def __init__(self, reason: Reason, detail: str) -> None:
+        super().__init__(detail)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class PartitionTime:
+    """When one partition is."""
+
+    local: datetime
+    """The time its values name: naive, wall clock of the pipeline's zone."""
+    start: datetime
+    """The same as an instant, UTC (PC-T19)."""
+    end: datetime | None
+    """First instant after the partition, UTC (PC-T20); None where its length is unknown."""
+
+    @property
+    def boundary(self) -> datetime:
+        """What the watermark has to pass, before any delay."""
+        return self.start if self.end is None else self.end
+
+
+@dataclass(frozen=True)
+class PartitionClock:
+    """How the partitions of one target say when they are."""
+
+    zone: ZoneInfo
+    made: tuple[PartitionField, ...]
+    """Keys made from one column by `day()`, `hour()`, `month()`; empty: the pattern decides."""
+    pattern: str | None
+    form: TimeFormat
+    lenient: bool
+    interval: Interval | None
+
+    @classmethod
+    def of(cls, config: PipelineConfig) -> PartitionClock:
+        """Build the clock that a pipeline file describes."""
+        column = config.event_time.column if config.event_time else None
+        made = time_fields(config.target.partition_by, column)
+        zone = ZoneInfo(config.timezone)
+        if made:
+            finest = max(made, key=lambda field: _FINEST_LAST.index(field.transform))
+            return cls(zone, made, None, _MADE, lenient=False, interval=INTERVALS[finest.transform])
+        return cls._configured(zone, config.commit.partition_time)
+
+    @classmethod
+    def _configured(cls, zone: ZoneInfo, said: PartitionTimeConfig | None) -> PartitionClock:
+        if said is None:
+            return cls(zone, (), None, TimeFormat.compile(None), lenient=False, interval=None)
+        form = TimeFormat.compile(said.formatter)
+        return cls(zone, (), said.pattern, form, said.lenient, said.interval)
+
+    def time(self, partition: Partition) -> PartitionTime:
+        """Read when a partition is.
+
+        Raises:
+            NoPartitionTime: a value that says the time is missing, cannot be read as a time, or
+                lies beyond the calendar.
+        """
+        text = self._made_text(partition) if self.made else self._pattern_text(partition)
+        try:
+            local = self.form.read(text, lenient=self.lenient)
+            start = local.replace(tzinfo=self.zone).astimezone(UTC)
+            end = None if self.interval is None else interval_end(local, self.interval, self.zone)
+        except (TimeUnreadable, OverflowError) as problem:
+            detail = f"{partition}: no partition time: {problem}"
+            raise NoPartitionTime(Reason.TIME_UNPARSABLE, detail) from problem
+        return PartitionTime(local, start, end)
+
+    def start(self, partition: Partition) -> datetime | None:
+        """Give the instant at which a partition begins; None if its values name no time."""
+        try:
+            return self.time(partition).start
+        except NoPartitionTime:
+            return None
+
+    def end(self, partition: Partition) -> datetime | None:
+        """Give the first instant after a partition; None if its time or length is unknown."""
+        try:
+            return self.time(partition).end
+        except NoPartitionTime:
+            return None
+
+    def _made_text(self, partition: Partition) -> str:
+        values = dict(partition.values)
+        text = {field.transform: _needed(partition, values, field.name) for field in self.made}
+        if Transform.HOUR not in text:
+            return f"{text.get(Transform.DAY) or text[Transform.MONTH] + '-01'}T00"
+        hour = next(field for field in self.made if field.transform is Transform.HOUR)
+        if hour_is_of_day(hour, self.made):
+            return f"{text[Transform.DAY]}T{text[Transform.HOUR]}"
+        return text[Transform.HOUR]
+
+    def _pattern_text(self, partition: Partition) -> str:
+        values = dict(partition.values)
+        if not values:
+            raise NoPartitionTime(Reason.TIME_UNPARSABLE, "the target has no partition keys")
+        if self.pattern is None:
+            return _needed(partition, values, partition.values[0][0])
+        # PC-T11: literal, in one pass, longest key first.
+        names = sorted(values, key=len, reverse=True)
+        key = re.compile(r"\$(" + "|".join(re.escape(name) for name in names) + ")")
+        return key.sub(lambda match: _needed(partition, values, match.group(1)), self.pattern)
+
+
+def _needed(partition: Partition, values: Mapping[str, str | None], name: str) -> str:
+    value = values.get(name)
+    if value is None:
+        detail = f"{partition}: no value of '{name}', so it has no partition time (PC-T17)"
+        raise NoPartitionTime(Reason.DEFAULT_PARTITION, detail)
+    return value
+
+
+def interval_end(local: datetime, interval: Interval, zone: ZoneInfo) -> datetime:
+    """Find the least instant after which the clock never shows the interval again (PC-T20).
+
+    A repeated hour ends after its second occurrence; an interval that the clock jumps over ends
+    with the jump.
+
+    Args:
+        local: naive start of the interval.
+        interval: its length in local time.
+        zone: the clock.
+
+    Returns:
+        The instant, UTC.
+
+    Raises:
+        OverflowError: the end lies beyond the calendar.
+    """
+    local_end = _add(local, interval)
+    ends, jumps = [], []
+    for begin, finish, offset in _constant_offsets(local_end, zone):
+        first, last = max(begin, _instant(local, offset)), min(finish, _instant(local_end, offset))
+        if first < last:
+            ends.append(last)
+        elif _instant(local, offset) >= finish:
+            jumps.append(finish)
+    return max(ends or jumps)
+
+
+def _instant(local: datetime, offset: timedelta) -> datetime:
+    return (local - offset).replace(tzinfo=UTC)
+
+
+def _add(local: datetime, interval: Interval) -> datetime:
+    months = local.month - 1 + interval.months
+    year, month = local.year + months // 12, months % 12 + 1
+    if year > 9999:
+        msg = "year 10000 is beyond the calendar"
+        raise OverflowError(msg)
+    day = min(local.day, calendar.monthrange(year, month)[1])
+    return local.replace(year=year, month=month, day=day) + interval.span
+
+
+def _constant_offsets(
+    local: datetime, zone: ZoneInfo
+) -> Iterator[tuple[datetime, datetime, timedelta]]:
+    """Cut the days around a local time into (begin, end, offset) between clock changes."""
+    begin = (local - _REACH).replace(tzinfo=UTC)
+    last = (local + _REACH).replace(tzinfo=UTC)
+    changes = list(_changes(begin, last, zone))
+    for change in [*changes, last]:
+        yield begin, change, _offset(begin, zone)
+        begin = change
+
+
+def _changes(begin: datetime, last: datetime, zone: ZoneInfo) -> Sequence[datetime]:
+    found = []
+    moment = begin
+    while moment < last:
+        following = moment + _PROBE
+        if _offset(moment, zone) != _offset(following, zone):
+            found.append(_change_between(moment, following, zone))
+        moment = following
+    return found
+
+
+def _change_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:
+    """Find the whole second at which the offset becomes that of `after`."""
+    low, high = 0, int((after - before).total_seconds())
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _offset(before + timedelta(seconds=middle), zone) == _offset(before, zone):
+            low = middle
+        else:
+            high = middle
+    return before + timedelta(seconds=high)
+
+
+def _offset(moment: datetime, zone: ZoneInfo) -> timedelta:
+    return moment.astimezone(zone).utcoffset() or timedelta(0)

@@ -1,0 +1,132 @@
+"""Decide whether a pending partition may be committed, and say why not. Moves no files.
+
+Flink calls this `PartitionCommitPredicate`. Both comparisons are strict: a watermark or a clock
+that stands exactly at the boundary is not enough (PC-T02, T04).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from tidegate.commit.partition_time import NoPartitionTime, PartitionClock
+from tidegate.model.watermark import Evaluation, Reason
+
+if TYPE_CHECKING:
+    from tidegate.config import PipelineConfig
+    from tidegate.model.partition import Partition
+
+_UNITS = (
+    ("d", timedelta(days=1)),
+    ("h", timedelta(hours=1)),
+    ("min", timedelta(minutes=1)),
+    ("s", timedelta(seconds=1)),
+    ("ms", timedelta(milliseconds=1)),
+    ("µs", timedelta(microseconds=1)),
+)
+
+
+@dataclass(frozen=True)
+class Tide:
+    """Where everything stands at the moment of one look."""
+
+    now: datetime
+    """Aware UTC."""
+    watermark: datetime | None
+    """None: no event time has counted yet (PC-W09)."""
+    idle: bool = False
+    """The source has been silent for `idle_timeout` (PC-W07)."""
+
+
+def evaluate(
+    partition: Partition, config: PipelineConfig, first_seen: datetime, tide: Tide
+) -> Evaluation:
+    """Look at one pending partition.
+
+    Args:
+        partition: with content that is staged and not committed.
+        config: its pipeline; says trigger, delay and how partitions name their time.
+        first_seen: the clock of the announce that brought its first uncommitted rows (PC-T03).
+        tide: clock, watermark and silence of the source.
+
+    Returns:
+        Committable or not, with a reason of the closed list PC-C02 and the values compared.
+    """
+    if not config.commit.policies:
+        detail = "`commit.policies` is empty, so that nothing is ever committed (PC-A01)"
+        return _refused(Reason.NO_POLICY, detail, tide)
+    if config.commit.trigger == "process-time":
+        return _by_process_time(config, first_seen, tide)
+    if not partition.values:
+        return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
+    return _by_partition_time(partition, config, tide)
+
+
+def _by_process_time(config: PipelineConfig, first_seen: datetime, tide: Tide) -> Evaluation:
+    delay, zone = config.commit.delay, ZoneInfo(config.timezone)
+    if delay == timedelta(0):
+        return Evaluation(True, None, "process time without delay", tide.now, first_seen)
+    due = first_seen + delay
+    seen = f"first seen {clock_text(first_seen, zone)}, delay {span_text(delay)}"
+    if tide.now > due:
+        return Evaluation(True, None, f"{seen}: over since {clock_text(due, zone)}", tide.now, due)
+    detail = f"{seen}: due after {clock_text(due, zone)}; {_missing(tide.now, due)}"
+    return _refused(Reason.DELAY_NOT_ELAPSED, detail, tide, due)
+
+
+def _by_partition_time(partition: Partition, config: PipelineConfig, tide: Tide) -> Evaluation:
+    try:
+        when = PartitionClock.of(config).time(partition)
+        due = when.boundary + config.commit.delay
+    except NoPartitionTime as unknown:
+        return _refused(unknown.reason, unknown.detail, tide)
+    zone = ZoneInfo(config.timezone)
+    must = clock_text(due, zone)
+    if tide.watermark is None:
+        detail = f"no watermark yet: no event time has been read; it must pass {must} {zone.key}"
+        return _refused(Reason.WATERMARK_UNDEFINED, detail, tide, due)
+    stands = f"watermark {clock_text(tide.watermark, zone)} {zone.key}"
+    if tide.watermark > due:
+        return Evaluation(True, None, f"{stands} has passed {must}", tide.now, due)
+    detail = f"{stands} must pass {must}; {_missing(tide.watermark, due)}"
+    if tide.idle:
+        silent = f"{detail}; the source is idle and `event_time.when_idle` says wait"
+        return _refused(Reason.ALL_SOURCES_IDLE, silent, tide, due)
+    return _refused(Reason.WATERMARK_BEHIND, detail, tide, due)
+
+
+def _refused(reason: Reason, detail: str, tide: Tide, due: datetime | None = None) -> Evaluation:
+    return Evaluation(False, reason, detail, tide.now, due)
+
+
+def _missing(found: datetime, due: datetime) -> str:
+    if found == due:
+        return "it stands exactly there, and must be later"
+    return f"{span_text(due - found)} missing"
+
+
+def clock_text(moment: datetime, zone: ZoneInfo) -> str:
+    """Write an instant as the wall clock of a zone, to the minute where that is exact.
+
+    In an hour that occurs twice, the offset says which one is meant.
+    """
+    local = moment.astimezone(zone)
+    exact = local.second == 0 and local.microsecond == 0
+    timespec = "minutes" if exact else "seconds" if local.microsecond == 0 else "milliseconds"
+    naive = local.replace(tzinfo=None)
+    text = naive.isoformat(" ", timespec)
+    repeated = local.utcoffset() != local.replace(fold=1 - local.fold).utcoffset()
+    return f"{text}{local.strftime('%z')}" if repeated else text
+
+
+def span_text(span: timedelta) -> str:
+    """Write how long something is in its two largest units: `12 h 1 min`."""
+    for index, (unit, size) in enumerate(_UNITS):
+        if span >= size:
+            count, rest = divmod(span, size)
+            smaller, part = _UNITS[min(index + 1, len(_UNITS) - 1)]
+            more = f" {rest // part} {smaller}" if rest // part else ""
+            return f"{count} {unit}{more}"
+    return "0 s"
