@@ -104,19 +104,13 @@ class PartitionClock:
             raise NoPartitionTime(Reason.TIME_UNPARSABLE, detail) from problem
         return PartitionTime(local, start, end)
 
-    def start(self, partition: Partition) -> datetime | None:
-        """Give the instant at which a partition begins; None if its values name no time."""
+    def bounds(self, partition: Partition) -> tuple[datetime | None, datetime | None]:
+        """Give start and end as instants; None for what its values do not tell."""
         try:
-            return self.time(partition).start
+            when = self.time(partition)
         except NoPartitionTime:
-            return None
-
-    def end(self, partition: Partition) -> datetime | None:
-        """Give the first instant after a partition; None if its time or length is unknown."""
-        try:
-            return self.time(partition).end
-        except NoPartitionTime:
-            return None
+            return None, None
+        return when.start, when.end
 
     def _made_text(self, partition: Partition) -> str:
         values = dict(partition.values)

@@ -29,42 +29,48 @@ _UNITS = (
 
 
 @dataclass(frozen=True)
-class Tide:
+class _Tide:
     """Where everything stands at the moment of one look."""
 
     now: datetime
-    """Aware UTC."""
     watermark: datetime | None
-    """None: no event time has counted yet (PC-W09)."""
-    idle: bool = False
-    """The source has been silent for `idle_timeout` (PC-W07)."""
+    idle: bool
 
 
 def evaluate(
-    partition: Partition, config: PipelineConfig, first_seen: datetime, tide: Tide
+    config: PipelineConfig,
+    partition: Partition,
+    *,
+    watermark: datetime | None,
+    first_seen: datetime,
+    now: datetime,
+    idle: bool = False,
 ) -> Evaluation:
     """Look at one pending partition.
 
     Args:
-        partition: with content that is staged and not committed.
         config: its pipeline; says trigger, delay and how partitions name their time.
+        partition: with content that is staged and not committed.
+        watermark: of the last sealed window; None before an event time has counted (PC-W09).
         first_seen: the clock of the announce that brought its first uncommitted rows (PC-T03).
-        tide: clock, watermark and silence of the source.
+        now: aware UTC.
+        idle: the source has been silent for `idle_timeout` (PC-W07, `watermark.is_idle`).
 
     Returns:
         Committable or not, with a reason of the closed list PC-C02 and the values compared.
     """
+    tide = _Tide(now, watermark, idle)
     if not config.commit.policies:
         detail = "`commit.policies` is empty, so that nothing is ever committed (PC-A01)"
         return _refused(Reason.NO_POLICY, detail, tide)
     if config.commit.trigger == "process-time":
         return _by_process_time(config, first_seen, tide)
     if not partition.values:
-        return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
-    return _by_partition_time(partition, config, tide)
+        return Evaluation(True, None, "no partition keys: committed after each load", now)
+    return _by_partition_time(config, partition, tide)
 
 
-def _by_process_time(config: PipelineConfig, first_seen: datetime, tide: Tide) -> Evaluation:
+def _by_process_time(config: PipelineConfig, first_seen: datetime, tide: _Tide) -> Evaluation:
     delay, zone = config.commit.delay, ZoneInfo(config.timezone)
     if delay == timedelta(0):
         return Evaluation(True, None, "process time without delay", tide.now, first_seen)
@@ -76,7 +82,7 @@ def _by_process_time(config: PipelineConfig, first_seen: datetime, tide: Tide) -
     return _refused(Reason.DELAY_NOT_ELAPSED, detail, tide, due)
 
 
-def _by_partition_time(partition: Partition, config: PipelineConfig, tide: Tide) -> Evaluation:
+def _by_partition_time(config: PipelineConfig, partition: Partition, tide: _Tide) -> Evaluation:
     try:
         when = PartitionClock.of(config).time(partition)
         due = when.boundary + config.commit.delay
@@ -97,7 +103,7 @@ def _by_partition_time(partition: Partition, config: PipelineConfig, tide: Tide)
     return _refused(Reason.WATERMARK_BEHIND, detail, tide, due)
 
 
-def _refused(reason: Reason, detail: str, tide: Tide, due: datetime | None = None) -> Evaluation:
+def _refused(reason: Reason, detail: str, tide: _Tide, due: datetime | None = None) -> Evaluation:
     return Evaluation(False, reason, detail, tide.now, due)
 
 

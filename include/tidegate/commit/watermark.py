@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tidegate.model.watermark import WatermarkStep
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from tidegate.config import EventTimeConfig
@@ -19,14 +20,20 @@ if TYPE_CHECKING:
 
 
 def advance(
-    previous: WatermarkStep | None, read: EventTimes, said: EventTimeConfig, now: datetime
+    said: EventTimeConfig | None,
+    previous: WatermarkStep | None,
+    event_times: EventTimes,
+    *,
+    rows_read: int,
+    now: datetime,
 ) -> WatermarkStep:
     """Work out the watermark after one window, or after a look that found nothing new.
 
     Args:
+        said: lateness and idleness of the pipeline; None: it counts no event times.
         previous: the step of the announce before; None for the first.
-        read: event times of the rows that the window brought; `EventTimes()` if there is none.
-        said: lateness and idleness of the pipeline.
+        event_times: of the rows that the window brought; `EventTimes()` if there is none.
+        rows_read: how many the source brought; 0 lets the silence go on.
         now: aware UTC clock of the announce.
 
     Returns:
@@ -34,30 +41,40 @@ def advance(
         one before (PC-W04), and None until an event time has counted (PC-W09).
     """
     before = previous.value if previous else None
-    brought = bool(read.largest is not None or read.missing or read.future)
-    last_data_at = now if brought else previous.last_data_at if previous else None
-    idle = is_idle(last_data_at, said, now)
-    candidates = [] if before is None else [before]
-    if read.largest is not None:
-        candidates.append(read.largest - said.lateness)
-    if idle and said.idle_timeout is not None and said.when_idle == "advance":
-        candidates.append(now - said.idle_timeout)
+    last_data_at = now if rows_read else previous.last_data_at if previous else None
+    idle = is_idle(said, last_data_at, now)
     return WatermarkStep(
         previous=before,
-        largest_event_time=read.largest,
-        lateness_seconds=said.lateness.total_seconds(),
-        future_rows=read.future,
+        largest_event_time=event_times.largest,
+        lateness_seconds=said.lateness.total_seconds() if said else 0.0,
+        future_rows=event_times.future,
         idle=idle,
-        value=max(candidates, default=None),
+        value=max(_candidates(said, before, event_times, now if idle else None), default=None),
         last_data_at=last_data_at,
     )
 
 
-def is_idle(last_data_at: datetime | None, said: EventTimeConfig, now: datetime) -> bool:
+def _candidates(
+    said: EventTimeConfig | None,
+    before: datetime | None,
+    event_times: EventTimes,
+    idle_at: datetime | None,
+) -> Iterator[datetime]:
+    if before is not None:
+        yield before
+    if said is None:
+        return
+    if event_times.largest is not None:
+        yield event_times.largest - said.lateness
+    if idle_at is not None and said.idle_timeout is not None and said.when_idle == "advance":
+        yield idle_at - said.idle_timeout
+
+
+def is_idle(said: EventTimeConfig | None, last_data_at: datetime | None, now: datetime) -> bool:
     """Say whether the source has brought nothing for `idle_timeout` (PC-W07).
 
-    A source that never brought a row is not idle: there is nothing to wait for yet.
+    A source that never brought a row is not idle: there is nothing to publish yet.
     """
-    if said.idle_timeout is None or last_data_at is None:
+    if said is None or said.idle_timeout is None or last_data_at is None:
         return False
     return now - last_data_at >= said.idle_timeout
