@@ -222,3 +222,11 @@ class MissingFieldIds(IcebergSourceError):
 
     path: str
     template = "{path}: neither field ids nor a name mapping. Set `schema.name-mapping.default` on the table."
+
+
+class InvalidNameMapping(IcebergSourceError):
+    """The table's name mapping is not what the Iceberg specification says (ICE-6.14)."""
+
+    source: str
+    problem: str
+    template = "{source}: `schema.name-mapping.default` cannot be parsed: {problem}. Correct that table property."

@@ -1,0 +1,54 @@
+"""Pack weighed items into bins, in order and always the same way. Knows nothing of what it packs."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+Item = TypeVar("Item")
+
+
+@dataclass
+class _Bin(Generic[Item]):
+    number: int
+    items: list[Item] = field(default_factory=list)
+    weight: int = 0
+
+
+def pack(
+    items: Iterable[Item], weight: Callable[[Item], int], target: int, lookback: int = 10
+) -> Iterator[tuple[Item, ...]]:
+    """Put items into bins whose weight passes the target only where a single item does (ICE-5.6).
+
+    Args:
+        items: in the order that should be kept inside bins and, roughly, between them.
+        weight: how heavy an item is, at least 0.
+        target: how heavy a bin should become at most.
+        lookback: how many bins stay open for later items; 1 keeps the order strictly.
+
+    Yields:
+        The bins in the order in which their first items came.
+    """
+    done: dict[int, tuple[Item, ...]] = {}
+    open_bins: deque[_Bin[Item]] = deque()
+    opened = given = 0
+    for item in items:
+        heavy = weight(item)
+        fitting = next((bin_ for bin_ in open_bins if bin_.weight + heavy <= target), None)
+        if fitting is None:
+            fitting = _Bin(opened)
+            opened += 1
+            open_bins.append(fitting)
+        fitting.items.append(item)
+        fitting.weight += heavy
+        if len(open_bins) > lookback:
+            closed = open_bins.popleft()
+            done[closed.number] = tuple(closed.items)
+        while given in done:
+            yield done.pop(given)
+            given += 1
+    yield from (tuple(bin_.items) for bin_ in open_bins)

@@ -1,0 +1,178 @@
+"""Iceberg columns as Arrow: which types, which field ids, which values where a file lacks a column."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, cast
+from uuid import UUID
+
+import pyarrow as pa
+from pyiceberg.io.pyarrow import schema_to_pyarrow
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
+
+from tidegate.errors import ColumnMissing
+from tidegate.source.projection import Found, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
+    from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.table.name_mapping import MappedField
+
+_FIELD_ID = b"PARQUET:field_id"
+
+
+def select(schema: Schema, names: Sequence[str] | None, source: str) -> Schema:
+    """Keep some top-level columns, in the order given; all if there are no names.
+
+    Raises:
+        ColumnMissing: the table has no column of that name.
+    """
+    if names is None:
+        return schema
+    fields = {field.name: field for field in schema.fields}
+    for name in names:
+        if name not in fields:
+            raise ColumnMissing(source=source, column=name, known=", ".join(fields))
+    return Schema(*[fields[name] for name in names], schema_id=schema.schema_id)
+
+
+def wanted_columns(schema: Schema) -> tuple[Wanted, ...]:
+    """Give the columns that come out, with field ids as keys (ICE-6.12)."""
+    return tuple(_wanted(field) for field in schema.fields)
+
+
+def _wanted(field: NestedField) -> Wanted:
+    kind = field.field_type
+    children: tuple[Wanted, ...] = ()
+    if isinstance(kind, StructType):
+        children = tuple(_wanted(child) for child in kind.fields)
+        arrow: pa.DataType = pa.struct([pa.field(child.name, child.type) for child in children])
+    elif isinstance(kind, ListType):
+        children = (_wanted(kind.element_field),)
+        arrow = pa.list_(pa.field("element", children[0].type))
+    elif isinstance(kind, MapType):
+        children = (_wanted(kind.key_field), _wanted(kind.value_field))
+        arrow = pa.map_(children[0].type, children[1].type)
+    else:
+        arrow = _primitive(kind)
+    return Wanted(
+        field.field_id, field.name, arrow, children, field.initial_default, field.required
+    )
+
+
+def _primitive(kind: IcebergType) -> pa.DataType:
+    # pyiceberg says large types everywhere; Parquet comes as plain ones, and columns should pass uncopied.
+    arrow = cast("pa.DataType", schema_to_pyarrow(kind))
+    return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(arrow, arrow)
+
+
+def has_field_ids(schema: pa.Schema) -> bool:
+    """Say whether a file carries field ids (ICE-6.14)."""
+    return any(_id(field) is not None for field in schema)
+
+
+def found_by_id(schema: pa.Schema) -> tuple[Found, ...]:
+    """Give a file's columns with their field ids as keys."""
+    return tuple(_found_by_id(field) for field in schema)
+
+
+def _id(field: pa.Field) -> int | None:
+    text = (field.metadata or {}).get(_FIELD_ID)
+    return int(text) if text is not None else None
+
+
+def _found_by_id(field: pa.Field) -> Found:
+    children = tuple(_found_by_id(child) for child in _children(field.type))
+    return Found(_id(field), field.name, field.type, children)
+
+
+def found_by_name(schema: pa.Schema, mapping: Sequence[MappedField]) -> tuple[Found, ...]:
+    """Give a file's columns with the ids of a name mapping; others have none and are ignored (ICE-6.14)."""
+    return tuple(_found_by_name(field, mapping, field.name) for field in schema)
+
+
+def _found_by_name(field: pa.Field, mapping: Sequence[MappedField], name: str) -> Found:
+    mapped = next((entry for entry in mapping if name in entry.names), None)
+    # `is not None`: a mapped field without children is falsy.
+    inner = mapped.fields if mapped is not None else ()
+    names = _child_names(field.type)
+    children = tuple(
+        _found_by_name(child, inner, child_name)
+        for child, child_name in zip(_children(field.type), names, strict=True)
+    )
+    return Found(mapped.field_id if mapped is not None else None, field.name, field.type, children)
+
+
+def _children(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.key_field, kind.item_field]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return [kind.value_field]
+    return []
+
+
+def _child_names(kind: pa.DataType) -> list[str]:
+    # A name mapping calls the children of lists and maps so, whatever the file calls them.
+    if pa.types.is_map(kind):
+        return ["key", "value"]
+    if pa.types.is_struct(kind):
+        return [child.name for child in kind]
+    return ["element"] * len(_children(kind))
+
+
+def identity_values(spec: PartitionSpec, partition: Sequence[Any]) -> dict[str, Any]:
+    """Give a file's identity partition values, JSON-ready, by the id of their source column (ICE-6.13)."""
+    return {
+        str(part.source_id): _to_json(value)
+        for part, value in zip(spec.fields, partition, strict=False)
+        if isinstance(part.transform, IdentityTransform)
+    }
+
+
+def constants(values: Mapping[str, Any], wanted: Sequence[Wanted]) -> dict[Hashable, pa.Scalar]:
+    """Give what `identity_values` wrote as Arrow scalars by field id."""
+    kinds = _leaf_types(wanted)
+    return {
+        int(field_id): _scalar(value, kinds[int(field_id)])
+        for field_id, value in values.items()
+        if int(field_id) in kinds
+    }
+
+
+def _leaf_types(wanted: Sequence[Wanted]) -> dict[int, pa.DataType]:
+    found: dict[int, pa.DataType] = {}
+    for column in wanted:
+        if pa.types.is_struct(column.type):
+            found |= _leaf_types(column.children)
+        found[cast("int", column.key)] = column.type
+    return found
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.hex()
+    if isinstance(value, float | Decimal | UUID):
+        return str(value)
+    return value
+
+
+def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
+    """Undo `_to_json`: times and dates are counts since 1970, as Avro holds them."""
+    if value is None:
+        return pa.scalar(None, kind)
+    if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
+        return pa.scalar(bytes.fromhex(value), kind)
+    if isinstance(kind, pa.UuidType):
+        return pa.scalar(UUID(value).bytes, kind)
+    if pa.types.is_floating(kind):
+        return pa.scalar(float(value), kind)
+    if pa.types.is_decimal(kind):
+        return pa.scalar(Decimal(value), kind)
+    if pa.types.is_date32(kind):
+        return pa.scalar(value, pa.int32()).cast(kind)
+    return pa.scalar(value, kind)

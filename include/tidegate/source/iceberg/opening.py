@@ -1,0 +1,141 @@
+"""Open a table by catalog or by metadata file, with the secrets of this process, and say clearly why not."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError as ShapeError
+from pyiceberg.catalog import load_catalog
+from pyiceberg.exceptions import (
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NotInstalledError,
+    OAuthError,
+    RESTError,
+    ValidationError,
+)
+from pyiceberg.io import FileIO, load_file_io
+from pyiceberg.table import StaticTable, Table
+from pyiceberg.utils.config import Config
+
+from tidegate.config import resolve_secret
+from tidegate.errors import SourceFileDamaged, SourceNotFound, SourceUnreachable, UnsupportedFeature
+from tidegate.source.iceberg.paths import REWRITE_PROPERTY, REWRITING_IO, rewrite
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.config import SourceConfig
+
+_IO_PROPERTY = "py-io-impl"
+_MISSING = (NoSuchTableError, NoSuchNamespaceError)
+_SILENT = (OSError, RESTError, OAuthError)
+# pyiceberg refuses these while it parses metadata, in words of its own.
+_FEATURES = (
+    (re.compile(r"Unsupported field type: '?(variant|geometry|geography)"), "a column of type {}"),
+    (
+        re.compile(
+            r"Unknown format version:? ?v?(\d+)|does not match any of the expected tags.*?(\d+)"
+        ),
+        "format {}",
+    ),
+    (re.compile(r"manifest-list\s+Field required"), "v1 metadata with inline manifests{}"),
+)
+
+
+class TableOpener:
+    """Knows where one table is; every call looks again."""
+
+    def __init__(self, config: SourceConfig) -> None:
+        self._config = config
+        self._catalog_name = config.catalog.name if config.catalog else None
+
+    @property
+    def source(self) -> str:
+        """The table's name for people."""
+        if self._config.metadata is not None:
+            return str(self._config.metadata)
+        return f"{self._catalog_name}.{self._config.table}"
+
+    def open(self) -> Table:
+        """Load the table's newest metadata.
+
+        Raises:
+            SourceNotFound: there is no catalog, table or metadata file of that name.
+            SourceUnreachable: catalog or store did not answer (Transient).
+            UnsupportedFeature: the metadata needs what this version refuses (ICE-1.3).
+            SourceFileDamaged: the metadata cannot be parsed.
+        """
+        if self._config.metadata is not None:
+            return self.open_metadata(str(self._config.metadata))
+        try:
+            catalog = load_catalog(self._catalog_name, **self._properties())
+            return catalog.load_table(str(self._config.table))
+        except _MISSING as absent:
+            raise SourceNotFound(source=self.source, problem=str(absent)) from absent
+        except (ShapeError, ValidationError) as refused:
+            raise self._refusal(refused) from refused
+        except (ValueError, NotInstalledError) as unknown:
+            raise SourceNotFound(
+                source=self.source, problem=f"catalog '{self._catalog_name}': {unknown}"
+            ) from unknown
+        except FileNotFoundError as absent:
+            raise SourceNotFound(source=self.source, problem=str(absent)) from absent
+        except _SILENT as silent:
+            raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
+        except Exception as failed:
+            # A SQL catalog lets its database library's errors through; SQL has its home elsewhere.
+            if type(failed).__module__.split(".")[0] != "sqlalchemy":
+                raise
+            raise SourceUnreachable(source=self.source, problem=str(failed)) from failed
+
+    def open_metadata(self, location: str) -> Table:
+        """Load one metadata file, or the one that a table directory's version hint names.
+
+        Raises:
+            SourceNotFound: there is none; else as `open`.
+        """
+        # The resolver also serves what pyiceberg opens by a FileIO of its own choice (ICE-4.17).
+        location = rewrite(location, self._config.location_rewrite)
+        try:
+            return StaticTable.from_metadata(location, self._properties())
+        except FileNotFoundError as absent:
+            raise SourceNotFound(source=self.source, problem=str(absent)) from absent
+        except (ShapeError, ValidationError, ValueError) as refused:
+            raise self._refusal(refused) from refused
+        except _SILENT as silent:
+            raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
+
+    def files(self, location: str) -> FileIO:
+        """Give access to the table's files without asking the catalog: what tasks use.
+
+        Args:
+            location: the metadata file; its scheme chooses the store.
+        """
+        configured: Mapping[str, Any] = {}
+        if self._catalog_name:
+            configured = Config().get_catalog_config(self._catalog_name) or {}
+        return load_file_io({**configured, **self._properties()}, location)
+
+    def _properties(self) -> dict[str, str]:
+        properties = self._config.catalog.properties if self._config.catalog else {}
+        given = {
+            key: resolve_secret(value, f"source.catalog.{key}") for key, value in properties.items()
+        }
+        if self._config.location_rewrite or _IO_PROPERTY not in given:
+            given[_IO_PROPERTY] = REWRITING_IO
+            given[REWRITE_PROPERTY] = json.dumps(dict(self._config.location_rewrite))
+        return given
+
+    def _refusal(self, refused: Exception) -> UnsupportedFeature | SourceFileDamaged:
+        text = str(refused)
+        for pattern, feature in _FEATURES:
+            match = pattern.search(text)
+            if match:
+                word = (
+                    next((group for group in match.groups() if group), "") if match.groups() else ""
+                )
+                return UnsupportedFeature(source=self.source, feature=feature.format(word))
+        return SourceFileDamaged(path=self.source, problem=f"no Iceberg metadata: {text}")

@@ -1,0 +1,161 @@
+"""Rule out manifests and files that cannot hold a row the filter passes (ICE-4.3, 5.14).
+
+Only a hint: the reader evaluates the whole filter on every row again, so whatever is doubtful is kept. This
+is the one module that uses private parts of pyiceberg (ICE-9.3).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from pyiceberg.expressions import (
+    AlwaysTrue,
+    And,
+    BooleanExpression,
+    LiteralPredicate,
+    Or,
+    Reference,
+    SetPredicate,
+    UnaryPredicate,
+    UnboundPredicate,
+)
+from pyiceberg.expressions.parser import parse
+from pyiceberg.expressions.visitors import (
+    _InclusiveMetricsEvaluator,
+    bind,
+    expression_evaluator,
+    inclusive_projection,
+    manifest_evaluator,
+    rewrite_not,
+)
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import UnknownTransform
+from pyiceberg.typedef import Record
+from pyiceberg.types import (
+    BooleanType,
+    DateType,
+    IcebergType,
+    IntegerType,
+    LongType,
+    StringType,
+    TimestampType,
+    TimestamptzType,
+)
+from pyparsing import ParseException
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.partitioning import PartitionSpec
+
+    from tidegate.source.iceberg.manifests import Entry
+
+# A filter means the same to pyiceberg and to the reader for these only: floats sort NaN differently,
+# decimals round literals, and the rest has no literals in filters.
+_SAFE_LITERALS: Mapping[type[IcebergType], tuple[type, ...]] = {
+    BooleanType: (bool,),
+    IntegerType: (int,),
+    LongType: (int,),
+    StringType: (str,),
+    DateType: (str,),
+    TimestampType: (str,),
+    TimestamptzType: (str,),
+}
+_NOT_USABLE = (ParseException, ValueError, TypeError, NotImplementedError)
+# pyiceberg takes "_" in a pattern for itself, and cannot tell afterwards that a LIKE was written.
+_PATTERN = re.compile(r"\blike\b", re.IGNORECASE)
+_DATE_LITERAL = re.compile(r"\bdate\s*(?=')", re.IGNORECASE)
+
+
+class Pruning:
+    """What a filter text allows to leave unread in one table."""
+
+    def __init__(
+        self, schema: Schema, specs: Mapping[int, PartitionSpec], text: str | None
+    ) -> None:
+        """Prepare the filter; a text that pyiceberg cannot parse, or does not bind, prunes nothing."""
+        self._schema = schema
+        self._specs = specs
+        self._filter = _prunable(schema, text)
+        self.is_active = not isinstance(self._filter, AlwaysTrue)
+        """Whether anything can be ruled out."""
+        self._metrics = _InclusiveMetricsEvaluator(schema, self._filter) if self.is_active else None
+        self._manifests: dict[int, Callable[[ManifestFile], bool]] = {}
+        self._partitions: dict[int, Callable[[Any], bool]] = {}
+
+    def keeps_manifest(self, manifest: ManifestFile) -> bool:
+        """Say whether a manifest's partition summaries leave room for a passing row."""
+        spec_id = manifest.partition_spec_id
+        if not self.is_active or not self._is_known(spec_id):
+            return True
+        if spec_id not in self._manifests:
+            projected = inclusive_projection(self._schema, self._specs[spec_id])(self._filter)
+            self._manifests[spec_id] = manifest_evaluator(
+                self._specs[spec_id], self._schema, projected
+            )
+        return self._manifests[spec_id](manifest)
+
+    def keeps_file(self, entry: Entry) -> bool:
+        """Say whether a file's partition and column metrics leave room for a passing row."""
+        if self._metrics is None:
+            return True
+        if self._is_known(entry.spec_id) and not self._partition_evaluator(entry.spec_id)(
+            Record(*entry.partition)
+        ):
+            return False
+        return self._metrics.eval(cast("DataFile", entry.metrics))
+
+    def _is_known(self, spec_id: int) -> bool:
+        fields = self._specs[spec_id].fields
+        return bool(fields) and not any(
+            isinstance(part.transform, UnknownTransform) for part in fields
+        )
+
+    def _partition_evaluator(self, spec_id: int) -> Callable[[Any], bool]:
+        if spec_id not in self._partitions:
+            spec = self._specs[spec_id]
+            projected = inclusive_projection(self._schema, spec)(self._filter)
+            partition_schema = Schema(*spec.partition_type(self._schema).fields)
+            self._partitions[spec_id] = expression_evaluator(
+                partition_schema, projected, case_sensitive=True
+            )
+        return self._partitions[spec_id]
+
+
+def _prunable(schema: Schema, text: str | None) -> BooleanExpression:
+    if not text or _PATTERN.search(text):
+        return AlwaysTrue()
+    try:
+        expression = rewrite_not(parse(_DATE_LITERAL.sub("", text)))
+    except _NOT_USABLE:
+        return AlwaysTrue()
+    return _weaken(schema, expression)
+
+
+def _weaken(schema: Schema, expression: BooleanExpression) -> BooleanExpression:
+    """Replace what may mean something else to the reader by what is always true; there is no NOT left."""
+    if isinstance(expression, And):
+        return And(_weaken(schema, expression.left), _weaken(schema, expression.right))
+    if isinstance(expression, Or):
+        return Or(_weaken(schema, expression.left), _weaken(schema, expression.right))
+    if isinstance(expression, UnboundPredicate) and isinstance(expression.term, Reference):
+        return expression if _is_safe(schema, expression, expression.term.name) else AlwaysTrue()
+    return AlwaysTrue()
+
+
+def _is_safe(schema: Schema, predicate: UnboundPredicate, column: str) -> bool:
+    try:
+        bind(schema, predicate, case_sensitive=True)
+        kind = schema.find_type(column)
+    except _NOT_USABLE:
+        return False
+    allowed = _SAFE_LITERALS.get(type(kind), ())
+    if isinstance(predicate, UnaryPredicate):
+        return bool(allowed)
+    if isinstance(predicate, LiteralPredicate):
+        return type(predicate.literal.value) in allowed
+    return isinstance(predicate, SetPredicate) and all(
+        type(item.value) in allowed for item in predicate.literals
+    )

@@ -1,0 +1,105 @@
+"""Which Arrow types may become which others without losing anything, and how. Knows no format."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pyarrow as pa
+
+_UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "+00:00"})
+
+Cast = Callable[[pa.Array], pa.Array]
+
+
+def cast_to(found: pa.DataType, wanted: pa.DataType) -> Cast | None:
+    """Give the cast from one primitive type to another (ICE-6.16), None if it is not allowed.
+
+    The cast checks its values: one that would lose digits raises ArrowInvalid (ICE-6.19).
+    """
+    if pa.types.is_dictionary(found):
+        found = found.value_type
+        if found == wanted:
+            return _plain_cast(wanted)
+    if isinstance(wanted, pa.BaseExtensionType):
+        return _wrap(wanted) if found == wanted.storage_type else None
+    if isinstance(found, pa.BaseExtensionType):
+        return _unwrap if found.storage_type == wanted else None
+    if pa.types.is_null(found) or any(rule(found, wanted) for rule in _RULES):
+        return _plain_cast(wanted)
+    return None
+
+
+def _plain_cast(wanted: pa.DataType) -> Cast:
+    return lambda array: array.cast(wanted)
+
+
+def _wrap(wanted: pa.DataType) -> Cast:
+    return lambda array: pa.ExtensionArray.from_storage(wanted, array)
+
+
+def _unwrap(array: pa.Array) -> pa.Array:
+    return array.storage
+
+
+def _integers(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if not (pa.types.is_integer(found) and pa.types.is_integer(wanted)):
+        return False
+    if pa.types.is_signed_integer(found) and not pa.types.is_signed_integer(wanted):
+        return False
+    return bool(found.bit_width < wanted.bit_width)
+
+
+def _floats(found: pa.DataType, wanted: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_floating(found)
+        and pa.types.is_floating(wanted)
+        and found.bit_width < wanted.bit_width
+    )
+
+
+def _decimals(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if not (pa.types.is_decimal(found) and pa.types.is_decimal(wanted)):
+        return False
+    return bool(found.scale == wanted.scale and found.precision <= wanted.precision)
+
+
+def _texts(found: pa.DataType, wanted: pa.DataType) -> bool:
+    return _is_text(found) and _is_text(wanted)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _binaries(found: pa.DataType, wanted: pa.DataType) -> bool:
+    return _is_bytes(found) and _is_bytes(wanted)
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind)
+    )
+
+
+def _dates(found: pa.DataType, wanted: pa.DataType) -> bool:
+    return bool(pa.types.is_date32(found) and pa.types.is_timestamp(wanted) and wanted.tz is None)
+
+
+def _times(found: pa.DataType, wanted: pa.DataType) -> bool:
+    return bool(pa.types.is_time(found) and pa.types.is_time(wanted))
+
+
+def _timestamps(found: pa.DataType, wanted: pa.DataType) -> bool:
+    if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)):
+        return False
+    if found.tz is None:
+        # INT96 has no zone of its own and always comes as nanoseconds: writers mean UTC moments by it.
+        return bool(wanted.tz is None or (found.unit == "ns" and wanted.tz in _UTC_NAMES))
+    return bool(
+        wanted.tz is not None and (found.tz == wanted.tz or {found.tz, wanted.tz} <= _UTC_NAMES)
+    )
+
+
+_RULES = (_integers, _floats, _decimals, _texts, _binaries, _dates, _times, _timestamps)

@@ -1,0 +1,165 @@
+"""What every kind of source can do: pin, name its instants, list the files of a window, read them as Arrow.
+
+Planning happens once, in one process (`Source`); reading happens in many tasks (`PieceFormat`), which get
+the pin from the plan and never look at the source's head again (ICE-2.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.wire import Value
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from tidegate.model.plan import Piece, Pin
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """One row group of a file, as its footer tells."""
+
+    rows: int
+    size_bytes: int
+    """Compressed bytes of all columns."""
+
+
+@dataclass(frozen=True)
+class InstantReport(Value):
+    """What one source commit did, from its summary; nothing of the table's files is opened."""
+
+    instant: Instant
+    operation: str
+    """As the source names it: `append`, `overwrite`, `listing`."""
+    files_added: int | None
+    files_removed: int | None
+    rows_added: int | None
+    rows_removed: int | None
+    summary: Mapping[str, str] = field(default_factory=dict)
+    """Everything that the writer put into the commit."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """The whole files of a window in source order, after pruning, and what was left out on the way (ICE-1.4)."""
+
+    pieces: tuple[Piece, ...]
+    notes: tuple[str, ...] = ()
+    """One sentence per skipped commit class, pruning step or doubt, for plan and report."""
+
+    def __iter__(self) -> Iterator[Piece]:
+        return iter(self.pieces)
+
+    def __len__(self) -> int:
+        return len(self.pieces)
+
+
+class PieceFormat(Protocol):
+    """Turns the physical columns of one file into the columns of the pipeline; used inside tasks."""
+
+    def open_input(self, piece: Piece) -> pa.NativeFile:
+        """Open the piece's file.
+
+        Raises:
+            SourceFileGone: it was deleted after planning.
+            SourceFileDamaged: it is not as long as the plan says.
+        """
+        ...
+
+    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
+        """Name the top-level columns of the file that `conform` needs."""
+        ...
+
+    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        """Give a batch of physical columns the pinned schema: order, types, columns not in the file.
+
+        Raises:
+            SchemaIncompatible: a column cannot become what the schema says.
+        """
+        ...
+
+
+class Source(Protocol):
+    """Where changes come from. All answers belong to a pin; only `pin` looks at the source's head."""
+
+    def pin(self, now: datetime, expected_identity: str | None = None) -> Pin:
+        """Look at the source once.
+
+        Args:
+            now: the clock of the run, which a listing of files takes as its time.
+            expected_identity: what the ledger knows of the table, if anything.
+
+        Raises:
+            SourceNotFound: there is no table.
+            SourceUnreachable: catalog or store did not answer (Transient).
+            TableIdentityChanged: the table was dropped and made again (ICE-2.3).
+        """
+        ...
+
+    def at(self, pin: Pin, instant: Instant) -> Pin:
+        """Give the same pin with an earlier head: what a batch read as of an instant uses."""
+        ...
+
+    def instant(self, pin: Pin, text: str) -> Instant:
+        """Find an instant by its id, or the last one at or before an ISO time.
+
+        Raises:
+            InstantNotFound: there is none (for Iceberg ids: SnapshotNotFound).
+        """
+        ...
+
+    def first_checkpoint(self, pin: Pin) -> Instant | None:
+        """Give the instant that `source.start` begins after; None begins with the whole history."""
+        ...
+
+    def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
+        """List the instants after a checkpoint up to the pinned head, in the source's order.
+
+        Raises:
+            TidegateError: the checkpoint does not join on to the head; each kind of source has its own.
+        """
+        ...
+
+    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+        """List the retained instants up to and including one, in the source's order."""
+        ...
+
+    def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
+        """Say what commits did."""
+        ...
+
+    def units(self, pin: Pin, window: InstantRange) -> Units:
+        """List the files that a window brings, whole, in source order, after pruning by the filter.
+
+        A window without a start is read as the table stands at its end if the pipeline starts `full` or
+        reads snapshots; otherwise as everything appended since the oldest retained instant.
+        """
+        ...
+
+    def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
+        """Read the row groups of the piece's file from its footer."""
+        ...
+
+    def schema(self, pin: Pin) -> pa.Schema:
+        """Give the schema of the batches that `format(pin)` conforms to."""
+        ...
+
+    def format(self, pin: Pin) -> PieceFormat:
+        """Give the reading side, bound to the pinned schema; looks at nothing."""
+        ...
+
+
+def pinned_columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
+    """Write a schema as `Pin.schema` holds it."""
+    return tuple((column.name, str(column.type)) for column in schema)
+
+
+def pinned_detail(pin: Pin, name: str) -> Any:
+    """Read one of the format's own values from a pin."""
+    return pin.details[name]
