@@ -194,6 +194,17 @@ class SuiteInvalid(TerminalError):
     template = "{suite}: {problem}. Correct the suite, or `gate.suite` in the pipeline file."
 
 
+class ContentUnreadable(TerminalError):
+    """A file that the gate has to check cannot be read."""
+
+    path: str
+    problem: str
+    template = (
+        "{path}: cannot be read by the gate: {problem}. Nothing was published. "
+        "Read the window of this file again with `tidegate replay`."
+    )
+
+
 class PlanMissing(TerminalError):
     """A step asks for a plan that is not in the work directory."""
 
@@ -211,4 +222,26 @@ class WindowIncomplete(TransientError):
     template = (
         "pipeline '{pipeline}': window {sequence}: {missing} of {expected} sub-splits have no message yet. "
         "The load is retried and reads only those."
+    )
+
+
+class MarkerInvalid(TerminalError):
+    """A marker cannot be read as a list of files (PC-A07)."""
+
+    path: str
+    found: str
+    template = (
+        "{path}: expected a marker of Tidegate (JSON, format 1), found {found}. "
+        "Point at a table that Tidegate publishes, or have the partition published again."
+    )
+
+
+class PolicyUnknown(TerminalError):
+    """A commit policy that the pipeline file names cannot be built."""
+
+    policy: str
+    problem: str
+    template = (
+        "commit policy '{policy}' cannot be used: {problem}. Expected 'success-file' or `custom: module:Class` "
+        "with a method commit(context), importable where commits run."
     )

@@ -77,3 +77,23 @@ class PredicateInvalid(TerminalError):
     predicate: str
     problem: str
     template = "{where}: the predicate \"{predicate}\" cannot be used: {problem}. Correct it in the pipeline file."
+
+
+class PartitionFieldInvalid(TerminalError):
+    """A key of `target.partition_by` does not fit the column it is made from (PC-P01)."""
+
+    key: str
+    column: str
+    problem: str
+    template = "`target.partition_by.{key}`: column '{column}': {problem}."
+
+
+class PartitionValueReserved(TerminalError):
+    """A text value is spelled like the directory of the default partition (PC-P07)."""
+
+    column: str
+    value: str
+    template = (
+        "column '{column}': the value '{value}' is the name of the default partition and would be read back as NULL. "
+        "Set another `target.default_partition_name`, or put such rows aside with a row rule."
+    )

@@ -23,6 +23,8 @@ class PipelineState(Value):
     name: str
     ledger_id: str
     target: str
+    source_identity: str | None
+    """Table uuid or root that the first window was taken from."""
     started: bool
     """Whether it is fixed where the first window begins."""
     first_start: Instant | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -128,14 +128,26 @@ class Publication(Value):
 
 
 @dataclass(frozen=True)
+class PolicySpec(Value):
+    """A commit policy as the pipeline file names it."""
+
+    name: str
+    """`success-file`, or `custom`."""
+    reference: str | None = None
+    """`module:Class` of a custom policy."""
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class CommitPlan(Value):
     """`<revision>-<digest>.json`: written once before anything changes, then replayed as it stands (PC-F15)."""
 
     pipeline: str
     publication: Publication
-    policies: tuple[str, ...]
+    policies: tuple[PolicySpec, ...]
     marker_name: str
     marker: str
     """The marker's text, byte for byte."""
-    context: Mapping[str, Any] = field(default_factory=dict)
-    """What the policies are told besides: source range, watermark."""
+    watermark: datetime | None
+    source_range: Mapping[str, Any]
+    """First and last instant of the windows in this revision."""

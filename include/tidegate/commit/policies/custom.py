@@ -1,0 +1,26 @@
+"""A policy of the user's own: `module:Class`, built with texts, called with the context (PC-A11)."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import cast
+
+from tidegate.commit.policies.protocol import CommitPolicy
+from tidegate.errors import PolicyUnknown
+
+
+def load_custom(reference: str, parameters: Sequence[str]) -> CommitPolicy:
+    """Build the policy that a pipeline file names.
+
+    Raises:
+        PolicyUnknown: the module or class is not there, or it has no `commit`.
+    """
+    module_name, _, class_name = reference.partition(":")
+    try:
+        policy = getattr(importlib.import_module(module_name), class_name)(*parameters)
+    except (ImportError, AttributeError, TypeError, ValueError) as broken:
+        raise PolicyUnknown(policy=reference, problem=str(broken)) from broken
+    if not callable(getattr(policy, "commit", None)):
+        raise PolicyUnknown(policy=reference, problem="it has no method commit(context)")
+    return cast("CommitPolicy", policy)

@@ -1,0 +1,40 @@
+"""What a commit does besides moving files: one policy a file, each repeatable (PC-A04)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidegate.model.partition import Partition
+from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class PolicyContext:
+    """What a policy is told (PC-A11)."""
+
+    pipeline: str
+    table_root: str
+    partition: Partition
+    partition_root: str
+    """Directory of the partition; the table root for an unpartitioned target."""
+    revision: int
+    key: str
+    """Identifies this commit: the same for every repetition of it."""
+    files: tuple[str, ...]
+    """Names of all files of the partition as committed."""
+    rows: int
+    marker_name: str
+    marker: str
+    storage: Storage
+
+
+class CommitPolicy(Protocol):
+    """Runs on: one process per partition. Called: at least once per revision, after all files stand.
+
+    Failure: an error leaves the partition pending; the same commit calls the policy again with the same
+    context. So doing it twice has to have the effect of once.
+    """
+
+    def commit(self, context: PolicyContext) -> None:
+        """Do what the policy is for."""

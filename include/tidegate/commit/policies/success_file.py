@@ -1,0 +1,24 @@
+"""The success file: the marker that readers wait for, written last (PC-A06)."""
+
+from __future__ import annotations
+
+from tidegate.commit.policies.protocol import PolicyContext
+from tidegate.errors import FileExistsAlready
+
+
+class SuccessFile:
+    """Write the marker of a partition.
+
+    Failure: the marker appears whole or not at all; a repetition finds its own bytes and is content.
+    """
+
+    def commit(self, context: PolicyContext) -> None:
+        """Write the marker's bytes as planned.
+
+        Raises:
+            FileExistsAlready: another marker stands although it was retracted; somebody else wrote it.
+        """
+        path = f"{context.partition_root}/{context.marker_name}"
+        content = context.marker.encode()
+        if not context.storage.write_once(path, content) and context.storage.read_bytes(path) != content:
+            raise FileExistsAlready(path=path)

@@ -1,0 +1,108 @@
+"""Fold a partition's contributions into its content, and take the difference to what stands.
+
+Pure but for the reader of commit messages that the caller hands in. Append, revision by late rows,
+replay and rebuild are all this one difference (design §2).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from tidegate.model.message import Contribution
+from tidegate.model.partition import Partition
+from tidegate.model.plan import WindowKind
+from tidegate.model.publication import Publication, PublishedFile
+
+PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
+
+
+def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
+    """Leave out what a rebuild resets: every window taken before it, and all history.
+
+    A history window lies before the first load window, whenever it was taken, and a rebuild reads
+    everything up to the checkpoint of its time; so it stands in for history taken later, too.
+    """
+    ordered = sorted(contributions, key=lambda item: item.window)
+    rebuilds = [item.window for item in ordered if item.kind is WindowKind.REBUILD]
+    if not rebuilds:
+        return tuple(ordered)
+    newest = rebuilds[-1]
+    return tuple(item for item in ordered if item.window >= newest and item.kind is not WindowKind.HISTORY)
+
+
+def propose(
+    partition: Partition,
+    base: Publication | None,
+    base_revision: int,
+    contributions: Sequence[Contribution],
+    parts_of: PartsOf,
+) -> Publication:
+    """Work out the next revision of a partition.
+
+    Args:
+        partition: the partition.
+        base: what made the standing revision, with its content; None when nothing stands.
+        base_revision: the standing revision, 0 for none.
+        contributions: all effective contributions to the partition.
+        parts_of: reads the part files of a contribution; called only for those that do not stand yet.
+
+    Returns:
+        The difference; `is_empty` when the content would not change.
+    """
+    standing = base.content if base else ()
+    stood: Mapping[str, str] = base.contributions if base else {}
+    wanted = {(item.window, item.plan_digest): item for item in counting(contributions)}
+    removes = tuple(file for file in standing if (file.window, file.plan_digest) not in wanted)
+    standing_keys = {(file.window, file.plan_digest) for file in standing}
+    adds = tuple(
+        part
+        for key, item in wanted.items()
+        if key not in standing_keys and not (item.rows == 0 and stood.get(str(item.window)) == item.plan_digest)
+        for part in parts_of(item)
+    )
+    adds, removes = _without_equal(adds, removes)
+    draft = Publication(
+        partition=partition,
+        base_revision=base_revision,
+        adds=_ordered(adds),
+        removes=_ordered(removes),
+        content=(),
+        contributions={str(item.window): item.plan_digest for item in contributions},
+    )
+    return with_content(draft, standing)
+
+
+def with_content(publication: Publication, standing: Sequence[PublishedFile]) -> Publication:
+    """Fill in what the partition holds afterwards, given what stands now."""
+    gone = {file.name for file in publication.removes}
+    kept = [file for file in standing if file.name not in gone]
+    return replace(publication, content=_ordered([*kept, *publication.adds]))
+
+
+def _without_equal(
+    adds: tuple[PublishedFile, ...], removes: tuple[PublishedFile, ...]
+) -> tuple[tuple[PublishedFile, ...], tuple[PublishedFile, ...]]:
+    """Let a file stand that a replay wrote again byte for byte: only changed content makes a revision."""
+    going = Counter((file.window, file.sha256, file.length) for file in removes)
+    coming = Counter((file.window, file.sha256, file.length) for file in adds)
+    return _beyond(adds, going & coming), _beyond(removes, going & coming)
+
+
+def _beyond(
+    files: tuple[PublishedFile, ...], equal: Mapping[tuple[int, str, int], int]
+) -> tuple[PublishedFile, ...]:
+    left = Counter(equal)
+    kept = []
+    for file in files:
+        key = (file.window, file.sha256, file.length)
+        if left[key] > 0:
+            left[key] -= 1
+        else:
+            kept.append(file)
+    return tuple(kept)
+
+
+def _ordered(files: Sequence[PublishedFile]) -> tuple[PublishedFile, ...]:
+    return tuple(sorted(files, key=lambda file: (file.window, file.name)))

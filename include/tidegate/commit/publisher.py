@@ -1,0 +1,153 @@
+"""Carry out a commit plan: retract, move, verify, retire, policies, marker last (design §4, commit order).
+
+Decides nothing: which files come and go stands in the plan, and a replay does exactly the same again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from tidegate.commit.policies import CommitPolicy, PolicyContext
+from tidegate.errors import FileLengthWrong, PolicyFailed, StagedFileMissing, TidegateError
+from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
+from tidegate.storage import Storage, below, settle
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where one partition's files stand; absolute paths."""
+
+    work: str
+    table_root: str
+    partition_root: str
+    lock: str
+    retired: Callable[[str], str]
+    """File name → where it goes when it is removed."""
+
+
+class CommitSteps(Protocol):
+    """What the publisher tells the ledger; each call fails with `FenceLost` once a successor took over."""
+
+    def check_fence(self) -> None:
+        """Make sure that this process may still change the partition."""
+
+    def advance(self, to: PublicationState) -> None:
+        """Note how far the commit has come."""
+
+
+@dataclass(frozen=True)
+class Publisher:
+    """Carries out the commit plan of one partition.
+
+    Runs on: one process per partition, under the partition's lock. Called: at least once per revision,
+    by whoever finds the publication unrecorded.
+    Failure: before the lock nothing has changed. After it a crash leaves files that no marker names; the
+    next attempt replays the same plan and ends with the same bytes.
+    """
+
+    storage: Storage
+    places: Places
+    policies: Sequence[tuple[str, CommitPolicy]]
+
+    def carry_out(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
+        """Make the plan's revision stand, from whatever a predecessor left.
+
+        Raises:
+            PartitionBusy: another process is moving the partition's files (Transient).
+            FenceLost: a successor took over; nothing was changed.
+            StagedFileMissing, FileLengthWrong, FileContentWrong: a sealed file was lost or damaged
+                (PC-F21–F26); nothing was changed.
+            PolicyFailed: a policy did not succeed (Transient); the files stand without a marker.
+        """
+        with self.storage.lock(self.places.lock, owner):
+            # A process that slept here while its successor finished must not touch a file.
+            steps.check_fence()
+            unfinished = self._unfinished_moves(plan)
+            self.storage.delete(self._target(plan.marker_name))
+            self._move(plan.publication.adds, unfinished)
+            self._verify(plan.publication.content)
+            self._retire(plan.publication.removes)
+            steps.advance(PublicationState.MOVED)
+            self._run_policies(plan)
+            steps.advance(PublicationState.MARKED)
+
+    def _target(self, name: str) -> str:
+        return f"{self.places.partition_root}/{name}"
+
+    def _unfinished_moves(self, plan: CommitPlan) -> list[PublishedFile]:
+        """Check every add before anything changes (PC-F27); the ones that are not at their target yet."""
+        below(self.places.table_root, plan.publication.partition.path)
+        return [
+            file
+            for file in plan.publication.adds
+            if settle(
+                self.storage,
+                f"{self.places.work}/{file.staged}",
+                self._target(file.name),
+                length=file.length,
+                sha256=file.sha256,
+                window=file.window,
+            )
+        ]
+
+    def _move(self, adds: Sequence[PublishedFile], unfinished: Sequence[PublishedFile]) -> None:
+        self.storage.make_dirs(self.places.partition_root)
+        for file in adds:
+            staged = f"{self.places.work}/{file.staged}"
+            if file in unfinished:
+                self.storage.move_new(staged, self._target(file.name))
+            else:
+                self.storage.delete(staged)
+        self.storage.sync_dir(self.places.partition_root)
+
+    def _verify(self, files: Sequence[PublishedFile]) -> None:
+        """Make sure that everything the marker will list is there (PC-F17)."""
+        for file in files:
+            found = self.storage.length(self._target(file.name))
+            if found is None:
+                raise StagedFileMissing(
+                    path=f"{self.places.work}/{file.staged}", target=self._target(file.name), window=file.window
+                )
+            if found != file.length:
+                raise FileLengthWrong(path=self._target(file.name), expected=file.length, found=found)
+
+    def _retire(self, files: Sequence[PublishedFile]) -> None:
+        for file in files:
+            source, target = self._target(file.name), self.places.retired(file.name)
+            if self.storage.length(source) is None:
+                continue
+            self.storage.make_dirs(target.rpartition("/")[0])
+            # A crash inside the move leaves both names on one file.
+            if self.storage.length(target) is None:
+                self.storage.move_new(source, target)
+            else:
+                self.storage.delete(source)
+
+    def _run_policies(self, plan: CommitPlan) -> None:
+        context = PolicyContext(
+            pipeline=plan.pipeline,
+            table_root=self.places.table_root,
+            partition=plan.publication.partition,
+            partition_root=self.places.partition_root,
+            revision=plan.publication.revision,
+            key=plan.publication.digest,
+            files=tuple(file.name for file in plan.publication.content),
+            rows=plan.publication.rows,
+            marker_name=plan.marker_name,
+            marker=plan.marker,
+            storage=self.storage,
+        )
+        for name, policy in self.policies:
+            try:
+                policy.commit(context)
+            except TidegateError:
+                raise
+            except Exception as broken:
+                raise PolicyFailed(
+                    pipeline=plan.pipeline,
+                    partition=str(plan.publication.partition),
+                    policy=name,
+                    problem=f"{type(broken).__name__}: {broken}",
+                ) from broken

@@ -1,0 +1,59 @@
+"""What `status` and `explain` say of a pipeline and of one partition."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from tidegate.model.ledger_rows import (
+    PartitionState,
+    PipelineState,
+    PublicationEntry,
+    RevisionEntry,
+    WindowState,
+)
+from tidegate.model.message import Contribution
+from tidegate.model.watermark import Evaluation
+from tidegate.model.wire import Value
+
+
+@dataclass(frozen=True)
+class PartitionReport(Value):
+    """One line of `status`."""
+
+    state: PartitionState
+    name: str
+    """`committed`, `pending`, `held` or `late`: pending with a revision that stands."""
+    why: Evaluation | None
+    rows_pending: int
+    """Rows of contributions that no revision holds yet."""
+    windows: tuple[int, ...]
+    """Windows whose rows are in the standing revision."""
+
+
+@dataclass(frozen=True)
+class PipelineReport(Value):
+    """What `tidegate status` says."""
+
+    pipeline: PipelineState
+    partitions: tuple[PartitionReport, ...]
+    windows: tuple[WindowState, ...]
+    notes: tuple[str, ...]
+    """What a person should know: a changed pipeline file, an open window."""
+
+
+@dataclass(frozen=True)
+class PartitionExplanation(Value):
+    """What `tidegate explain` says of one partition (PC-C07)."""
+
+    report: PartitionReport
+    evaluation: Evaluation | None
+    """A fresh look; None when nothing is pending or a person has to decide."""
+    contributions: tuple[Contribution, ...]
+    proposed: PublicationEntry | None
+    revisions: tuple[RevisionEntry, ...]
+    watermark: Mapping[str, Any] | None
+    """How the watermark came about (PC-W10)."""
+    quarantined: tuple[str, ...]
+    """Directories with rows that a rule put aside in this partition's windows."""

@@ -1,0 +1,192 @@
+"""Fold commit messages into contributions and seal their window."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tidegate.commit.partition_time import PartitionClock
+from tidegate.commit.watermark import advance
+from tidegate.config import PipelineConfig
+from tidegate.ledger import Ledger
+from tidegate.ledger.windows import Announcement
+from tidegate.model.ledger_rows import PipelineState
+from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
+from tidegate.model.partition import Partition
+from tidegate.model.plan import ScanPlan
+from tidegate.model.run import Announced, PlannedWindow
+from tidegate.model.sealed import SealedWindow
+from tidegate.model.wire import pretty
+from tidegate.pipeline.load import Loader, read_plan
+from tidegate.stage import layout
+from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Announcer:
+    """Seals windows: the one place where checkpoint and watermark move.
+
+    Runs on: the process of one run's step. Called: at least once per run, also when there was no window.
+    Failure: `sealed.json` may stand without its transaction; the next attempt announces what it says.
+    """
+
+    config: PipelineConfig
+    ledger: Ledger
+    storage: Storage
+    loader: Loader
+
+    def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
+        """Seal the windows of a run; without one, let an idle source move the watermark (design §7).
+
+        Raises:
+            WindowIncomplete: a sub-split has no message yet (Transient).
+            FenceLost: a newer attempt took a window over.
+        """
+        touched: dict[Partition, None] = {}
+        summaries = []
+        for item in planned:
+            partitions, summary = self._seal(item, now)
+            touched |= dict.fromkeys(partitions)
+            summaries.append(summary)
+        if not planned:
+            self._idle(now)
+        state = self._state()
+        return Announced(
+            partitions=tuple(touched),
+            windows=tuple(item.sequence for item in planned),
+            watermark=state.watermark,
+            summary=_total(summaries),
+        )
+
+    def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
+        scan = read_plan(self.storage, item.uri)
+        path = layout.sealed_file(item.uri)
+        if not self.storage.exists(path):
+            drafted = self._draft(item, scan, now)
+            self.storage.write_once(path, pretty(drafted.to_json()))
+        sealed = SealedWindow.from_text(self.storage.read_bytes(path))
+        announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
+        changed = self.ledger.windows.announce(announcement, sealed.announced_at)
+        return changed, self.ledger.windows.get(item.sequence).summary or sealed.summary
+
+    def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
+        state = self._state()
+        messages = list(self.loader.messages(item))
+        event_times = EventTimes()
+        for message in messages:
+            event_times = event_times.merged(message.event_times)
+        step = advance(
+            self.config.event_time,
+            state.watermark_step,
+            event_times,
+            rows_read=sum(message.rows_read for message in messages),
+            now=now,
+        )
+        return SealedWindow(
+            pipeline=self.config.name,
+            ledger_id=state.ledger_id,
+            window=scan.window,
+            plan_digest=item.digest,
+            contributions=contributions_of(messages, scan),
+            watermark=step,
+            summary=_summary(messages),
+            announced_at=now,
+            first_start=state.first_start,
+            source_identity=scan.pin.identity,
+            fingerprint=scan.fingerprint,
+        )
+
+    def _idle(self, now: datetime) -> None:
+        state = self._state()
+        step = advance(self.config.event_time, state.watermark_step, EventTimes(), rows_read=0, now=now)
+        if step.value is not None and step.value != state.watermark:
+            self.ledger.pipeline.advance_watermark(step)
+
+    def _state(self) -> PipelineState:
+        state = self.ledger.pipeline.find()
+        if state is None:
+            msg = f"pipeline {self.config.name} was not adopted before its first step"
+            raise AssertionError(msg)
+        return state
+
+
+def announcement_of(config: PipelineConfig, sealed: SealedWindow, attempt: int, uri: str) -> Announcement:
+    """Give what the ledger is told of a sealed window."""
+    clock = PartitionClock.of(config)
+    return Announcement(
+        sequence=sealed.window.sequence,
+        attempt=attempt,
+        plan_digest=sealed.plan_digest,
+        messages_uri=layout.messages_root(uri),
+        contributions=sealed.contributions,
+        times={item.partition: clock.bounds(item.partition) for item in sealed.contributions},
+        watermark=sealed.watermark,
+        summary=sealed.summary,
+    )
+
+
+def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple[Contribution, ...]:
+    """Group what a window staged by partition, in path order; messages stay in plan order."""
+    parts: dict[Partition, list[PartFile]] = defaultdict(list)
+    speakers: dict[Partition, dict[str, None]] = defaultdict(dict)
+    for message in messages:
+        for part in message.parts:
+            parts[part.partition].append(part)
+            speakers[part.partition][message.sub_split] = None
+    rules = _holding_rules(messages, scan)
+    return tuple(
+        Contribution(
+            window=scan.window.sequence,
+            partition=partition,
+            plan_digest=scan.digest,
+            messages=tuple(speakers[partition]),
+            rows=sum(part.rows for part in parts[partition]),
+            bytes=sum(part.length for part in parts[partition]),
+            event_times=functools.reduce(EventTimes.merged, (part.event_times for part in parts[partition])),
+            held_rule=rules.get(partition),
+            kind=scan.window.kind,
+        )
+        for partition in sorted(parts, key=lambda item: item.path)
+    )
+
+
+def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Partition, str]:
+    names = [rule["name"] for rule in scan.config["rows"] if rule["on_failure"] == "hold"]
+    return {partition: ", ".join(names) for message in messages for partition in message.held}
+
+
+def _summary(messages: Sequence[CommitMessage]) -> RunSummary:
+    parts = [part for message in messages for part in message.parts]
+    return RunSummary(
+        rows_read=sum(message.rows_read for message in messages),
+        rows_kept=sum(message.rows_kept for message in messages),
+        rows_quarantined=sum(part.rows for message in messages for part in message.quarantined),
+        rows_future=sum(message.event_times.future for message in messages),
+        bytes_written=sum(part.length for part in parts),
+        files_written=len(parts),
+        sub_splits=len(messages),
+    )
+
+
+def _total(summaries: Sequence[RunSummary]) -> RunSummary:
+    return RunSummary(
+        rows_read=sum(item.rows_read for item in summaries),
+        rows_kept=sum(item.rows_kept for item in summaries),
+        rows_quarantined=sum(item.rows_quarantined for item in summaries),
+        rows_late=sum(item.rows_late for item in summaries),
+        rows_future=sum(item.rows_future for item in summaries),
+        bytes_written=sum(item.bytes_written for item in summaries),
+        files_written=sum(item.files_written for item in summaries),
+        sub_splits=sum(item.sub_splits for item in summaries),
+        seconds=_seconds(summaries),
+    )
+
+
+def _seconds(summaries: Sequence[RunSummary]) -> dict[str, float]:
+    total: Counter[str] = Counter()
+    for item in summaries:
+        total.update(item.seconds)
+    return dict(total)

@@ -1,0 +1,15 @@
+"""Which libraries decide the bytes of a part file: with the same versions the same bytes (design §5)."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib.metadata import version
+
+_WRITERS = ("pyarrow", "polars")
+
+
+@functools.cache
+def library_fingerprint() -> Mapping[str, str]:
+    """Give the versions that go into a plan's digest."""
+    return {name: version(name) for name in _WRITERS}

@@ -1,0 +1,297 @@
+"""From the source's head to announced contributions: window, plan, stage, announce.
+
+Each step can be repeated, by the same run or by another one, and finds what its predecessor left.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from tidegate.config import PipelineConfig
+from tidegate.errors import WindowIncomplete
+from tidegate.ledger import Ledger
+from tidegate.ledger.windows import Holder
+from tidegate.model.instant import InstantRange
+from tidegate.model.ledger_rows import PipelineState, WindowState
+from tidegate.model.message import CommitMessage
+from tidegate.model.partition import Partition
+from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind, plan_digest
+from tidegate.model.run import Look, PlannedWindow, Run
+from tidegate.model.wire import canonical, pretty
+from tidegate.pipeline import taking
+from tidegate.pipeline.fingerprint import library_fingerprint
+from tidegate.pipeline.holders import is_gone
+from tidegate.pipeline.work import Roots
+from tidegate.plan import plan_splits, row_width
+from tidegate.source.protocol import Source
+from tidegate.stage import layout
+from tidegate.storage import Storage
+
+# Fixed, not the machine's cores: the same window is cut alike wherever it is planned.
+_PARALLELISM = 8
+
+
+@dataclass(frozen=True)
+class Loader:
+    """The first half of a pipeline: once per window.
+
+    Runs on: the process of one run's step. Called: at least once per step and run.
+    Failure: a window that was taken stays taken; the next attempt goes on with it, plans to the same
+    digest, and stages only the sub-splits without a message.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    source: Source
+
+    def look(self, run: Run, now: datetime) -> Look:
+        """Say what a run would find, from the source's metadata alone; takes nothing."""
+        held = self.ledger.windows.open()
+        if held is not None:
+            return Look("changes", f"window {held.window.sequence} {held.window.range} is open and goes on")
+        pin, state = self._pin(now)
+        sealed = self.ledger.windows.sealed_for(run.interval) if run.interval else ()
+        if taking.is_behind(run.interval, state, sealed):
+            return self._look_behind(run, pin, state, sealed)
+        found = self._ahead(run, pin, state)
+        if found is None:
+            return Look("none", f"nothing after {_name(state)} up to {run.end_exclusive or 'the head'}")
+        return Look("changes", f"instants {found}")
+
+    def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Take the run's window, or those that it replays, and make their plans stand in the work directory.
+
+        Returns:
+            One entry per window; none when there is nothing to do.
+
+        Raises:
+            WindowOpen: another run works on the pipeline's open window (Transient).
+        """
+        pin, _ = self._pin(now)
+        return tuple(self._plan_window(item, pin, now) for item in self._windows(run, pin, now))
+
+    def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Plan one window again, with the configuration as it is now."""
+        pin, _ = self._pin(now)
+        taken = self.ledger.windows.resume(sequence, self._holder(run, now))
+        return (self._plan_window(taken, pin, now),)
+
+    def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Take a window that reads partitions whole, as of the checkpoint; none before the first load."""
+        pin, state = self._pin(now)
+        if state.checkpoint is None:
+            return ()
+        draft = Window(
+            sequence=0,
+            range=InstantRange(None, state.checkpoint),
+            kind=WindowKind.REBUILD,
+            interval=None,
+            run=run.id,
+            partitions=tuple(sorted(partitions, key=lambda item: item.path)),
+        )
+        taken = self.ledger.windows.take(draft, state.checkpoint, self._holder(run, now))
+        return (self._plan_window(taken, pin, now),)
+
+    def preview(self, run: Run, now: datetime) -> tuple[Look, ScanPlan | None, tuple[Split, ...]]:
+        """Plan what a run would read and change nothing (PC-C08)."""
+        look = self.look(run, now)
+        pin, state = self._pin(now)
+        found = self._ahead(run, pin, state) if look.kind == "changes" else None
+        if found is None:
+            return look, None, ()
+        draft = Window(0, found, WindowKind.LOAD, run.interval, run.id)
+        scan, splits = self._scan(draft, pin, now)
+        return look, scan, splits
+
+    def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
+        """Read the commit messages of a plan, in plan order.
+
+        Raises:
+            WindowIncomplete: a sub-split has none yet (Transient).
+        """
+        missing = expected = 0
+        found = []
+        for split in read_splits(self.storage, planned.uri):
+            for sub_split in split.sub_splits:
+                expected += 1
+                path = layout.message_file(planned.uri, sub_split.id)
+                if self.storage.exists(path):
+                    found.append(CommitMessage.from_text(self.storage.read_bytes(path)))
+                else:
+                    missing += 1
+        if missing:
+            raise WindowIncomplete(
+                pipeline=self.config.name, sequence=planned.sequence, missing=missing, expected=expected
+            )
+        return iter(found)
+
+    def _pin(self, now: datetime) -> tuple[Pin, PipelineState]:
+        state = self.ledger.pipeline.find()
+        if state is None:
+            msg = f"pipeline {self.config.name} was not adopted before its first step"
+            raise AssertionError(msg)
+        return self.source.pin(now, state.source_identity), state
+
+    def _holder(self, run: Run, now: datetime) -> Holder:
+        return Holder(run.owner, now, now + self.config.execute.claim_timeout, is_gone)
+
+    def _windows(self, run: Run, pin: Pin, now: datetime) -> list[WindowState]:
+        holder = self._holder(run, now)
+        held = self.ledger.windows.open()
+        if held is not None:
+            return [self.ledger.windows.resume(held.window.sequence, holder)]
+        state = self._started(pin)
+        sealed = self.ledger.windows.sealed_for(run.interval) if run.interval else ()
+        if taking.is_behind(run.interval, state, sealed):
+            if sealed:
+                return [self.ledger.windows.resume(item.window.sequence, holder) for item in sealed]
+            draft = self._history(run, pin, state)
+        else:
+            found = self._ahead(run, pin, state)
+            draft = Window(0, found, WindowKind.LOAD, run.interval, run.id) if found else None
+        return [self.ledger.windows.take(draft, state.checkpoint, holder)] if draft else []
+
+    def _started(self, pin: Pin) -> PipelineState:
+        """Fix the first window's start before the first window is taken: `latest` must not move later."""
+        state = self.ledger.pipeline.find()
+        if state is not None and not state.started and pin.head is not None:
+            self.ledger.pipeline.start_at(self.source.first_checkpoint(pin), pin.identity)
+            state = self.ledger.pipeline.find()
+        if state is None:
+            msg = f"pipeline {self.config.name} vanished from its ledger"
+            raise AssertionError(msg)
+        return state
+
+    def _ahead(self, run: Run, pin: Pin, state: PipelineState) -> InstantRange | None:
+        if pin.head is None:
+            return None
+        checkpoint = state.checkpoint if state.started else self.source.first_checkpoint(pin)
+        return taking.ahead(self.source.instants(pin, checkpoint), checkpoint, run.end_exclusive)
+
+    def _history(self, run: Run, pin: Pin, state: PipelineState) -> Window | None:
+        if run.interval is None or state.first_start is None:
+            return None
+        retained = self.source.history(pin, state.first_start)
+        found = taking.history(retained, run.interval, self.ledger.windows.all(), self.config.name)
+        return Window(0, found, WindowKind.HISTORY, run.interval, run.id) if found else None
+
+    def _look_behind(self, run: Run, pin: Pin, state: PipelineState, sealed: Sequence[WindowState]) -> Look:
+        if sealed:
+            names = ", ".join(str(item.window.sequence) for item in sealed)
+            return Look("replay", f"windows {names} were taken for this interval and are done again")
+        if self._history(run, pin, state) is not None:
+            return Look("changes", "history before the first window")
+        covering = taking.covering(self.ledger.windows.all(), run.interval) if run.interval else None
+        where = f"window {covering.window.sequence} of run {covering.window.run}" if covering else "no window"
+        return Look("none", f"the interval lies behind the checkpoint; {where} covers it")
+
+    def _plan_window(self, taken: WindowState, pin: Pin, now: datetime) -> PlannedWindow:
+        window = taken.window
+        pinned = self.source.at(pin, window.range.end_inclusive)
+        digest = self._digest(window, pinned)
+        uri = layout.plan_root(self.roots.work, window.sequence, digest)
+        if not self.storage.exists(layout.plan_file(uri)):
+            scan, splits = self._scan(window, pinned, now)
+            self._write_plan(uri, scan, splits)
+        scan = read_plan(self.storage, uri)
+        self.ledger.windows.record_plan(scan, uri)
+        if taken.sealed and taken.plan_digest == digest:
+            return _planned(taken, digest, uri, scan, ())
+        return _planned(taken, digest, uri, scan, self._pending(uri))
+
+    def _digest(self, window: Window, pinned: Pin) -> str:
+        return plan_digest(self.config.name, window, pinned, self.config.plan_inputs(), library_fingerprint())
+
+    def _scan(self, window: Window, pin: Pin, now: datetime) -> tuple[ScanPlan, tuple[Split, ...]]:
+        pinned = self.source.at(pin, window.range.end_inclusive)
+        units = self.source.units(pinned, window.range)
+        schema = self.source.schema(pinned)
+        splits = plan_splits(
+            units,
+            self.source.row_groups,
+            self.config.source.split,
+            row_width=row_width(schema),
+            parallelism=_PARALLELISM,
+        )
+        scan = ScanPlan(
+            digest=self._digest(window, pinned),
+            pipeline=self.config.name,
+            window=window,
+            pin=pinned,
+            config=self.config.resolved(),
+            fingerprint=library_fingerprint(),
+            planned_at=now,
+            totals=PlanTotals(
+                instants=len(self._instants(pinned, window)),
+                files=len(units),
+                bytes=sum(piece.size_bytes for piece in units),
+                rows=sum(piece.rows for piece in units),
+                splits=len(splits),
+                sub_splits=sum(len(split.sub_splits) for split in splits),
+            ),
+            notes=units.notes,
+        )
+        return scan, splits
+
+    def _instants(self, pinned: Pin, window: Window) -> Sequence[object]:
+        if window.range.start_exclusive is None:
+            return (window.range.end_inclusive,)
+        return self.source.instants(pinned, window.range.start_exclusive)
+
+    def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
+        """Write the splits first: where `plan.json` stands, the plan is complete."""
+        lines = "".join(canonical(split.to_json()) + "\n" for split in splits)
+        self.storage.write_once(layout.splits_file(uri), lines.encode())
+        self.storage.write_once(layout.plan_file(uri), pretty(scan.to_json()))
+
+    def _pending(self, uri: str) -> tuple[Split, ...]:
+        done = {
+            layout.sub_split_of_message(name) for name in self.storage.list_files(layout.messages_root(uri))
+        }
+        splits = read_splits(self.storage, uri)
+        return tuple(split for split in splits if any(part.id not in done for part in split.sub_splits))
+
+
+def read_plan(storage: Storage, uri: str) -> ScanPlan:
+    """Read the plan that stands in a plan directory."""
+    return ScanPlan.from_text(storage.read_bytes(layout.plan_file(uri)))
+
+
+def read_splits(storage: Storage, uri: str) -> tuple[Split, ...]:
+    """Read the splits that stand in a plan directory, in plan order."""
+    lines = storage.read_bytes(layout.splits_file(uri)).splitlines()
+    return tuple(Split.from_json(json.loads(line)) for line in lines)
+
+
+def pending_indexes(storage: Storage, uri: str) -> list[int]:
+    """Give the positions of splits that have a sub-split without a message."""
+    done = {layout.sub_split_of_message(name) for name in storage.list_files(layout.messages_root(uri))}
+    return [
+        index
+        for index, split in enumerate(read_splits(storage, uri))
+        if any(part.id not in done for part in split.sub_splits)
+    ]
+
+
+def _planned(
+    taken: WindowState, digest: str, uri: str, scan: ScanPlan, pending: Sequence[Split]
+) -> PlannedWindow:
+    return PlannedWindow(
+        sequence=taken.window.sequence,
+        attempt=taken.attempt,
+        digest=digest,
+        uri=uri,
+        splits=scan.totals.splits,
+        pending=len(pending),
+        pending_bytes=sum(piece.size_bytes for split in pending for part in split.sub_splits for piece in part.pieces),
+        sealed=taken.sealed and taken.plan_digest == digest,
+    )
+
+
+def _name(state: PipelineState) -> str:
+    return state.checkpoint.id if state.checkpoint else "the beginning"

@@ -1,0 +1,301 @@
+"""One pipeline with every part wired: what the command line, the jobs and Airflow call."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
+from pathlib import Path
+
+from tidegate.config import (
+    PipelineConfig,
+    find_pipeline,
+    ledger_url,
+    load_pipeline,
+)
+from tidegate.errors import NotHeld, PublicationLapsed, TidegateError
+from tidegate.execute import Executor
+from tidegate.gate import SparkFrame
+from tidegate.ledger import Ledger, open_engine
+from tidegate.model.ledger_rows import PartitionState
+from tidegate.model.partition import Partition
+from tidegate.model.publication import Outcome, Verdict
+from tidegate.model.report import PartitionExplanation, PipelineReport
+from tidegate.model.run import (
+    Announced,
+    Committed,
+    Look,
+    PlannedWindow,
+    Proposal,
+    PublishOutcome,
+    Run,
+)
+from tidegate.model.watermark import Evaluation
+from tidegate.pipeline.announce import Announcer
+from tidegate.pipeline.load import Loader, pending_indexes
+from tidegate.pipeline.publish import Committer
+from tidegate.pipeline.report import Reporter
+from tidegate.pipeline.staging import stage_split
+from tidegate.pipeline.work import Roots, adopt
+from tidegate.source import open_source
+from tidegate.source.protocol import Source
+from tidegate.stage import layout
+from tidegate.storage import LocalStorage, Storage
+
+ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
+"""Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
+
+_ATTEMPTS_ON_NEW_CONTENT = 5
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """One pipeline: its configuration, its ledger, its storage, and what can be done with them.
+
+    Every method may be called again after it failed or was interrupted.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    spark_frame: SparkFrame | None = None
+
+    @cached_property
+    def source(self) -> Source:
+        """Where the pipeline's changes come from."""
+        return open_source(self.config.source, self.storage, layout.listings_root(self.roots.work))
+
+    @cached_property
+    def _loader(self) -> Loader:
+        return Loader(self.config, self.roots, self.ledger, self.storage, self.source)
+
+    @cached_property
+    def _announcer(self) -> Announcer:
+        return Announcer(self.config, self.ledger, self.storage, self._loader)
+
+    @cached_property
+    def _committer(self) -> Committer:
+        return Committer(self.config, self.roots, self.ledger, self.storage, self.spark_frame)
+
+    @cached_property
+    def _reporter(self) -> Reporter:
+        return Reporter(self.config, self.roots, self.ledger, self.storage, self._committer)
+
+    def adopt(self, now: datetime) -> None:
+        """Register the pipeline, or check that ledger and target are its own; the first step of a load.
+
+        Raises:
+            PipelineChanged, TargetOwned, LedgerLost, WorkElsewhere: they are not.
+        """
+        adopt(self.config, self.roots, self.ledger, self.storage, now)
+
+    def look(self, run: Run, now: datetime) -> Look:
+        """Say what a run would find, from the source's metadata alone."""
+        self.adopt(now)
+        return self._loader.look(run, now)
+
+    def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Take the run's window or those it replays, and write their plans."""
+        self.adopt(now)
+        started = time.monotonic()
+        planned = self._loader.plan(run, now)
+        self._note(planned, "plan", started)
+        return planned
+
+    def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Plan a window that was taken before with the configuration as it is now."""
+        self.adopt(now)
+        return self._loader.replay(sequence, run, now)
+
+    def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Plan to read whole partitions again, as of the checkpoint."""
+        self.adopt(now)
+        return self._loader.rebuild(partitions, run, now)
+
+    def engine_for(self, planned: Sequence[PlannedWindow]) -> str:
+        """Choose where to read: `none` when all is staged, else `local` or `spark` (design §6)."""
+        open_windows = [item for item in planned if item.pending]
+        if not open_windows:
+            return "none"
+        engine = self.config.execute.engine
+        if engine != "auto":
+            return engine
+        total = sum(item.pending_bytes for item in open_windows)
+        return "local" if total < self.config.execute.local_below else "spark"
+
+    def stage(self, planned: PlannedWindow, executor: Executor, progress: Callable[[int], None] | None = None) -> int:
+        """Read and stage what a plan still lacks; how many sub-splits were finished."""
+        started = time.monotonic()
+        pending = pending_indexes(self.storage, planned.uri)
+        finished = 0
+        for _ in executor.run(stage_split, planned.uri, pending, f"w{planned.attempt}"):
+            finished += 1
+            if progress is not None:
+                progress(finished)
+        self._note([planned], "stage", started)
+        return finished
+
+    def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
+        """Seal the windows of a run; with none, let an idle source move the watermark."""
+        return self._announcer.announce(planned, now)
+
+    def load(self, run: Run, now: datetime, executors: ExecutorFactory) -> Announced:
+        """Do a whole load in this process: plan, stage, announce."""
+        return self.finish_load(self.plan(run, now), now, executors)
+
+    def finish_load(
+        self, planned: Sequence[PlannedWindow], now: datetime, executors: ExecutorFactory
+    ) -> Announced:
+        """Stage and announce what was planned."""
+        engine = self.engine_for(planned)
+        if engine != "none":
+            with executors(engine) as executor:
+                for item in planned:
+                    self.stage(item, executor)
+        return self.announce(planned, now)
+
+    def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
+        """Look whether a partition may be committed; None when nothing is pending."""
+        return self._committer.evaluate(partition, now)
+
+    def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
+        """Work out the next revision; None when the content is what stands."""
+        return self._committer.propose(partition, owner, now)
+
+    def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
+        """Check the partition as it would stand."""
+        return self._committer.gate(partition, publication, owner, now)
+
+    def decide(self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime) -> str:
+        """Store a person's decision on a held partition; the publication it is bound to."""
+        return self._committer.decide(partition, approved=approved, by=by, comment=comment, now=now)
+
+    def reopen(self, partition: Partition) -> None:
+        """Let a held partition be checked again by the next publish."""
+        self.ledger.partitions.get(partition)
+        self.ledger.publications.reopen(partition)
+
+    def commit(self, partition: Partition, publication: str, owner: str, now: datetime) -> Committed:
+        """Make a checked publication stand."""
+        return self._committer.commit(partition, publication, owner, now)
+
+    def publish(self, partition: Partition, owner: str, now: datetime) -> PublishOutcome:
+        """Do for one partition what its publish run does: evaluate, propose, gate, commit.
+
+        Content that arrives between gate and commit is proposed and checked again (design §2, commit).
+        """
+        looked = self.evaluate(partition, now)
+        if looked is None or not looked.committable:
+            return self._outcome(partition, looked)
+        for _ in range(_ATTEMPTS_ON_NEW_CONTENT):
+            proposal = self.propose(partition, owner, now)
+            if proposal is None:
+                return self._outcome(partition, None)
+            verdict = self.gate(partition, proposal.digest, owner, now)
+            if verdict.outcome is Outcome.FAIL:
+                return self._outcome(partition, None, gate=verdict.outcome, state="failed")
+            with contextlib.suppress(PublicationLapsed):
+                try:
+                    self.commit(partition, proposal.digest, owner, now)
+                except NotHeld:
+                    return self._outcome(partition, None, gate=verdict.outcome)
+                return self._outcome(partition, None, gate=verdict.outcome)
+        raise PublicationLapsed(
+            pipeline=self.config.name, partition=str(partition), change="new rows keep arriving"
+        )
+
+    def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
+        """Publish every pending partition, in order of partition time; one failure stops no other (PC-T05)."""
+        for state in self.ledger.partitions.all():
+            if state.pending == "none":
+                continue
+            try:
+                yield self.publish(state.partition, owner, now)
+            except TidegateError as failure:
+                yield self._outcome(state.partition, None, state="failed", error=str(failure))
+
+    def pending(self, now: datetime) -> tuple[Partition, ...]:
+        """Give the partitions that reconcile announces again: pending and unclaimed, never held."""
+        return tuple(
+            state.partition
+            for state in self.ledger.partitions.all()
+            if state.pending == "pending" and (state.owner is None or (state.expires and state.expires <= now))
+        )
+
+    def status(self, now: datetime) -> PipelineReport | None:
+        """Report on the pipeline; None if it never ran."""
+        return self._reporter.status(now)
+
+    def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
+        """Report on one partition."""
+        return self._reporter.explain(partition, now)
+
+    def parse_partition(self, text: str) -> Partition:
+        """Read a partition as people write it."""
+        return self._reporter.parse(text)
+
+    def _outcome(
+        self,
+        partition: Partition,
+        looked: Evaluation | None,
+        *,
+        gate: Outcome | None = None,
+        state: str | None = None,
+        error: str | None = None,
+    ) -> PublishOutcome:
+        found = self.ledger.partitions.get(partition)
+        return PublishOutcome(
+            partition=partition,
+            state=state or _outcome_state(found),
+            revision=found.revision,
+            rows=found.rows,
+            why=looked or found.why,
+            gate=gate,
+            error=error,
+        )
+
+    def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:
+        for item in planned:
+            self.ledger.windows.note_seconds(item.sequence, item.attempt, stage, time.monotonic() - started)
+
+
+def open_pipeline(
+    name_or_path: str | Path,
+    *,
+    ledger: str | None = None,
+    storage: Storage | None = None,
+    spark_frame: SparkFrame | None = None,
+) -> Pipeline:
+    """Wire a pipeline from its file.
+
+    Args:
+        name_or_path: a pipeline's name, looked up in `TIDEGATE_PIPELINES`, or the path of its file.
+        ledger: SQLAlchemy URL; by default `TIDEGATE_LEDGER`, else SQLite in `TIDEGATE_HOME`.
+        storage: where it writes; the local file system by default.
+        spark_frame: gives the gate a Spark frame of part files that are too large for pandas.
+
+    Raises:
+        ConfigInvalid, PipelineNotFound: there is no usable file.
+        LedgerUnreachable: the ledger does not answer (Transient).
+    """
+    path = Path(name_or_path)
+    is_file = path.suffix in {".yaml", ".yml"}
+    config = load_pipeline(path) if is_file else find_pipeline(str(name_or_path))
+    engine = open_engine(ledger or ledger_url())
+    return Pipeline(
+        config=config,
+        roots=Roots.of(config),
+        ledger=Ledger(engine, config.name),
+        storage=storage or LocalStorage(),
+        spark_frame=spark_frame,
+    )
+
+
+def _outcome_state(found: PartitionState) -> str:
+    if found.pending == "none":
+        return "committed" if found.revision else "unchanged"
+    return found.pending

@@ -1,0 +1,433 @@
+"""From contributions to a standing revision: evaluate, propose, gate, commit, one partition at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from tidegate.commit.marker import MarkerFacts, write_marker
+from tidegate.commit.policies import BUILT_IN, CommitPolicy
+from tidegate.commit.policies.custom import load_custom
+from tidegate.commit.propose import propose, with_content
+from tidegate.commit.publisher import Publisher
+from tidegate.commit.triggers import evaluate
+from tidegate.commit.watermark import is_idle
+from tidegate.config import CustomPolicy, PipelineConfig
+from tidegate.errors import NotHeld, PublicationLapsed
+from tidegate.gate import GateInput, SparkFrame, check, load_suite
+from tidegate.ledger import Ledger
+from tidegate.ledger.windows import Holder
+from tidegate.model.ledger_rows import Claim, PartitionState, PublicationEntry, RevisionEntry
+from tidegate.model.message import CommitMessage, Contribution
+from tidegate.model.partition import Partition
+from tidegate.model.publication import (
+    Approval,
+    CheckResult,
+    CommitPlan,
+    Outcome,
+    PolicySpec,
+    Publication,
+    PublicationState,
+    PublishedFile,
+    Verdict,
+)
+from tidegate.model.run import Committed, Proposal
+from tidegate.model.watermark import Evaluation, Reason
+from tidegate.model.wire import digest, instant_text, pretty
+from tidegate.pipeline.holders import is_gone
+from tidegate.pipeline.work import Roots
+from tidegate.stage import layout
+from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Committer:
+    """The second half of a pipeline: once per partition.
+
+    Runs on: one process per partition. Called: at least once per revision.
+    Failure: a publication that was prepared is finished by the next call, by the same written list; one
+    that was not is proposed again.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    spark_frame: SparkFrame | None = None
+
+    def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
+        """Look whether a partition may be committed, and keep the answer in the ledger (PC-C01).
+
+        Returns:
+            None when nothing is pending, or a person has to decide first.
+        """
+        state = self.ledger.partitions.find(partition)
+        if state is None:
+            return None
+        if self.ledger.publications.unrecorded(partition) is not None:
+            return Evaluation(True, None, "a commit was begun and is finished first", now)
+        if state.pending == "held":
+            return self._approved(partition, now)
+        if state.pending == "none":
+            return None
+        watermark, idle = self._tide(now)
+        found = evaluate(
+            self.config,
+            partition,
+            watermark=watermark,
+            first_seen=state.first_seen or now,
+            now=now,
+            idle=idle,
+        )
+        if state.why is None or replace(state.why, evaluated_at=now) != found:
+            self.ledger.partitions.record_why(partition, found)
+        return found
+
+    def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
+        """Finish what a predecessor began, then work out and store the next revision.
+
+        Returns:
+            None when the partition's content is what stands.
+
+        Raises:
+            ClaimHeld: another run works on the partition (Transient).
+        """
+        claim = self._claim(partition, owner, now)
+        self._finish(partition, claim, owner, now)
+        claim = self._claim(partition, owner, now)
+        state = self.ledger.partitions.get(partition)
+        before = self.ledger.publications.proposed(partition)
+        drafted = self._draft(partition, state)
+        if drafted.is_empty:
+            self.ledger.partitions.settle(partition, claim)
+            return None
+        entry = self.ledger.publications.propose(drafted, claim, now)
+        return Proposal(
+            partition=partition,
+            digest=entry.publication.digest,
+            revision=drafted.revision,
+            rows=drafted.rows,
+            files_added=len(drafted.adds),
+            files_removed=len(drafted.removes),
+            lapsed=_lapsed(before, drafted),
+        )
+
+    def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
+        """Check a partition as it would stand, and store the verdict; with a hold the claim ends.
+
+        A verdict that lets the commit go on, or that a person overruled, is not worked out again.
+
+        Raises:
+            PublicationLapsed: the proposal was replaced meanwhile.
+        """
+        entry = self._proposed(partition, publication)
+        if entry.verdict is not None and _may_commit(entry):
+            return entry.verdict
+        claim = self._claim(partition, owner, now)
+        verdict, report = self._check(partition, entry, now)
+        self._write_report(partition, entry.publication, verdict, report)
+        held = None
+        if verdict.outcome in {Outcome.HOLD, Outcome.FAIL}:
+            detail = "; ".join(_in_words(check) for check in verdict.failures if check.severity == "critical")
+            held = Evaluation(False, Reason.GATE_FAILED, detail, now)
+        self.ledger.publications.record_verdict(
+            partition, publication, verdict, claim, held if verdict.outcome is Outcome.HOLD else None
+        )
+        if held is not None and verdict.outcome is Outcome.FAIL:
+            self.ledger.partitions.record_why(partition, held)
+            self.ledger.partitions.release(partition, claim)
+        return verdict
+
+    def decide(self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime) -> str:
+        """Store a person's decision on a held partition; the digest it is bound to.
+
+        Raises:
+            NotHeld: the partition waits for no decision.
+            PublicationLapsed: its content changed since it was held (PC-C06).
+        """
+        state = self.ledger.partitions.get(partition)
+        entry = self.ledger.publications.proposed(partition)
+        if entry is None or state.pending != "held":
+            raise NotHeld(pipeline=self.config.name, partition=str(partition), state=state.pending)
+        before = state.why.detail if state.why else ""
+        words = f"{'approved' if approved else 'rejected'} by {by}" + (f": {comment}" if comment else "")
+        why = Evaluation(False, Reason.GATE_FAILED, f"{before.split(' — ')[0]} — {words}", now)
+        digest_held = entry.publication.digest
+        self.ledger.publications.decide(partition, digest_held, Approval(approved, by, now, comment), why)
+        return digest_held
+
+    def commit(self, partition: Partition, publication: str, owner: str, now: datetime) -> Committed:
+        """Make a checked publication stand (design §4, commit order).
+
+        Raises:
+            PublicationLapsed: a contribution came or changed since the check: propose again.
+            NotHeld: the gate held it and nobody approved.
+        """
+        claim = self._claim(partition, owner, now)
+        if not self._finish(partition, claim, owner, now, only=publication):
+            entry = self._proposed(partition, publication)
+            if not _may_commit(entry):
+                outcome = entry.verdict.outcome.value if entry.verdict else "not checked"
+                raise NotHeld(pipeline=self.config.name, partition=str(partition), state=f"{outcome}, not approved")
+            claim = self._claim(partition, owner, now)
+            path = self._write_commit_plan(partition, entry, owner, now)
+            self.ledger.publications.prepare(partition, publication, claim)
+            self._carry_out(partition, path, claim, owner, now)
+        newest = self.ledger.publications.revisions(partition)[-1]
+        return Committed(
+            partition=partition,
+            revision=newest.revision,
+            rows=newest.rows,
+            watermark=newest.watermark,
+            windows=tuple(sorted(int(window) for window in newest.contributions)),
+        )
+
+    def standing(self, partition: Partition) -> Publication | None:
+        """Read what the partition's standing revision is made of; None when nothing stands."""
+        revisions = self.ledger.publications.revisions(partition)
+        if not revisions:
+            return None
+        return self._read_commit_plan(f"{self.roots.work}/{revisions[-1].commit_plan}").publication
+
+    def files_of(self, publication: Publication) -> list[str]:
+        """Give the paths at which a proposed revision's files stand now."""
+        root = self.roots.partition(publication.partition)
+        staged = {file.name for file in publication.adds}
+        return [
+            f"{self.roots.work}/{file.staged}" if file.name in staged else f"{root}/{file.name}"
+            for file in publication.content
+        ]
+
+    def _tide(self, now: datetime) -> tuple[datetime | None, bool]:
+        """Give the watermark, and whether the source has been silent for too long."""
+        pipeline = self.ledger.pipeline.find()
+        step = pipeline.watermark_step if pipeline else None
+        idle = is_idle(self.config.event_time, step.last_data_at if step else None, now)
+        return pipeline.watermark if pipeline else None, idle
+
+    def _approved(self, partition: Partition, now: datetime) -> Evaluation | None:
+        """Say that a held partition may go on because a person said so, None if nobody did."""
+        entry = self.ledger.publications.proposed(partition)
+        if entry is None or entry.approval is None or not entry.approval.approved:
+            return None
+        return Evaluation(True, None, f"approved by {entry.approval.by}", now)
+
+    def _claim(self, partition: Partition, owner: str, now: datetime) -> Claim:
+        holder = Holder(owner, now, now + self.config.execute.claim_timeout, is_gone)
+        return self.ledger.partitions.claim(partition, holder)
+
+    def _finish(
+        self, partition: Partition, claim: Claim, owner: str, now: datetime, only: str | None = None
+    ) -> bool:
+        """Carry out an unrecorded publication that a predecessor left; whether it was the wanted one."""
+        entry = self.ledger.publications.unrecorded(partition)
+        if entry is None:
+            done = self.ledger.publications.find(partition, only) if only else None
+            return done is not None and done.state is PublicationState.RECORDED
+        path = layout.publication_file(
+            self.roots.work, partition, entry.publication.revision, entry.publication.digest
+        )
+        self._carry_out(partition, path, claim, owner, now)
+        return entry.publication.digest == only
+
+    def _draft(self, partition: Partition, state: PartitionState) -> Publication:
+        return propose(
+            partition,
+            self.standing(partition),
+            state.revision,
+            self.ledger.windows.contributions(partition),
+            self._parts_of,
+        )
+
+    def _parts_of(self, contribution: Contribution) -> list[PublishedFile]:
+        """Read a contribution's part files from its commit messages."""
+        root = layout.plan_root(self.roots.work, contribution.window, contribution.plan_digest)
+        staged_root = layout.relative_to_work(self.roots.work, root)
+        found = []
+        for sub_split in contribution.messages:
+            message = CommitMessage.from_text(self.storage.read_bytes(layout.message_file(root, sub_split)))
+            found += [
+                PublishedFile(
+                    name=part.name,
+                    length=part.length,
+                    sha256=part.sha256,
+                    rows=part.rows,
+                    window=contribution.window,
+                    plan_digest=contribution.plan_digest,
+                    staged=f"{staged_root}/{part.staged}",
+                )
+                for part in message.parts
+                if part.partition == contribution.partition
+            ]
+        return found
+
+    def _proposed(self, partition: Partition, publication: str) -> PublicationEntry:
+        entry = self.ledger.publications.find(partition, publication)
+        if entry is None or entry.state is not PublicationState.PROPOSED:
+            state = entry.state.value if entry else "unknown"
+            raise PublicationLapsed(
+                pipeline=self.config.name, partition=str(partition), change=f"the proposal is {state}"
+            )
+        standing = self.standing(partition)
+        content = standing.content if standing else ()
+        return replace(entry, publication=with_content(entry.publication, content))
+
+    def _check(
+        self, partition: Partition, entry: PublicationEntry, now: datetime
+    ) -> tuple[Verdict, Mapping[str, Any]]:
+        """Judge the partition as it would stand: the suite's checks, and row rules that hold it."""
+        publication = entry.publication
+        suite = load_suite(self.config.gate.suite) if self.config.gate else None
+        content = GateInput(partition, tuple(self.files_of(publication)))
+        verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
+        rules = self._holding_rules(partition, publication)
+        if rules:
+            verdict = replace(verdict, outcome=Outcome.HOLD, checks=(*rules, *verdict.checks))
+        return verdict, report
+
+    def _holding_rules(self, partition: Partition, publication: Publication) -> tuple[CheckResult, ...]:
+        added = {file.window for file in publication.adds}
+        return tuple(
+            CheckResult(
+                name=f"row rule {item.held_rule}",
+                severity="critical",
+                success=False,
+                observed=f"rows of window {item.window} fail it",
+                expected="no row fails it",
+            )
+            for item in self.ledger.windows.contributions(partition)
+            if item.held_rule is not None and item.window in added
+        )
+
+    def _write_report(
+        self, partition: Partition, publication: Publication, verdict: Verdict, report: Mapping[str, Any]
+    ) -> None:
+        """Keep what the gate saw beside the publication; the name tells one content of it from another."""
+        said = digest([verdict.outcome.value, *(check.to_json() for check in verdict.checks)], 8)
+        path = layout.gate_file(
+            self.roots.work, partition, publication.revision, f"{publication.digest}-{said}"
+        )
+        self.storage.write_once(path, pretty(dict(report)))
+
+    def _write_commit_plan(
+        self, partition: Partition, entry: PublicationEntry, owner: str, now: datetime
+    ) -> str:
+        publication = entry.publication
+        path = layout.publication_file(
+            self.roots.work, partition, publication.revision, publication.digest
+        )
+        state = self.ledger.partitions.get(partition)
+        pipeline = self.ledger.pipeline.find()
+        watermark = pipeline.watermark if pipeline else None
+        source_range = self._source_range(publication)
+        verdict = entry.verdict or Verdict(Outcome.PASS, (), publication.rows, "none", now)
+        facts = MarkerFacts(
+            pipeline=self.config.name,
+            watermark=watermark,
+            partition_end=state.end,
+            trigger=self.config.commit.trigger,
+            source_range=source_range,
+            verdict=verdict,
+            approval=entry.approval,
+            owner=owner,
+            prepared_at=now,
+        )
+        plan = CommitPlan(
+            pipeline=self.config.name,
+            publication=publication,
+            policies=tuple(_spec(policy) for policy in self.config.commit.policies),
+            marker_name=self.config.commit.marker.name,
+            marker=write_marker(publication, facts),
+            watermark=watermark,
+            source_range=source_range,
+        )
+        self.storage.write_once(path, pretty(plan.to_json()))
+        return path
+
+    def _source_range(self, publication: Publication) -> dict[str, Any]:
+        """Say which source instants are in a revision: window by window, ends included."""
+        windows = [self.ledger.windows.get(int(sequence)) for sequence in sorted(publication.contributions, key=int)]
+        return {
+            str(item.window.sequence): {
+                "after": item.window.range.start_exclusive.id if item.window.range.start_exclusive else None,
+                "to": item.window.range.end_inclusive.id,
+                "to_time": instant_text(item.window.range.end_inclusive.time),
+            }
+            for item in windows
+        }
+
+    def _read_commit_plan(self, path: str) -> CommitPlan:
+        return CommitPlan.from_text(self.storage.read_bytes(path))
+
+    def _carry_out(self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime) -> None:
+        plan = self._read_commit_plan(path)
+        publication = plan.publication
+        steps = _Steps(self.ledger, partition, publication.digest, claim)
+        policies = [(spec.name, _build_policy(spec)) for spec in plan.policies]
+        places = self.roots.places(partition, publication.revision)
+        Publisher(self.storage, places, policies).carry_out(plan, owner, steps)
+        self.ledger.publications.record(
+            RevisionEntry(
+                partition=partition,
+                revision=publication.revision,
+                digest=publication.digest,
+                contributions=publication.contributions,
+                rows=publication.rows,
+                files=len(publication.content),
+                watermark=plan.watermark,
+                source_range=plan.source_range,
+                commit_plan=layout.relative_to_work(self.roots.work, path),
+                owner=owner,
+                committed_at=now,
+            ),
+            claim,
+        )
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Hands the publisher's progress to the ledger, under one claim."""
+
+    ledger: Ledger
+    partition: Partition
+    publication: str
+    claim: Claim
+
+    def check_fence(self) -> None:
+        self.ledger.partitions.check_fence(self.partition, self.claim)
+
+    def advance(self, to: PublicationState) -> None:
+        self.ledger.publications.advance(self.partition, self.publication, to, self.claim)
+
+
+def _spec(policy: str | CustomPolicy) -> PolicySpec:
+    if isinstance(policy, CustomPolicy):
+        return PolicySpec("custom", policy.custom, policy.parameters)
+    return PolicySpec(policy)
+
+
+def _build_policy(spec: PolicySpec) -> CommitPolicy:
+    if spec.reference is not None:
+        return load_custom(spec.reference, spec.parameters)
+    return BUILT_IN[spec.name]()
+
+
+def _may_commit(entry: PublicationEntry) -> bool:
+    if entry.approval is not None:
+        return entry.approval.approved
+    return entry.verdict is not None and entry.verdict.outcome in {Outcome.PASS, Outcome.WARN}
+
+
+def _in_words(check: CheckResult) -> str:
+    return f"{check.name}: observed {check.observed}, expected {check.expected}"
+
+
+def _lapsed(before: PublicationEntry | None, drafted: Publication) -> str | None:
+    """Say what changed against a proposal that somebody had already looked at (PC-C06)."""
+    if before is None or before.publication.digest == drafted.digest:
+        return None
+    if before.verdict is None and before.approval is None:
+        return None
+    return f"{drafted.rows - before.rows:+d} rows since"

@@ -1,0 +1,82 @@
+"""What one task does: read a split of a plan, stage it, and leave a commit message per sub-split.
+
+Everything a task needs stands in the plan directory; it looks at no ledger and at no pipeline file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+
+from tidegate.config import PipelineConfig
+from tidegate.model.message import CommitMessage
+from tidegate.model.plan import ScanPlan, Split, SubSplit
+from tidegate.model.wire import pretty
+from tidegate.pipeline.load import read_plan, read_splits
+from tidegate.predicate import Predicate
+from tidegate.read import read_pieces
+from tidegate.source import open_source
+from tidegate.stage import layout
+from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
+from tidegate.storage import LocalStorage, Storage
+
+
+def stage_split(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
+    """Stage what one split of a plan still lacks.
+
+    *Runs on:* a Spark task or a local thread. *Called:* at least once per split, also twice at the same
+    time. *Failure:* sub-splits with a message are done; the others are staged again under another
+    attempt's name, with the same file names and bytes.
+
+    Args:
+        plan_uri: directory of the plan.
+        index: position of the split in the plan.
+        attempt: names this execution; completed by a random word.
+
+    Returns:
+        The messages of the split's sub-splits that this call finished.
+    """
+    return _stage_split(LocalStorage(), plan_uri, index, f"{attempt}.{os.urandom(4).hex()}")
+
+
+def _stage_split(storage: Storage, plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
+    scan, splits = _plan(storage, plan_uri)
+    return tuple(
+        _stage_one(storage, scan, plan_uri, sub_split, attempt)
+        for sub_split in splits[index].sub_splits
+        if not storage.exists(layout.message_file(plan_uri, sub_split.id))
+    )
+
+
+def _stage_one(
+    storage: Storage, scan: ScanPlan, plan_uri: str, sub_split: SubSplit, attempt: str
+) -> CommitMessage:
+    config = PipelineConfig.from_resolved(scan.config)
+    source = open_source(config.source, storage)
+    schema = source.schema(scan.pin)
+    text = config.source.read.filter
+    batches = read_pieces(
+        sub_split.pieces,
+        source.format(scan.pin),
+        filter=Predicate.parse(text, schema, "source.read.filter") if text else None,
+    )
+    message = stage_sub_split(
+        batches,
+        schema,
+        StageSpec.of(config, scan.planned_at, scan.window.partitions),
+        AttemptPlace(plan_uri, scan.digest, sub_split.id, attempt),
+        storage,
+    )
+    path = layout.message_file(plan_uri, sub_split.id)
+    if storage.write_once(path, pretty(message.to_json())):
+        return message
+    # Another attempt was first: its message counts, this one's files are garbage.
+    storage.delete_tree(f"{plan_uri}/{layout.attempt_staged(sub_split.id, attempt)}")
+    storage.delete_tree(f"{plan_uri}/{layout.attempt_quarantine(sub_split.id, attempt)}")
+    return CommitMessage.from_text(storage.read_bytes(path))
+
+
+@functools.lru_cache(maxsize=4)
+def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, tuple[Split, ...]]:
+    """Read a plan once per process; it never changes."""
+    return read_plan(storage, plan_uri), read_splits(storage, plan_uri)

@@ -1,0 +1,93 @@
+"""Decide which window a run gets, purely (design §4, taking a window)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from datetime import datetime
+
+from tidegate.errors import WindowOverlap
+from tidegate.model.instant import DataInterval, Instant, InstantRange
+from tidegate.model.ledger_rows import PipelineState, WindowState
+from tidegate.model.plan import WindowKind
+
+
+def is_behind(interval: DataInterval | None, state: PipelineState, sealed: Sequence[WindowState]) -> bool:
+    """Say whether a run's interval was taken in before: then it replays, it takes nothing new.
+
+    Args:
+        interval: the run's data interval; a run without one always works ahead.
+        state: the pipeline as it stands.
+        sealed: sealed windows that were taken for the interval, or whose end lies in it.
+    """
+    if interval is None:
+        return False
+    if any(item.window.interval == interval for item in sealed):
+        return True
+    return state.checkpoint is not None and state.checkpoint.time >= interval.end
+
+
+def ahead(
+    instants: Sequence[Instant], checkpoint: Instant | None, end_exclusive: datetime | None
+) -> InstantRange | None:
+    """Take what follows the checkpoint, up to the first instant at or past the end (design §4, case 1).
+
+    Args:
+        instants: what follows the checkpoint, in the source's order.
+        checkpoint: end of the last sealed window; None at the beginning.
+        end_exclusive: end of the data interval; None takes everything.
+
+    Returns:
+        The range, None when there is nothing to take.
+    """
+    taken = list(itertools.takewhile(lambda item: end_exclusive is None or item.time < end_exclusive, instants))
+    return InstantRange(checkpoint, taken[-1]) if taken else None
+
+
+def history(
+    retained: Sequence[Instant], interval: DataInterval, windows: Sequence[WindowState], pipeline: str
+) -> InstantRange | None:
+    """Take instants of the interval that `start` left out (design §4, case 3).
+
+    Args:
+        retained: instants before the first window, in the source's order.
+        interval: the run's data interval.
+        windows: all windows of the pipeline.
+        pipeline: its name, for the error.
+
+    Returns:
+        The range, None when the interval has no such instant.
+
+    Raises:
+        WindowOverlap: a history window covers some of them and not all.
+    """
+    inside = [position for position, item in enumerate(retained) if interval.covers(item.time)]
+    if not inside:
+        return None
+    first, last = inside[0], inside[-1]
+    drafted = InstantRange(retained[first - 1] if first else None, retained[last])
+    wanted = {item.id for item in retained[first : last + 1]}
+    for taken in windows:
+        if taken.window.kind is not WindowKind.HISTORY:
+            continue
+        covered = _covered(taken.window.range, retained)
+        if covered & wanted:
+            raise WindowOverlap(
+                pipeline=pipeline,
+                interval=f"[{interval.start:%Y-%m-%dT%H:%M}, {interval.end:%Y-%m-%dT%H:%M})",
+                window=f"history window {taken.window.sequence} {taken.window.range}",
+            )
+    return drafted
+
+
+def covering(windows: Sequence[WindowState], interval: DataInterval) -> WindowState | None:
+    """Find the window in which an interval's instants would be: the first that ends at or after its end."""
+    loads = [item for item in windows if item.window.kind is WindowKind.LOAD]
+    return next((item for item in loads if item.window.range.end_inclusive.time >= interval.end), None)
+
+
+def _covered(taken: InstantRange, retained: Sequence[Instant]) -> set[str]:
+    ids = [item.id for item in retained]
+    start = ids.index(taken.start_exclusive.id) + 1 if taken.start_exclusive and taken.start_exclusive.id in ids else 0
+    end = ids.index(taken.end_inclusive.id) + 1 if taken.end_inclusive.id in ids else start
+    return set(ids[start:end])
