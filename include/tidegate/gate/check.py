@@ -1,0 +1,158 @@
+"""Judge one partition as it would stand: choose the engine, run the suite, weigh the failures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tidegate.config.words import suggest
+from tidegate.errors import SuiteInvalid
+from tidegate.gate import library, words
+from tidegate.gate.content import (
+    Footers,
+    GateInput,
+    constants,
+    empty_footers,
+    read_columns,
+    read_footers,
+    table_schema,
+)
+from tidegate.gate.frame import to_pandas, with_constants
+from tidegate.gate.suite import CRITICAL, Suite
+from tidegate.model.publication import CheckResult, Outcome, Verdict
+from tidegate.model.wire import instant_text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.config import GateConfig
+
+NO_ENGINE = "none"
+RECORD_FORMAT = 1
+
+SparkFrame = Callable[[list[str], list[str]], Any]
+"""Files and columns → a Spark frame of these columns; a column that a file lacks is NULL there."""
+
+
+def check(
+    suite: Suite | None,
+    content: GateInput,
+    config: GateConfig | None,
+    now: datetime,
+    spark_frame: SparkFrame | None = None,
+) -> tuple[Verdict, dict[str, Any]]:
+    """Run all checks on a partition as it would stand: a share means the same in each revision.
+
+    Only the columns that the suite names are read. Up to `gate.pandas_limit` bytes of them pandas
+    does it, above that Spark (AF-6.4); a check that is a query always needs Spark. Nothing is
+    written.
+
+    Args:
+        suite: what `load_suite` read; None passes everything.
+        content: the partition and where each of its files stands now.
+        config: the `gate` section of the pipeline file; None together with `suite`.
+        now: aware, becomes `checked_at`.
+        spark_frame: how to get a Spark frame; called only when Spark is needed.
+
+    Returns:
+        The verdict, and what `gate.json` says (JSON-ready).
+
+    Raises:
+        SuiteInvalid: a check names a missing column, is unknown, or failed while running.
+        ContentUnreadable: a file of the partition cannot be read.
+    """
+    footers = read_footers(content)
+    if suite is None or config is None:
+        verdict = Verdict(Outcome.PASS, (), footers.rows, NO_ENGINE, now)
+        return verdict, _record(verdict, content)
+    if not content.files:
+        footers = empty_footers(suite.columns or ())
+    columns = _needed(suite, content, footers)
+    engine = _engine(suite, footers, columns, config)
+    rows = _frame(engine, suite, content, footers, columns, spark_frame)
+    names = to_pandas(table_schema(content, footers).empty_table())
+    results = library.run_expectations(suite, rows, names, engine)
+    checks = tuple(
+        CheckResult(
+            name=expectation.name,
+            severity=expectation.severity,
+            success=bool(result["success"]),
+            observed=words.observed(expectation, result),
+            expected=words.expected(expectation, result),
+        )
+        for expectation, result in zip(suite.expectations, results, strict=True)
+    )
+    outcome = judge(checks, Outcome(config.on_failure))
+    verdict = Verdict(outcome, checks, footers.rows, engine, now)
+    details = {
+        "suite": {"file": suite.file, "name": suite.name, "digest": suite.digest},
+        "library": library.version(),
+        "columns": list(columns),
+        "results": list(results),
+    }
+    return verdict, {**_record(verdict, content), **details}
+
+
+def judge(checks: Sequence[CheckResult], on_failure: Outcome) -> Outcome:
+    """Weigh the failures (AF-6.6): a critical one decides, a warning is told, `info` is not."""
+    failed = {check.severity for check in checks if not check.success}
+    if CRITICAL in failed:
+        return on_failure
+    return Outcome.WARN if "warning" in failed else Outcome.PASS
+
+
+def _needed(suite: Suite, content: GateInput, footers: Footers) -> tuple[str, ...]:
+    """Name the columns to read, in the table's order; a name that is no column ends the check."""
+    known = table_schema(content, footers).names
+    for expectation in suite.expectations:
+        for column in expectation.columns or ():
+            if column not in known:
+                problem = f"{expectation.name}: no column '{column}'; {suggest(column, known)}"
+                raise SuiteInvalid(suite=suite.file, problem=problem)
+    wanted = suite.columns
+    return tuple(name for name in known if wanted is None or name in wanted)
+
+
+def _engine(suite: Suite, footers: Footers, columns: Sequence[str], config: GateConfig) -> str:
+    weight = sum(footers.column_bytes.get(column, 0) for column in columns)
+    return library.SPARK if suite.needs_sql or weight > config.pandas_limit else library.PANDAS
+
+
+def _frame(
+    engine: str,
+    suite: Suite,
+    content: GateInput,
+    footers: Footers,
+    columns: Sequence[str],
+    spark_frame: SparkFrame | None,
+) -> Any:
+    if engine == library.PANDAS:
+        return to_pandas(read_columns(content, footers, columns))
+    if spark_frame is None or not content.files:
+        problem = "needs Spark, which is not to be had here: a query as a check, or too many bytes"
+        raise SuiteInvalid(suite=suite.file, problem=problem)
+    stored = [name for name in columns if name in footers.schema.names]
+    frame = spark_frame(list(content.files), stored)
+    return with_constants(frame, constants(content, footers, columns))
+
+
+def _record(verdict: Verdict, content: GateInput) -> dict[str, Any]:
+    return {
+        "format": RECORD_FORMAT,
+        "partition": str(content.partition),
+        "outcome": verdict.outcome.value,
+        "rows": verdict.rows,
+        "files": len(content.files),
+        "engine": verdict.engine,
+        "checked_at": instant_text(verdict.checked_at),
+        "checks": [
+            {
+                "name": item.name,
+                "severity": item.severity,
+                "success": item.success,
+                "observed": item.observed,
+                "expected": item.expected,
+            }
+            for item in verdict.checks
+        ],
+    }

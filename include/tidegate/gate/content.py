@@ -1,0 +1,140 @@
+"""What a partition would hold: rows and sizes from the footers, then only needed columns."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidegate.errors import ContentUnreadable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tidegate.model.partition import Partition
+
+_LEAST_VALUE_BYTES = 8
+"""What pandas needs for a value at least, however well the file packs it."""
+
+
+@dataclass(frozen=True)
+class GateInput:
+    """A partition as it would stand after this commit: every file, published or still staged."""
+
+    partition: Partition
+    files: tuple[str, ...]
+    """Where each Parquet file stands now, in window order."""
+
+
+@dataclass(frozen=True)
+class Footers:
+    """What the footers of all files say together."""
+
+    rows: int
+    schema: pa.Schema
+    """Every column of any file; a file without one has NULLs there."""
+    column_bytes: Mapping[str, int]
+    """Top-level column → memory that its values need at least, in bytes."""
+
+
+def read_footers(content: GateInput) -> Footers:
+    """Read how many rows the partition has and how much its columns weigh.
+
+    Raises:
+        ContentUnreadable: a file is missing, damaged, or has another type for a column.
+    """
+    rows = 0
+    weights: dict[str, int] = {}
+    schema = pa.schema([])
+    for path in content.files:
+        with _open(path) as file:
+            rows += file.metadata.num_rows
+            _add_weights(weights, file.metadata)
+            schema = pa.unify_schemas([schema, file.schema_arrow.remove_metadata()])
+    return Footers(rows, schema, weights)
+
+
+def empty_footers(columns: Iterable[str]) -> Footers:
+    """Stand in for the footers of a partition without any file; its columns are unknown."""
+    return Footers(0, pa.schema([(name, pa.null()) for name in sorted(columns)]), {})
+
+
+def read_columns(content: GateInput, footers: Footers, columns: Iterable[str]) -> pa.Table:
+    """Read some columns of all files as one table; the other columns stay untouched on disk.
+
+    Args:
+        content: the files, and the partition whose values become columns where they are no
+            column of the files.
+        footers: what `read_footers` gave for the same content.
+        columns: names from the files or from the partition.
+    """
+    fields = [footers.schema.field(name) for name in columns if name in footers.schema.names]
+    schema = pa.schema([_plain(field) for field in fields])
+    tables = [schema.empty_table()]
+    for path in content.files:
+        with _open(path) as file:
+            present = [name for name in schema.names if name in file.schema_arrow.names]
+            table = file.read(columns=present)
+            for field in schema:
+                if field.name not in present:
+                    table = table.append_column(field, pa.nulls(table.num_rows, field.type))
+            tables.append(table.select(schema.names).cast(schema))
+    table = pa.concat_tables(tables) if schema.names else _no_columns(footers.rows)
+    for name, text in constants(content, footers, columns).items():
+        table = table.append_column(name, pa.repeat(pa.scalar(text, pa.string()), footers.rows))
+    return table
+
+
+def constants(
+    content: GateInput, footers: Footers, columns: Iterable[str]
+) -> dict[str, str | None]:
+    """Give the wanted columns that every row has from its partition's path, not from its file."""
+    wanted = set(columns)
+    return {
+        name: text
+        for name, text in content.partition.values
+        if name in wanted and name not in footers.schema.names
+    }
+
+
+def table_schema(content: GateInput, footers: Footers) -> pa.Schema:
+    """Give all columns as a reader of the table sees them."""
+    names = footers.schema.names
+    added = [
+        pa.field(name, pa.string()) for name, _ in content.partition.values if name not in names
+    ]
+    return pa.schema([*map(_plain, footers.schema), *added])
+
+
+def _no_columns(rows: int) -> pa.Table:
+    # A table keeps its number of rows without any column only by this detour.
+    return pa.table({"": pa.nulls(rows)}).drop_columns([""])
+
+
+def _plain(field: pa.Field) -> pa.Field:
+    # Dictionary columns would become pandas categories, which compare differently.
+    if pa.types.is_dictionary(field.type):
+        field = field.with_type(field.type.value_type)
+    return field.with_nullable(True)
+
+
+def _add_weights(weights: dict[str, int], metadata: Any) -> None:
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        for position in range(group.num_columns):
+            chunk = group.column(position)
+            name = chunk.path_in_schema.split(".", 1)[0]
+            least = chunk.num_values * _LEAST_VALUE_BYTES
+            weights[name] = weights.get(name, 0) + max(chunk.total_uncompressed_size, least)
+
+
+@contextmanager
+def _open(path: str) -> Iterator[pq.ParquetFile]:
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (OSError, pa.ArrowException) as broken:
+        raise ContentUnreadable(path=path, problem=str(broken).strip()) from broken

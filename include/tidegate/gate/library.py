@@ -1,0 +1,146 @@
+"""Run expectations with Great Expectations. The only caller of the library; judges nothing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import warnings
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import SuiteInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tidegate.gate.suite import Expectation, Suite
+
+PANDAS = "pandas"
+SPARK = "spark"
+
+_POSITION = "tidegate-position"
+_RESULT_FORMAT = "SUMMARY"
+_LOGGER = "great_expectations"
+
+
+def run_expectations(
+    suite: Suite, rows: Any, schema: Any, engine: str
+) -> tuple[dict[str, Any], ...]:
+    """Run every expectation of a suite.
+
+    Args:
+        suite: what to check.
+        rows: a pandas or Spark frame with the columns that the suite names.
+        schema: a pandas frame with all columns and no row: the checks on names alone see this one.
+        engine: `PANDAS` or `SPARK`, what `rows` is.
+
+    Returns:
+        The library's results in the order of the suite, JSON-ready.
+
+    Raises:
+        SuiteInvalid: the library does not know a check, refuses its arguments, or failed while
+            running it; such a check has not passed.
+    """
+    with _quiet():
+        try:
+            results = _run(suite, rows, schema, engine)
+        finally:
+            if engine == SPARK:
+                rows.unpersist()  # the library caches the frame and leaves it so
+    results.sort(key=lambda result: int(result["expectation_config"]["meta"].pop(_POSITION)))
+    for expectation, result in zip(suite.expectations, results, strict=True):
+        _refuse_failed_run(suite, expectation, result)
+    return tuple(results)
+
+
+def version() -> str:
+    """Name the library and its version, for `gate.json`."""
+    from importlib.metadata import version as installed
+
+    return f"great-expectations {installed('great-expectations')}"
+
+
+def _run(suite: Suite, rows: Any, schema: Any, engine: str) -> list[Any]:
+    # Seconds: the library brings scipy, altair and more, so it is imported where it runs (AF-6.3).
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import (
+        DataContextConfig,
+        InMemoryStoreBackendDefaults,
+        ProgressBarsConfig,
+    )
+
+    # In memory only, no docs site either, so that tasks side by side do not race (AF-6.5).
+    stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
+    bars = ProgressBarsConfig(globally=False)
+    settings = DataContextConfig(store_backend_defaults=stores, progress_bars=bars)
+    context = gx.get_context(mode="ephemeral", project_config=settings)
+    add_rows = (
+        context.data_sources.add_spark if engine == SPARK else context.data_sources.add_pandas
+    )
+    built = [_build(suite, number, item) for number, item in enumerate(suite.expectations)]
+    on_schema = [built[n] for n, item in enumerate(suite.expectations) if item.is_about_schema]
+    on_rows = [built[n] for n, item in enumerate(suite.expectations) if not item.is_about_schema]
+    results = []
+    if on_schema:
+        asset = context.data_sources.add_pandas("schema").add_dataframe_asset("schema")
+        results += _validate(gx, asset, schema, suite.name, on_schema)
+    if on_rows:
+        asset = add_rows("rows").add_dataframe_asset("rows")
+        results += _validate(gx, asset, rows, suite.name, on_rows)
+    return results
+
+
+def _build(suite: Suite, number: int, expectation: Expectation) -> Any:
+    from great_expectations.exceptions import GreatExpectationsError
+    from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
+
+    # One by one: given a list, the library logs what it does not know and checks the rest.
+    try:
+        return ExpectationConfiguration(
+            type=expectation.type,
+            kwargs=dict(expectation.kwargs),
+            severity=expectation.severity,
+            description=expectation.description,
+            meta={**expectation.meta, _POSITION: number},
+        ).to_domain_obj()
+    except (GreatExpectationsError, ValueError, TypeError) as refused:
+        reason = " ".join(str(refused).split())
+        problem = f"expectation {number + 1}, {expectation.name}: {reason}"
+        raise SuiteInvalid(suite=suite.file, problem=problem) from refused
+
+
+def _validate(gx: Any, asset: Any, frame: Any, name: str, expectations: list[Any]) -> list[Any]:
+    batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
+    suite = gx.ExpectationSuite(name=name, expectations=expectations)
+    result = batch.validate(suite, result_format=_RESULT_FORMAT)
+    # Through text: what is left of numpy and pandas values becomes plain JSON here.
+    # NaN, an aggregate of nothing, is no JSON.
+    return [
+        json.loads(json.dumps(one.to_json_dict(), default=str), parse_constant=lambda _: None)
+        for one in result.results
+    ]
+
+
+def _refuse_failed_run(suite: Suite, expectation: Expectation, result: Mapping[str, Any]) -> None:
+    info = result.get("exception_info") or {}
+    nested = [one for one in info.values() if isinstance(one, dict)]
+    for one in nested or [info]:
+        if one.get("raised_exception"):
+            reason = " ".join(str(one.get("exception_message") or "no reason given").split())
+            problem = f"{expectation.name} could not be run: {reason}"
+            raise SuiteInvalid(suite=suite.file, problem=problem)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep what the library says to its developers out of the task's log; results say the rest."""
+    logger = logging.getLogger(_LOGGER)
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        # It imports all of pyspark, which warns of pandas 3 at each import (AF-1.6).
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(before)

@@ -1,0 +1,455 @@
+"""The gate on real Parquet files with the real library; pandas and Spark must say the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidegate.config import GateConfig
+from tidegate.errors import ContentUnreadable, SuiteInvalid
+from tidegate.gate import GateInput, check, load_suite
+from tidegate.model.partition import Partition
+from tidegate.model.publication import Outcome, Verdict
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from tidegate.gate import SparkFrame, Suite
+
+NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+DAY = Partition((("dt", "2013-02-08"),))
+
+
+def suite_of(folder: Path, *expectations: dict[str, Any]) -> Suite:
+    file = folder / "suite.json"
+    file.write_text(json.dumps({"name": "flights", "expectations": list(expectations)}))
+    return load_suite(str(file))
+
+
+def not_null(column: str, mostly: float = 1, severity: str = "critical") -> dict[str, Any]:
+    return {
+        "type": "expect_column_values_to_not_be_null",
+        "kwargs": {"column": column, "mostly": mostly},
+        "severity": severity,
+    }
+
+
+def departures(rows: int, departed: int) -> pa.Table:
+    moment = datetime(2013, 2, 8, 12, tzinfo=UTC)
+    times = [moment + timedelta(minutes=n) if n < departed else None for n in range(rows)]
+    return pa.table(
+        {
+            "departed_at": pa.array(times, pa.timestamp("us", "UTC")),
+            "flight": pa.array(range(rows), pa.int32()),
+            "carrier": pa.array(["US"] * rows, pa.string()),
+        }
+    )
+
+
+def content_of(folder: Path, *tables: pa.Table, partition: Partition = DAY) -> GateInput:
+    paths = []
+    for number, table in enumerate(tables):
+        path = folder / f"part-{number}.zstd.parquet"
+        pq.write_table(table, path, compression="zstd")
+        paths.append(str(path))
+    return GateInput(partition, tuple(paths))
+
+
+def judge(suite: Suite, content: GateInput, **settings: Any) -> Verdict:
+    return check(suite, content, GateConfig(suite=suite.file, **settings), NOW)[0]
+
+
+def spark_frame_of(session: SparkSession) -> SparkFrame:
+    def frame(files: list[str], columns: list[str]) -> DataFrame:
+        return session.read.option("mergeSchema", "true").parquet(*files).select(*columns)
+
+    return frame
+
+
+def test_verdict_enough_departed_passes(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+
+    verdict = judge(suite, content_of(tmp_path, departures(100, 91)))
+
+    assert verdict.outcome is Outcome.PASS
+    assert (verdict.rows, verdict.engine, verdict.checked_at) == (100, "pandas", NOW)
+
+
+def test_verdict_share_at_its_bound_passes(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+
+    at = judge(suite, content_of(tmp_path, departures(100, 80)))
+    below = judge(suite, content_of(tmp_path, departures(100, 79)))
+
+    assert (at.outcome, below.outcome) == (Outcome.PASS, Outcome.HOLD)
+
+
+@pytest.mark.parametrize("on_failure", ["hold", "warn", "fail"])
+def test_verdict_critical_failure_becomes_what_the_pipeline_says(
+    tmp_path: Path, on_failure: str
+) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+
+    verdict = judge(suite, content_of(tmp_path, departures(930, 458)), on_failure=on_failure)
+
+    assert verdict.outcome.value == on_failure
+
+
+@pytest.mark.parametrize(
+    ("severity", "outcome"), [("warning", Outcome.WARN), ("info", Outcome.PASS)]
+)
+def test_verdict_failure_that_is_not_critical_lets_the_partition_out(
+    tmp_path: Path, severity: str, outcome: Outcome
+) -> None:
+    suite = suite_of(tmp_path, not_null("flight"), not_null("departed_at", 0.8, severity))
+
+    verdict = judge(suite, content_of(tmp_path, departures(10, 1)))
+
+    assert verdict.outcome is outcome
+    assert [item.success for item in verdict.checks] == [True, False]
+
+
+def test_verdict_failed_share_says_what_was_seen_and_what_was_asked(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+
+    failure = judge(suite, content_of(tmp_path, departures(930, 458))).failures[0]
+
+    assert failure.name == "expect_column_values_to_not_be_null(departed_at)"
+    assert failure.observed == "49.2 % not null (458 of 930)"
+    assert failure.expected == "≥ 80.0 % not null"
+
+
+def test_verdict_files_of_several_windows_judges_them_together(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+
+    verdict = judge(suite, content_of(tmp_path, departures(10, 10), departures(10, 7)))
+
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.checks[0].observed == "85.0 % not null (17 of 20)"
+
+
+def test_verdict_column_missing_in_an_older_file_counts_as_null_there(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+    older = departures(10, 10).drop_columns(["departed_at"])
+
+    verdict = judge(suite, content_of(tmp_path, older, departures(10, 10)))
+
+    assert verdict.checks[0].observed == "50.0 % not null (10 of 20)"
+
+
+def test_verdict_null_heavy_integers_keep_every_digit(tmp_path: Path) -> None:
+    big = 2**60
+    table = pa.table({"id": pa.array([big, None, big + 1, None, None], pa.int64())})
+    suite = suite_of(
+        tmp_path, {"type": "expect_column_values_to_be_unique", "kwargs": {"column": "id"}}
+    )
+
+    verdict = judge(suite, content_of(tmp_path, table))
+
+    assert verdict.outcome is Outcome.PASS
+    assert verdict.checks[0].observed == "100.0 % unique (2 of 2)"
+
+
+def test_verdict_empty_partition_fails_only_what_asks_for_rows(tmp_path: Path) -> None:
+    suite = suite_of(
+        tmp_path,
+        not_null("departed_at", 0.8),
+        {"type": "expect_table_row_count_to_be_between", "kwargs": {"min_value": 1}},
+    )
+
+    without_rows = judge(suite, content_of(tmp_path, departures(0, 0)))
+    without_files = judge(suite, GateInput(DAY, ()))
+
+    assert without_rows.checks == without_files.checks
+    assert [item.observed for item in without_rows.checks] == ["no rows", "row count 0"]
+    assert without_rows.outcome is without_files.outcome is Outcome.HOLD
+
+
+def test_verdict_partition_value_is_a_column_like_any_other(tmp_path: Path) -> None:
+    suite = suite_of(
+        tmp_path,
+        {
+            "type": "expect_column_values_to_be_in_set",
+            "kwargs": {"column": "dt", "value_set": ["2013-02-08"]},
+        },
+    )
+    content = content_of(tmp_path, departures(3, 3))
+    default = GateInput(Partition((("dt", None),)), content.files)
+
+    assert judge(suite, content).checks[0].observed == "100.0 % in set [2013-02-08] (3 of 3)"
+    assert judge(suite, default).checks[0].observed == "only missing values"
+
+
+def test_verdict_checks_on_names_see_every_column_without_reading_one(tmp_path: Path) -> None:
+    names = ["departed_at", "flight", "carrier", "dt"]
+    suite = suite_of(
+        tmp_path,
+        {
+            "type": "expect_table_columns_to_match_ordered_list",
+            "kwargs": {"column_list": names},
+        },
+        {"type": "expect_table_row_count_to_equal", "kwargs": {"value": 4}},
+        {"type": "expect_column_to_exist", "kwargs": {"column": "gate"}, "severity": "warning"},
+    )
+    content = content_of(tmp_path, departures(4, 4))
+
+    verdict, record = check(suite, content, GateConfig(suite=suite.file), NOW)
+
+    assert [item.success for item in verdict.checks] == [True, True, False]
+    assert record["columns"] == []
+
+
+def test_check_other_columns_damaged_reads_only_what_the_suite_names(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+    content = content_of(tmp_path, departures(1000, 900))
+    damage(content.files[0], "flight")
+
+    verdict, record = check(suite, content, GateConfig(suite=suite.file), NOW)
+
+    assert verdict.outcome is Outcome.PASS
+    assert record["columns"] == ["departed_at"]
+    with pytest.raises(OSError):  # noqa: PT011 (what it says depends on the bytes)
+        pq.read_table(content.files[0], columns=["flight"], partitioning=None)
+
+
+def damage(path: str, column: str) -> None:
+    """Overwrite one column chunk with zeros, leaving the footer whole."""
+    group = pq.read_metadata(path).row_group(0)
+    chunks = {group.column(n).path_in_schema: group.column(n) for n in range(group.num_columns)}
+    chunk = chunks[column]
+    start = chunk.dictionary_page_offset or chunk.data_page_offset
+    with Path(path).open("r+b") as file:
+        file.seek(start)
+        file.write(bytes(chunk.total_compressed_size))
+
+
+def test_check_condition_on_rows_reads_its_column_too(tmp_path: Path) -> None:
+    by_text = {"row_condition": 'col("flight") < 5', "condition_parser": "great_expectations"}
+    by_object = {
+        "row_condition": {
+            "type": "comparison",
+            "column": {"name": "flight"},
+            "operator": "<",
+            "parameter": 5,
+        }
+    }
+    content = content_of(tmp_path, departures(10, 5))
+    for condition in (by_text, by_object):
+        expectation = not_null("departed_at")
+        expectation["kwargs"].update(condition)
+        suite = suite_of(tmp_path, expectation)
+
+        verdict, record = check(suite, content, GateConfig(suite=suite.file), NOW)
+
+        assert record["columns"] == ["departed_at", "flight"]
+        assert verdict.checks[0].observed == "100.0 % not null (5 of 5)"
+
+
+def test_check_without_suite_passes_and_counts_rows(tmp_path: Path) -> None:
+    verdict, record = check(None, content_of(tmp_path, departures(7, 0)), None, NOW)
+
+    assert verdict == Verdict(Outcome.PASS, (), 7, "none", NOW)
+    assert (record["outcome"], record["rows"], record["engine"]) == ("pass", 7, "none")
+
+
+def test_check_record_is_strict_json_and_tells_what_judged(tmp_path: Path) -> None:
+    suite = suite_of(
+        tmp_path,
+        not_null("departed_at", 0.8),
+        {
+            "type": "expect_column_mean_to_be_between",
+            "kwargs": {"column": "flight", "max_value": 3},
+            "severity": "warning",
+        },
+    )
+    content = content_of(tmp_path, departures(0, 0))
+
+    verdict, record = check(suite, content, GateConfig(suite=suite.file), NOW)
+
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert record["partition"] == "dt=2013-02-08"
+    assert record["suite"]["digest"] == suite.digest
+    assert record["library"].startswith("great-expectations ")
+    assert [item["observed"] for item in record["checks"]] == [
+        item.observed for item in verdict.checks
+    ]
+    assert [one["expectation_config"]["type"] for one in record["results"]] == [
+        item.type for item in suite.expectations
+    ]
+
+
+def test_check_changes_nothing_on_disk(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("departed_at", 0.8))
+    content = content_of(tmp_path, departures(3, 3))
+    judge(suite, content)  # the import itself may write byte code
+    changed: list[str] = []
+
+    def watch(event: str, arguments: tuple[Any, ...]) -> None:
+        # A hook cannot be taken back: it listens only while this test's list is bound.
+        if watching and event in ("os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link"):
+            changed.append(f"{event} {arguments[0]}")
+        if watching and event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR):
+            changed.append(f"open {arguments[0]}")
+
+    watching = True
+    sys.addaudithook(watch)
+    judge(suite, content)
+    watching = False
+
+    assert changed == []
+
+
+@pytest.mark.parametrize(
+    ("expectation", "said"),
+    [
+        pytest.param(not_null("departed"), "did you mean 'departed_at'", id="column missing"),
+        pytest.param(
+            {"type": "expect_the_best", "kwargs": {}}, "expect_the_best not found", id="unknown"
+        ),
+        pytest.param(
+            {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "flight", "x": 1}},
+            "extra fields not permitted",
+            id="argument unknown",
+        ),
+        pytest.param(
+            {
+                "type": "expect_column_values_to_be_between",
+                "kwargs": {"column": "carrier", "min_value": 3},
+            },
+            "could not be run",
+            id="fails while running",
+        ),
+        pytest.param(
+            {
+                "type": "unexpected_rows_expectation",
+                "kwargs": {"unexpected_rows_query": "SELECT * FROM {batch} WHERE flight < 0"},
+            },
+            "needs Spark",
+            id="query without spark",
+        ),
+    ],
+)
+def test_check_unusable_expectation_is_an_error_not_a_pass(
+    tmp_path: Path, expectation: dict[str, Any], said: str
+) -> None:
+    suite = suite_of(tmp_path, not_null("flight"), expectation)
+
+    with pytest.raises(SuiteInvalid, match=said) as caught:
+        judge(suite, content_of(tmp_path, departures(3, 3)))
+
+    assert caught.value.suite == suite.file
+
+
+def test_check_damaged_or_missing_file_names_it(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("flight"))
+    truncated = tmp_path / "truncated.parquet"
+    truncated.write_bytes(b"PAR1 and no more")
+    for path in (str(truncated), str(tmp_path / "gone.parquet")):
+        with pytest.raises(ContentUnreadable) as caught:
+            judge(suite, GateInput(DAY, (path,)))
+
+        assert caught.value.path == path
+
+
+def test_check_column_changed_its_type_names_the_file(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, not_null("flight"))
+    other = departures(3, 3).set_column(1, "flight", pa.array(["1", "2", "3"]))
+    content = content_of(tmp_path, departures(3, 3), other)
+
+    with pytest.raises(ContentUnreadable, match="flight") as caught:
+        judge(suite, content)
+
+    assert caught.value.path == content.files[1]
+
+
+@pytest.mark.parametrize("limit_below", [True, False], ids=["limit below", "limit at the size"])
+def test_check_size_at_the_limit_stays_with_pandas_above_goes_to_spark(
+    tmp_path: Path, limit_below: bool
+) -> None:
+    suite = suite_of(tmp_path, not_null("carrier"))
+    content = content_of(tmp_path, departures(1000, 1000))
+    size = 8 * 1000  # one repeated word packs to nothing, so the floor of 8 bytes a value counts
+    asked: list[tuple[list[str], list[str]]] = []
+
+    def frame(files: list[str], columns: list[str]) -> Any:
+        asked.append((files, columns))
+        raise LookupError
+
+    config = GateConfig(suite=suite.file, pandas_limit=size - limit_below)
+    if limit_below:
+        with pytest.raises(LookupError):
+            check(suite, content, config, NOW, frame)
+    else:
+        check(suite, content, config, NOW, frame)
+
+    assert asked == ([(list(content.files), ["carrier"])] if limit_below else [])
+
+
+MIXED = [
+    not_null("departed_at", 0.8),
+    not_null("flight", severity="warning"),
+    {
+        "type": "expect_column_values_to_be_between",
+        "kwargs": {"column": "flight", "min_value": 0, "max_value": 89, "mostly": 0.9},
+        "severity": "warning",
+    },
+    {"type": "expect_column_values_to_be_unique", "kwargs": {"column": "flight"}},
+    {
+        "type": "expect_column_values_to_be_in_set",
+        "kwargs": {"column": "dt", "value_set": ["it's a \\ day"]},
+    },
+    {
+        "type": "expect_column_distinct_values_to_be_in_set",
+        "kwargs": {"column": "carrier", "value_set": ["UA"]},
+    },
+    {"type": "expect_table_row_count_to_be_between", "kwargs": {"min_value": 1, "max_value": 50}},
+    {"type": "expect_column_max_to_be_between", "kwargs": {"column": "flight", "max_value": 99}},
+    {"type": "expect_table_column_count_to_equal", "kwargs": {"value": 4}},
+]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("departed", [0, 49, 90, 100])
+def test_verdict_pandas_and_spark_say_the_same(
+    tmp_path: Path, spark: SparkSession, departed: int
+) -> None:
+    suite = suite_of(tmp_path, *MIXED)
+    day = Partition((("dt", "it's a \\ day"),))
+    older = departures(0, 0).drop_columns(["departed_at"])
+    content = content_of(tmp_path, departures(100, departed), older, partition=day)
+    small = GateConfig(suite=suite.file)
+    large = GateConfig(suite=suite.file, pandas_limit=1)
+
+    by_pandas, _ = check(suite, content, small, NOW)
+    by_spark, record = check(suite, content, large, NOW, spark_frame_of(spark))
+
+    assert (by_pandas.engine, by_spark.engine) == ("pandas", "spark")
+    assert by_spark.checks == by_pandas.checks
+    assert by_spark.outcome is by_pandas.outcome
+    assert by_spark.rows == by_pandas.rows == 100
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+@pytest.mark.spark
+def test_verdict_query_as_a_check_runs_on_spark_however_small(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    query = "SELECT * FROM {batch} WHERE departed_at IS NULL AND dt = '2013-02-08'"
+    suite = suite_of(
+        tmp_path,
+        {"type": "unexpected_rows_expectation", "kwargs": {"unexpected_rows_query": query}},
+    )
+    content = content_of(tmp_path, departures(10, 7))
+
+    verdict, _ = check(suite, content, GateConfig(suite=suite.file), NOW, spark_frame_of(spark))
+
+    assert (verdict.engine, verdict.outcome) == ("spark", Outcome.HOLD)
+    assert verdict.checks[0].observed == "unexpected rows 3"
