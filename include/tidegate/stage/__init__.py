@@ -1,1 +1,1 @@
-"""From batches to part files: partition values, row rules, rolling writers, and every path we write."""
+"""From batches to part files: partition values, row rules, rolling writers, and all paths."""

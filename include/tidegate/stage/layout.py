@@ -1,7 +1,8 @@
 """Name every path below a work directory. Touches no storage; knows nothing of what the files hold.
 
-`work` is the work directory beside the target; `plan_root` is the directory of one plan below it, what
-`plan_root(work, sequence, digest)` gives. Paths are text with `/`, as storage takes them (design §4).
+`work` is the work directory beside the target; `plan_root` is the directory of one plan below it,
+what `plan_root(work, sequence, digest)` gives. Paths are text with `/`, as storage takes them
+(design §4).
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ def quarantined_part(sub_split: str, attempt: str, rule: str, name: str) -> str:
 
 
 def part_name(digest: str, sub_split: str, counter: int) -> str:
-    """Name a part file for good: same plan, same name; any other plan stands beside it (design §4)."""
+    """Name a part file for good: same plan, same name; other plans stand beside it (design §4)."""
     return f"part-{digest}-{sub_split}-{counter}{PART_EXTENSION}"
 
 

@@ -1,0 +1,147 @@
+"""Decide row by row whether a SQL condition holds. Reads no file and remembers no batch."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import pyarrow as pa
+
+from tidegate.errors import PredicateInvalid
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# A row must pass or fail by its own values: these look at other rows, so that the answer would
+# depend on how the rows were cut into batches.
+_LOOKS_AT_OTHER_ROWS = frozenset(
+    {
+        "Agg",
+        "Over",
+        "Window",
+        "Rolling",
+        "SubPlan",
+        "Len",
+        "Explode",
+        "Filter",
+        "Sort",
+        "SortBy",
+        "Slice",
+        "Gather",
+    }
+)
+_CLOCK = re.compile(
+    r"\b(now\s*\(|current_(date|time|timestamp)\b|localtime(stamp)?\b)", re.IGNORECASE
+)
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition on single rows; three-valued: a row for which it is NULL does not pass."""
+
+    text: str
+    where: str
+    """The place in the pipeline file, for messages."""
+    columns: tuple[str, ...]
+    """Columns that it names, in schema order; nothing else is looked at."""
+    expression: pl.Expr
+
+    @classmethod
+    def parse(cls, text: str, schema: pa.Schema, where: str) -> Predicate:
+        """Read SQL expression text as it stands in a pipeline file.
+
+        Args:
+            text: such as `region in ('eu', 'us') and amount >= 0`.
+            schema: columns that may be named; a column is matched as it is spelled.
+            where: key in the pipeline file, named in errors.
+
+        Raises:
+            PredicateInvalid: it does not parse, names an unknown column, is no condition, or looks
+                at other rows or at the clock.
+        """
+        try:
+            expression = pl.sql_expr(text)
+            problem = _problem(text, expression, schema)
+            named = set(expression.meta.root_names())
+            columns = tuple(name for name in schema.names if name in named)
+            if problem is None:
+                problem = _type_problem(expression, schema, columns)
+        except pl.exceptions.PolarsError as refused:
+            raise PredicateInvalid(
+                where=where, predicate=text, problem=_first_line(refused)
+            ) from refused
+        if problem is not None:
+            raise PredicateInvalid(where=where, predicate=text, problem=problem)
+        return cls(text, where, columns, expression)
+
+    def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
+        """Say for each row whether it passes.
+
+        Args:
+            batch: has at least `columns`.
+
+        Returns:
+            bool[batch.num_rows] without NULL.
+
+        Raises:
+            PredicateInvalid: a value cannot be computed with, such as text cast to a number.
+        """
+        frame = pl.DataFrame(pl.from_arrow(batch.select(list(self.columns))))
+        try:
+            passes = frame.select(self.expression.fill_null(value=False)).to_series()
+        except pl.exceptions.PolarsError as refused:
+            raise PredicateInvalid(
+                where=self.where, predicate=self.text, problem=_first_line(refused)
+            ) from refused
+        return passes.to_arrow()
+
+
+def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
+    if _CLOCK.search(_QUOTED.sub("''", text)):
+        return "it asks for the clock, so that reading again would give other rows"
+    if not expression.meta.undo_aliases().meta.eq(expression):
+        return "it is not one condition but names its result"
+    unknown = sorted(set(expression.meta.root_names()) - set(schema.names))
+    if unknown:
+        return f"no column '{unknown[0]}'; found: {', '.join(schema.names)}"
+    outside = sorted(
+        set(_nodes(json.loads(expression.meta.serialize(format="json")))) & _LOOKS_AT_OTHER_ROWS
+    )
+    if outside:
+        return "it looks at other rows than its own (aggregate, window or sub-query)"
+    if not expression.meta.root_names():
+        return "it names no column"
+    return None
+
+
+def _type_problem(expression: pl.Expr, schema: pa.Schema, columns: tuple[str, ...]) -> str | None:
+    fields = [schema.field(name) for name in columns]
+    empty = pl.DataFrame(
+        pl.from_arrow(
+            pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], list(columns))
+        )
+    )
+    found = empty.select(expression).to_series().dtype
+    return None if found == pl.Boolean else f"expected a condition, found a value of type {found}"
+
+
+def _nodes(tree: Any) -> Iterator[str]:
+    if isinstance(tree, dict):
+        for key, child in tree.items():
+            # What stands in a literal is the user's text, not the expression's structure.
+            if key not in {"Literal", "Column"}:
+                yield key
+                yield from _nodes(child)
+    elif isinstance(tree, list):
+        for child in tree:
+            yield from _nodes(child)
+    elif isinstance(tree, str):
+        yield tree
+
+
+def _first_line(refused: Exception) -> str:
+    return str(refused).strip().split("\n", 1)[0]

@@ -1,0 +1,128 @@
+"""Read ranges of physical rows of Parquet files as bounded batches in the pipeline's schema.
+
+Knows no table format: what the columns of a file mean is told by a `PieceFormat`. Merges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidegate.errors import SourceFileDamaged, SourceFileGone, StorageDenied, TidegateError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tidegate.model.plan import Piece
+    from tidegate.predicate import Predicate
+
+BATCH_ROWS = 65_536
+"""Rows decoded at a time (ICE-6.2)."""
+
+
+class PieceFormat(Protocol):
+    """What reading needs to know of a table format, bound to one pinned schema."""
+
+    def open_input(self, piece: Piece) -> pa.NativeFile:
+        """Open the piece's file for random access."""
+        ...
+
+    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
+        """Name the columns of the file that `conform` needs; no others are decoded."""
+        ...
+
+    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        """Give a batch of physical columns the pinned schema."""
+        ...
+
+
+def read_pieces(
+    pieces: Iterable[Piece],
+    format: PieceFormat,
+    *,
+    filter: Predicate | None = None,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[pa.RecordBatch]:
+    """Read pieces one after the other; at no time more than one batch of one file is decoded.
+
+    Args:
+        pieces: in the order in which their rows are wanted.
+        format: opens the files and conforms their batches.
+        filter: applied to conformed batches, so that defaults and partition values take part
+            (ICE-6.11).
+        batch_rows: most rows decoded at a time.
+
+    Yields:
+        Batches of the pinned schema with at least one row.
+
+    Raises:
+        SourceFileGone: a file of the plan does not exist any more.
+        SourceFileDamaged: a file cannot be read as what the plan says.
+    """
+    for piece in pieces:
+        for batch in _read_piece(piece, format, batch_rows):
+            kept = batch if filter is None else batch.filter(filter.mask(batch))
+            if kept.num_rows:
+                yield kept
+
+
+def _read_piece(piece: Piece, format: PieceFormat, batch_rows: int) -> Iterator[pa.RecordBatch]:
+    try:
+        with format.open_input(piece) as file:
+            # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
+            parquet = pq.ParquetFile(file, pre_buffer=False)
+            for physical in _rows_in_range(parquet, piece, format, batch_rows):
+                yield format.conform(physical, piece)
+    except TidegateError:
+        raise
+    except FileNotFoundError as gone:
+        raise SourceFileGone(path=piece.path) from gone
+    except PermissionError as denied:
+        raise StorageDenied(path=piece.path, problem=str(denied)) from denied
+    except (OSError, pa.ArrowException) as damaged:
+        raise SourceFileDamaged(path=piece.path, problem=str(damaged).strip()) from damaged
+
+
+def _rows_in_range(
+    parquet: pq.ParquetFile, piece: Piece, format: PieceFormat, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Decode the row groups that the range touches and slice what they have too much (ICE-6.3)."""
+    groups, position = _row_groups_in_range(parquet.metadata, piece)
+    columns = format.physical_columns(piece, parquet.schema_arrow)
+    if not groups:
+        return
+    for batch in parquet.iter_batches(
+        batch_size=batch_rows, row_groups=groups, columns=columns, use_threads=False
+    ):
+        start = max(piece.row_start - position, 0)
+        stop = min(piece.row_end - position, batch.num_rows)
+        position += batch.num_rows
+        if start < stop:
+            yield batch if stop - start == batch.num_rows else batch.slice(start, stop - start)
+        if position >= piece.row_end:
+            return
+
+
+def _row_groups_in_range(metadata: pq.FileMetaData, piece: Piece) -> tuple[list[int], int]:
+    """Pick the row groups that a piece touches, and the physical position where they begin.
+
+    Raises:
+        SourceFileDamaged: the file has fewer rows than the plan says.
+    """
+    if metadata.num_rows < piece.row_end:
+        raise SourceFileDamaged(
+            path=piece.path,
+            problem=f"expected at least {piece.row_end} rows, found {metadata.num_rows}",
+        )
+    groups: list[int] = []
+    first_position = position = 0
+    for index in range(metadata.num_row_groups):
+        rows = metadata.row_group(index).num_rows
+        if position < piece.row_end and position + rows > piece.row_start:
+            if not groups:
+                first_position = position
+            groups.append(index)
+        position += rows
+    return groups, first_position

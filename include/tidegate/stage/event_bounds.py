@@ -1,0 +1,71 @@
+"""Measure the event times of rows (PC-W02). Decides nothing about watermarks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import ColumnMissing, SchemaIncompatible
+from tidegate.model.message import EventTimes
+from tidegate.stage.ticks import instants
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
+
+
+@dataclass(frozen=True)
+class EventClock:
+    """Where the event time stands, and which event times count.
+
+    Raises:
+        ColumnMissing: there is no such column.
+        SchemaIncompatible: the column holds no times.
+    """
+
+    schema: pa.Schema
+    column: str
+    timezone: str
+    counts_until: datetime
+    """Aware; later event times are counted as future and move no bound (design §7)."""
+
+    def __post_init__(self) -> None:
+        if self.column not in self.schema.names:
+            known = ", ".join(self.schema.names)
+            raise ColumnMissing(source="event_time.column", column=self.column, known=known)
+        kind = self.schema.field(self.column).type
+        if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+            raise SchemaIncompatible(
+                path="event_time.column",
+                column=self.column,
+                expected="a timestamp or a date",
+                found=str(kind),
+            )
+
+    def measure(self, batch: pa.RecordBatch) -> EventTimes:
+        """Give the bounds of the event times that count, and how many rows have none that does."""
+        ticks = instants(batch.column(self.column), self.timezone)
+        moments = ticks.microseconds()
+        ahead = moments > (self.counts_until - _EPOCH) // _MICROSECOND
+        missing = 0
+        if ticks.missing is not None:
+            missing = int(ticks.missing.sum())
+            moments, ahead = moments[~ticks.missing], ahead[~ticks.missing]
+        future = int(ahead.sum())
+        if future:
+            moments = moments[~ahead]
+        if not len(moments):
+            return EventTimes(None, None, missing, future)
+        return EventTimes(_moment(moments.min()), _moment(moments.max()), missing, future)
+
+
+def _moment(microseconds: np.int64) -> datetime:
+    """Make a datetime; what lies outside its years is the nearest one inside."""
+    return _EPOCH + timedelta(microseconds=min(max(int(microseconds), _FIRST), _LAST))

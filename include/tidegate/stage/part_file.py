@@ -1,0 +1,150 @@
+"""Write one Parquet part file, counting and hashing its bytes on the way to storage."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+_WRITE_BYTES = 1 << 20
+_SAMPLE_ROWS = 4_096
+# With more different values than this share of the rows, a dictionary is built to be thrown away.
+_DICTIONARY_SHARE = 0.4
+
+
+class HashedFile:
+    """A file for the Parquet writer that hands on large writes and knows its length and SHA-256."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._hasher = hashlib.sha256()
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._abandoned = False
+        self.length = 0
+        self.closed = False
+
+    @property
+    def sha256(self) -> str:
+        """Hash of all that was written, in hexadecimal digits."""
+        return self._hasher.hexdigest()
+
+    def write(self, content: bytes) -> int:
+        """Take bytes; they reach the storage in larger pieces."""
+        if not self._abandoned:
+            self._hasher.update(content)
+            self._waiting.append(bytes(content))
+            self._waiting_bytes += len(content)
+            self.length += len(content)
+            if self._waiting_bytes >= _WRITE_BYTES:
+                self._hand_on()
+        return len(content)
+
+    def tell(self) -> int:
+        """Give the bytes written so far."""
+        return self.length
+
+    def flush(self) -> None:
+        """Do nothing: only closing makes a part file a part file."""
+
+    def readable(self) -> bool:
+        """Say no."""
+        return False
+
+    def writable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def seekable(self) -> bool:
+        """Say no: object stores cannot."""
+        return False
+
+    def close(self) -> None:
+        """Hand on the rest and force it to the disk."""
+        if not self.closed:
+            self.closed = True
+            self._hand_on()
+            self._file.close()
+
+    def abandon(self) -> None:
+        """Close without the rest; what the Parquet writer still says is ignored."""
+        self._abandoned = True
+        self._waiting.clear()
+        if not self.closed:
+            self.closed = True
+            self._file.close()
+
+    def _hand_on(self) -> None:
+        waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
+        if waiting:
+            self._file.write(b"".join(waiting))
+
+
+class PartFileWriter:
+    """One open part file.
+
+    The bytes depend on the rows of each row group alone: fixed encodings, nothing of the time or
+    the process (PC-F11). Failure: an unfinished file stays in its attempt directory, which no
+    message names.
+
+    Args:
+        file: new and empty.
+        schema: of the row groups.
+        dictionaries: columns with a dictionary, see `dictionary_columns`.
+    """
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, dictionaries: list[str]) -> None:
+        self.target = HashedFile(file)
+        self.rows = 0
+        self._writer = pq.ParquetWriter(
+            self.target,
+            schema,
+            compression="zstd",
+            use_dictionary=dictionaries,
+        )
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write one row group."""
+        table = pa.Table.from_batches([rows])
+        self._writer.write_table(table, row_group_size=rows.num_rows)
+        self.rows += rows.num_rows
+
+    def close(self) -> None:
+        """Write the footer and force all to the disk."""
+        self._writer.close()
+        self.target.close()
+
+    def abandon(self) -> None:
+        """Give up the file without a footer."""
+        self.target.abandon()
+        self._writer.close()
+
+
+def dictionary_columns(rows: pa.RecordBatch) -> list[str]:
+    """Name the columns whose values repeat enough for a dictionary, judged by a sample.
+
+    A dictionary of unique values costs a hash table, is given up when it has grown too large, and
+    the values are then written plain: three times the work for the same bytes.
+    """
+    spread = np.arange(0, rows.num_rows, max(1, rows.num_rows // _SAMPLE_ROWS), dtype=np.int64)
+    sample = rows.take(pa.Array.from_buffers(pa.int64(), len(spread), [None, pa.py_buffer(spread)]))
+    return [
+        field.name
+        for field, column in zip(sample.schema, sample.columns, strict=True)
+        if not pa.types.is_nested(field.type) and _repeats(column)
+    ]
+
+
+def _repeats(column: pa.Array) -> bool:
+    if pa.types.is_dictionary(column.type):
+        return True
+    try:
+        different: int = pc.count_distinct(column, mode="only_valid").as_py()
+    except pa.ArrowNotImplementedError:
+        # Types so rare that Arrow cannot count their values are written plain.
+        return False
+    return bool(different <= len(column) * _DICTIONARY_SHARE)

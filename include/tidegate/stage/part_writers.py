@@ -1,0 +1,194 @@
+"""Keep one open part file per destination, within bounds of open files and of buffered rows."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter, OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO
+
+import pyarrow as pa
+
+from tidegate.model.message import EventTimes, PartFile
+from tidegate.stage.part_file import PartFileWriter, dictionary_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidegate.model.partition import Partition
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where rows go."""
+
+    partition: Partition
+    folder: str
+    """Relative to the plan's directory."""
+
+
+@dataclass(frozen=True)
+class WriteLimits:
+    """When buffers become row groups, and row groups files."""
+
+    file_bytes: int = 128 << 20
+    """A file with more than this is closed; the size may pass it by one row group (PC-F08)."""
+    open_files: int = 64
+    """When passed, the file whose destination got rows least recently is closed."""
+    group_rows: int = 1 << 18
+    group_bytes: int = 64 << 20
+    """Uncompressed; keeps row groups of wide rows small."""
+    buffer_bytes: int = 128 << 20
+    """Uncompressed, over all destinations; when passed, the largest buffer is written early."""
+
+
+@dataclass
+class _Open:
+    """A destination with rows that are not in a closed file yet."""
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    rows: int = 0
+    bytes: int = 0
+    file: PartFileWriter | None = None
+    path: str = ""
+    event_times: EventTimes = field(default_factory=EventTimes)
+
+
+@dataclass(frozen=True)
+class PartShape:
+    """What a buffered row group becomes in its file."""
+
+    columns: tuple[str, ...]
+    """Columns of the file; others serve to measure."""
+    measure: Callable[[pa.RecordBatch], EventTimes]
+    """Row group → bounds of its event times."""
+
+
+class PartWriters:
+    """The open part files of one attempt.
+
+    *Runs on:* the task of a split. *Failure:* files stay in the attempt directory, where no message
+    names them; `abandon` closes what is open.
+
+    Args:
+        open_file: opens a new file by its path relative to the plan's directory.
+        name: gives the final name of a destination's n-th file, from 0.
+        shape: what is written of the rows.
+        limits: when to write and close.
+    """
+
+    def __init__(
+        self,
+        open_file: Callable[[str], BinaryIO],
+        name: Callable[[int], str],
+        shape: PartShape,
+        limits: WriteLimits,
+    ) -> None:
+        self._open_file = open_file
+        self._name = name
+        self._shape = shape
+        self._limits = limits
+        self._open: OrderedDict[Destination, _Open] = OrderedDict()
+        self._begun: Counter[Destination] = Counter()
+        self._buffered = 0
+        self._dictionaries: list[str] | None = None
+        self._closed: dict[Destination, list[PartFile]] = {}
+
+    def append(self, to: Destination, rows: pa.RecordBatch) -> None:
+        """Take rows for a destination, in the order in which they shall stand there.
+
+        Args:
+            to: where the rows go.
+            rows: at least one, in memory that no other destination shares.
+        """
+        part = self._opened(to)
+        start = 0
+        # Groups are cut at an exact row: their bytes must not depend on how rows came in batches.
+        while start < rows.num_rows:
+            taken = rows.slice(start, self._limits.group_rows - part.rows)
+            start += taken.num_rows
+            self._buffer(part, taken)
+            if part.rows >= self._limits.group_rows or part.bytes >= self._limits.group_bytes:
+                self._write_group(to, part)
+        while self._buffered > self._limits.buffer_bytes:
+            largest = max(self._open, key=lambda item: self._open[item].bytes)
+            self._write_group(largest, self._open[largest])
+
+    def close(self) -> tuple[PartFile, ...]:
+        """Finish every file.
+
+        Returns:
+            All files of the attempt, by folder, then in the order in which they were begun.
+        """
+        while self._open:
+            self._close_oldest()
+        folders = sorted(self._closed, key=lambda item: item.folder)
+        return tuple(part for to in folders for part in self._closed[to])
+
+    def abandon(self) -> None:
+        """Close what is open without finishing it."""
+        for part in self._open.values():
+            if part.file is not None:
+                part.file.abandon()
+        self._open.clear()
+
+    def _opened(self, to: Destination) -> _Open:
+        if to in self._open:
+            self._open.move_to_end(to)
+            return self._open[to]
+        if len(self._open) >= self._limits.open_files:
+            self._close_oldest()
+        return self._open.setdefault(to, _Open())
+
+    def _close_oldest(self) -> None:
+        to = next(iter(self._open))
+        part = self._open[to]
+        if part.batches:
+            self._write_group(to, part)
+        if part.file is not None:
+            self._finish(to, part)
+        del self._open[to]
+
+    def _buffer(self, part: _Open, rows: pa.RecordBatch) -> None:
+        size = rows.nbytes
+        part.batches.append(rows)
+        part.rows += rows.num_rows
+        part.bytes += size
+        self._buffered += size
+
+    def _write_group(self, to: Destination, part: _Open) -> None:
+        """Write what is buffered for a destination; opens its file first, rolls it when large."""
+        group = pa.concat_batches(part.batches)
+        self._buffered -= part.bytes
+        part.batches, part.rows, part.bytes = [], 0, 0
+        written = group.select(self._shape.columns)
+        if part.file is None:
+            part.path = f"{to.folder}/{self._name(self._begun[to])}"
+            self._begun[to] += 1
+            if self._dictionaries is None:
+                # Once per attempt: the judgement costs as much as writing a small file.
+                self._dictionaries = dictionary_columns(written)
+            part.file = PartFileWriter(
+                self._open_file(part.path), written.schema, self._dictionaries
+            )
+        part.file.write(written)
+        part.event_times = part.event_times.merged(self._shape.measure(group))
+        if part.file.target.length > self._limits.file_bytes:
+            self._finish(to, part)
+
+    def _finish(self, to: Destination, part: _Open) -> None:
+        file, part.file = part.file, None
+        if file is None:
+            return
+        file.close()
+        closed = PartFile(
+            partition=to.partition,
+            name=posixpath.basename(part.path),
+            staged=part.path,
+            length=file.target.length,
+            sha256=file.target.sha256,
+            rows=file.rows,
+            event_times=part.event_times,
+        )
+        part.event_times = EventTimes()
+        self._closed.setdefault(to, []).append(closed)

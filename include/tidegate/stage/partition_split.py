@@ -1,0 +1,219 @@
+"""Say which target partition each row of a batch belongs to, column by column. Writes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from tidegate.errors import ColumnMissing, PartitionFieldInvalid
+from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
+from tidegate.model.partition_value import hour_is_of_day
+from tidegate.stage.ticks import (
+    SECONDS_PER_DAY,
+    SECONDS_PER_HOUR,
+    Flags,
+    Integers,
+    as_numpy,
+    wall_clock,
+)
+from tidegate.stage.value_text import Texts, identity_writer
+
+Codes = npt.NDArray[np.intp]
+Encoder = Callable[[pa.Array], tuple[Codes, Texts]]
+"""Column → for each row the position of its value's text in the texts."""
+
+_HOURS_PER_DAY = 24
+# Below this many codes, tables by code are cheaper than sorting.
+_MOST_CODES = 1 << 16
+
+
+@dataclass(frozen=True)
+class BatchSplit:
+    """The rows of one batch by partition."""
+
+    codes: Codes
+    """int[n]: position in `partitions` of each row's partition."""
+    partitions: tuple[Partition, ...]
+    """Those that the batch has rows for, in order of their codes."""
+
+    def slices(self, batch: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
+        """Give each partition's rows of a batch of the same rows, in order, in memory of their own.
+
+        A slice of a sorted copy would be cheaper, but a rare partition's few rows would keep the
+        whole copy alive until they are written.
+        """
+        if len(self.partitions) == 1:
+            yield self.partitions[0], batch
+            return
+        order, counts = self._order()
+        positions = pa.Array.from_buffers(pa.int64(), len(order), [None, pa.py_buffer(order)])
+        start = 0
+        for partition, count in zip(self.partitions, counts, strict=True):
+            yield partition, batch.take(positions.slice(start, count))
+            start += count
+
+    def _order(self) -> tuple[Integers, list[int]]:
+        """Sort row positions by partition; tells how many each one has."""
+        codes: npt.NDArray[np.integer[Any]] = self.codes
+        if len(self.partitions) <= _MOST_CODES:
+            # NumPy sorts integers of up to 16 bits by radix.
+            codes = codes.astype(np.uint16)
+        order = np.argsort(codes, kind="stable").astype(np.int64, copy=False)
+        return order, np.bincount(self.codes, minlength=len(self.partitions)).tolist()
+
+    def touched(self, rows: Flags) -> Iterator[Partition]:
+        """Give the partitions that have at least one of the marked rows.
+
+        Args:
+            rows: bool[n].
+        """
+        for code in np.unique(self.codes[rows]):
+            yield self.partitions[code]
+
+
+class PartitionComputer:
+    """The partitions that rows of one schema go to (PC-P01).
+
+    Args:
+        schema: of the batches.
+        fields: `target.partition_by`, in declared order; empty for an unpartitioned target.
+        timezone: the pipeline's zone, for `day()`, `hour()`, `month()`.
+        default_name: directory value of the default partition, which no text may equal (PC-P07).
+
+    Raises:
+        ColumnMissing: a key names a column that the schema does not have.
+        PartitionFieldInvalid: a column's type does not fit its key.
+    """
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        fields: Sequence[PartitionField],
+        *,
+        timezone: str = "UTC",
+        default_name: str = DEFAULT_NAME,
+    ) -> None:
+        for field in fields:
+            if field.column not in schema.names:
+                raise ColumnMissing(
+                    source="target.partition_by", column=field.column, known=", ".join(schema.names)
+                )
+        self._names = tuple(field.name for field in fields)
+        self._columns = tuple(schema.get_field_index(field.column) for field in fields)
+        self._encoders = tuple(
+            _identity_encoder(field, schema.field(field.column).type, timezone, default_name)
+            if field.transform is Transform.IDENTITY
+            else _time_encoder(field, schema.field(field.column).type, timezone, fields)
+            for field in fields
+        )
+        self._known: dict[tuple[str | None, ...], Partition] = {}
+        dropped = {field.column for field in fields if field.transform is Transform.IDENTITY}
+        self.data_columns = tuple(name for name in schema.names if name not in dropped)
+        """Columns of the part files: those of identity keys stand in the path instead."""
+
+    def split(self, batch: pa.RecordBatch) -> BatchSplit:
+        """Find each row's partition.
+
+        Raises:
+            PartitionValueReserved: a text is spelled like the default partition.
+        """
+        codes: Codes = np.zeros(batch.num_rows, dtype=np.intp)
+        values: list[tuple[str | None, ...]] = [()]
+        for column, encoder in zip(self._columns, self._encoders, strict=True):
+            found, texts = encoder(batch.column(column))
+            codes, pairs = _dense(codes * len(texts) + found, len(values) * len(texts))
+            values = [(*values[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs]
+        return BatchSplit(codes, tuple(self._partition(item) for item in values))
+
+    def _partition(self, values: tuple[str | None, ...]) -> Partition:
+        if values not in self._known:
+            self._known[values] = Partition(tuple(zip(self._names, values, strict=True)))
+        return self._known[values]
+
+
+def _dense(codes: Codes, size: int) -> tuple[Codes, list[int]]:
+    """Renumber codes below `size` so that each occurs; tells the old number of each new one."""
+    if size > _MOST_CODES:
+        old, dense = np.unique(codes, return_inverse=True)
+        return dense.astype(np.intp, copy=False), old.tolist()
+    present = np.bincount(codes, minlength=size) > 0
+    if present.all():
+        return codes, list(range(size))
+    return (np.cumsum(present) - 1)[codes], np.flatnonzero(present).tolist()
+
+
+def _by_text(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
+    """Join values that are written alike: NULL with empty text, days of one month."""
+    positions: dict[str | None, int] = {}
+    joined = np.array([positions.setdefault(text, len(positions)) for text in texts], dtype=np.intp)
+    return (codes, texts) if len(positions) == len(texts) else (joined[codes], list(positions))
+
+
+def _identity_encoder(
+    field: PartitionField, kind: pa.DataType, timezone: str, default_name: str
+) -> Encoder:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    write = identity_writer(field, kind, timezone=timezone, default_name=default_name)
+
+    def encode(column: pa.Array) -> tuple[Codes, Texts]:
+        encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+        texts = [*write(encoded.dictionary), None]
+        codes = encoded.indices.cast(pa.int64()).fill_null(len(texts) - 1)
+        return _by_text(as_numpy(codes), texts)
+
+    return encode
+
+
+def _time_encoder(
+    field: PartitionField, kind: pa.DataType, timezone: str, fields: Sequence[PartitionField]
+) -> Encoder:
+    hourly = field.transform is Transform.HOUR
+    if not (pa.types.is_timestamp(kind) or (pa.types.is_date(kind) and not hourly)):
+        wanted = "a timestamp" if hourly else "a timestamp or a date"
+        problem = f"{field.transform.value}() needs {wanted}, found {kind}"
+        raise PartitionFieldInvalid(key=field.name, column=field.column, problem=problem)
+    span = SECONDS_PER_HOUR if hourly else SECONDS_PER_DAY
+    of_day = hour_is_of_day(field, fields)
+
+    def encode(column: pa.Array) -> tuple[Codes, Texts]:
+        ticks = wall_clock(column, timezone)
+        units = ticks.floor(span)
+        if of_day:
+            units %= _HOURS_PER_DAY
+        codes, different = _distinct(units)
+        texts: Texts = [_time_text(unit, field.transform, of_day=of_day) for unit in different]
+        if ticks.missing is not None:
+            codes = np.where(ticks.missing, len(texts), codes)
+            texts.append(None)
+        return _by_text(codes, texts)
+
+    return encode
+
+
+def _distinct(units: Integers) -> tuple[Codes, list[int]]:
+    if not len(units):
+        return np.zeros(0, dtype=np.intp), []
+    low = int(units.min())
+    span = int(units.max()) - low + 1
+    if span > _MOST_CODES:
+        codes, different = _dense(units, span)
+        return codes, different
+    codes, offsets = _dense((units - low).astype(np.intp, copy=False), span)
+    return codes, [low + offset for offset in offsets]
+
+
+def _time_text(unit: int, transform: Transform, *, of_day: bool) -> str:
+    """Write days or hours since 1970 as `model.partition_value` says."""
+    if of_day:
+        return f"{unit:02d}"
+    if transform is Transform.HOUR:
+        return str(np.datetime64(unit, "h"))
+    if transform is Transform.MONTH:
+        return str(np.datetime64(unit, "D").astype("datetime64[M]"))
+    return str(np.datetime64(unit, "D"))

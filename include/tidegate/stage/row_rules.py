@@ -1,0 +1,85 @@
+"""Apply the row rules of a pipeline to one batch: put rows aside, hold partitions, or count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from tidegate.predicate import Predicate
+from tidegate.stage.ticks import Flags, flags
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.config import RowRule
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the rules say of one batch."""
+
+    kept: pa.RecordBatch
+    quarantined: tuple[tuple[str, pa.RecordBatch], ...]
+    """(rule, rows): a row that fails several rules is put aside once, by the first of them."""
+    held: Flags | None
+    """bool[kept.num_rows] of rows that fail a rule with effect `hold`; None if none does."""
+    hits: dict[str, int]
+    """Rule → rows that failed it: of all rows for `quarantine`, of those kept otherwise."""
+
+
+class RowRules:
+    """The rules of a pipeline on batches of one schema (PC-C05).
+
+    Args:
+        rules: `rows` of the pipeline file.
+        schema: of the batches.
+
+    Raises:
+        PredicateInvalid: a rule's predicate does not fit the schema.
+    """
+
+    def __init__(self, rules: Sequence[RowRule], schema: pa.Schema) -> None:
+        parsed = [
+            (rule, Predicate.parse(rule.where, schema, f"rows.{rule.name}.where")) for rule in rules
+        ]
+        self._quarantine = [item for item in parsed if item[0].on_failure == "quarantine"]
+        self._rest = [item for item in parsed if item[0].on_failure != "quarantine"]
+        self.names = tuple(rule.name for rule in rules)
+
+    def judge(self, batch: pa.RecordBatch) -> Judged:
+        """Find the rows that fail; only `quarantined` depends on the order of the rules."""
+        hits: dict[str, int] = {}
+        kept, quarantined = self._put_aside(batch, hits)
+        held: Flags | None = None
+        for rule, predicate in self._rest:
+            failed = _failed(predicate, kept)
+            hits[rule.name] = int(failed.sum())
+            if rule.on_failure == "hold" and hits[rule.name]:
+                held = failed if held is None else held | failed
+        return Judged(kept, quarantined, held, hits)
+
+    def _put_aside(
+        self, batch: pa.RecordBatch, hits: dict[str, int]
+    ) -> tuple[pa.RecordBatch, tuple[tuple[str, pa.RecordBatch], ...]]:
+        aside: Flags = np.zeros(batch.num_rows, dtype=np.bool_)
+        quarantined = []
+        for rule, predicate in self._quarantine:
+            failed = _failed(predicate, batch)
+            hits[rule.name] = int(failed.sum())
+            first_here = failed & ~aside
+            if first_here.any():
+                quarantined.append((rule.name, _rows(batch, first_here)))
+                aside |= failed
+        return (_rows(batch, ~aside) if quarantined else batch), tuple(quarantined)
+
+
+def _failed(predicate: Predicate, batch: pa.RecordBatch) -> Flags:
+    return ~flags(predicate.mask(batch))
+
+
+def _rows(batch: pa.RecordBatch, wanted: Flags) -> pa.RecordBatch:
+    packed = pa.py_buffer(np.packbits(wanted, bitorder="little"))
+    return batch.filter(pa.Array.from_buffers(pa.bool_(), len(wanted), [None, packed]))

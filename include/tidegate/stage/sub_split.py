@@ -1,0 +1,240 @@
+"""Stage one sub-split: batches in, part files and the commit message that names them out.
+
+Does not write the message: whoever called decides whether this attempt won.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO
+
+import pyarrow as pa
+
+from tidegate.model.message import CommitMessage, EventTimes, PartFile
+from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
+from tidegate.stage import layout
+from tidegate.stage.event_bounds import EventClock
+from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
+from tidegate.stage.partition_split import PartitionComputer
+from tidegate.stage.row_rules import RowRules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig, RowRule
+    from tidegate.storage import Storage
+
+QUARANTINED_BY = "quarantined_by"
+"""Column of quarantined rows with the name of the rule that put them aside."""
+
+
+@dataclass(frozen=True)
+class StageSpec:
+    """What a pipeline says about the rows it writes."""
+
+    fields: tuple[PartitionField, ...] = ()
+    timezone: str = "UTC"
+    rules: tuple[RowRule, ...] = ()
+    event_time: str | None = None
+    counts_until: datetime | None = None
+    """Event times after this are future (design §7); None counts all."""
+    default_name: str = DEFAULT_NAME
+    limits: WriteLimits = field(default_factory=WriteLimits)
+    only: frozenset[Partition] = frozenset()
+    """The partitions that a rebuild writes; empty writes all."""
+
+    @classmethod
+    def of(
+        cls, config: PipelineConfig, planned_at: datetime, only: Iterable[Partition] = ()
+    ) -> StageSpec:
+        """Read it from a pipeline's configuration.
+
+        Args:
+            config: as it stands in the plan.
+            planned_at: the clock of the run, from the plan, so that a retry counts the same rows.
+            only: the partitions of a rebuild.
+        """
+        event_time, target = config.event_time, config.target
+        return cls(
+            fields=target.partition_by,
+            timezone=config.timezone,
+            rules=config.rows,
+            event_time=event_time.column if event_time else None,
+            counts_until=planned_at + event_time.future_tolerance if event_time else None,
+            default_name=target.default_partition_name,
+            limits=WriteLimits(
+                file_bytes=target.rolling.file_size, open_files=target.max_open_partitions
+            ),
+            only=frozenset(only),
+        )
+
+
+@dataclass(frozen=True)
+class AttemptPlace:
+    """Where one attempt at one sub-split writes."""
+
+    plan_root: str
+    plan_digest: str
+    sub_split: str
+    attempt: str
+    """Never used before: it ends with a random word (PC-F01)."""
+
+
+def stage_sub_split(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    spec: StageSpec,
+    place: AttemptPlace,
+    storage: Storage,
+) -> CommitMessage:
+    """Write the part files of one attempt.
+
+    *Runs on:* the task of a split. *Called:* at least once per sub-split. *Failure:* what was
+    written stays in the attempt's directory, which no message names; the next attempt has another.
+
+    Args:
+        batches: the sub-split's rows in plan order, each with at least one row.
+        schema: of the batches.
+        spec: how rows are judged, split and written.
+        place: directories and names.
+        storage: where part files go.
+
+    Returns:
+        The message; every file it names is closed and forced to the disk.
+
+    Raises:
+        PredicateInvalid: a row rule does not fit the schema.
+        ColumnMissing: a partition key or the event time names no column.
+        PartitionFieldInvalid: a partition key does not fit its column's type.
+        PartitionValueReserved: a text is spelled like the default partition.
+        StorageFull: no space is left (Transient).
+    """
+    attempt = _Attempt(schema, spec, place, storage)
+    try:
+        for batch in batches:
+            attempt.take(batch)
+        return attempt.message()
+    except BaseException:
+        attempt.abandon()
+        raise
+
+
+class _Attempt:
+    """The state of one attempt: writers and counts."""
+
+    def __init__(
+        self, schema: pa.Schema, spec: StageSpec, place: AttemptPlace, storage: Storage
+    ) -> None:
+        self._place = place
+        self._storage = storage
+        self._only = spec.only
+        self._computer = PartitionComputer(
+            schema, spec.fields, timezone=spec.timezone, default_name=spec.default_name
+        )
+        self._rules = RowRules(spec.rules, schema)
+        clock = None
+        if spec.event_time is not None and spec.counts_until is not None:
+            clock = EventClock(schema, spec.event_time, spec.timezone, spec.counts_until)
+        self._buffered_columns = _buffered_columns(schema, self._computer, clock)
+        measure = clock.measure if clock else _no_event_times
+        self._kept = self._writers(PartShape(self._computer.data_columns, measure), spec.limits)
+        aside = PartShape((*schema.names, QUARANTINED_BY), _no_event_times)
+        self._aside = self._writers(aside, spec.limits)
+        self._rows_read = 0
+        self._rows_kept = 0
+        self._hits: Counter[str] = Counter(dict.fromkeys(self._rules.names, 0))
+        self._held: set[Partition] = set()
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Judge one batch and hand its rows to their writers."""
+        self._rows_read += batch.num_rows
+        judged = self._rules.judge(self._wanted(batch) if self._only else batch)
+        self._hits.update(judged.hits)
+        for rule, rows in judged.quarantined:
+            self._put_aside(rule, rows)
+        kept = judged.kept
+        if not kept.num_rows:
+            return
+        self._rows_kept += kept.num_rows
+        split = self._computer.split(kept)
+        if judged.held is not None:
+            self._held.update(split.touched(judged.held))
+        staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
+        for partition, rows in split.slices(kept.select(self._buffered_columns)):
+            folder = posixpath.join(staged, partition.path) if partition.path else staged
+            self._kept.append(Destination(partition, folder), rows)
+
+    def message(self) -> CommitMessage:
+        """Finish all files and describe them."""
+        parts, quarantined = self._kept.close(), self._aside.close()
+        self._sync_folders((*parts, *quarantined))
+        bounds = EventTimes()
+        for part in parts:
+            bounds = bounds.merged(part.event_times)
+        return CommitMessage(
+            sub_split=self._place.sub_split,
+            attempt=self._place.attempt,
+            parts=parts,
+            quarantined=quarantined,
+            rows_read=self._rows_read,
+            rows_kept=self._rows_kept,
+            event_times=bounds,
+            rule_hits=dict(self._hits),
+            held=tuple(sorted(self._held, key=lambda item: item.path)),
+        )
+
+    def abandon(self) -> None:
+        """Close all files without finishing them."""
+        self._kept.abandon()
+        self._aside.abandon()
+
+    def _wanted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Leave out rows of partitions that are not rebuilt, before a rule looks at them."""
+        slices = self._computer.split(batch).slices(batch)
+        wanted = [rows for partition, rows in slices if partition in self._only]
+        return pa.concat_batches(wanted) if wanted else batch.slice(0, 0)
+
+    def _put_aside(self, rule: str, rows: pa.RecordBatch) -> None:
+        root = layout.attempt_quarantine(self._place.sub_split, self._place.attempt)
+        named = rows.append_column(QUARANTINED_BY, pa.repeat(pa.scalar(rule), rows.num_rows))
+        self._aside.append(Destination(Partition(()), posixpath.join(root, rule)), named)
+
+    def _writers(self, shape: PartShape, limits: WriteLimits) -> PartWriters:
+        place = self._place
+        return PartWriters(
+            self._open_file,
+            lambda counter: layout.part_name(place.plan_digest, place.sub_split, counter),
+            shape,
+            limits,
+        )
+
+    def _open_file(self, path: str) -> BinaryIO:
+        full = posixpath.join(self._place.plan_root, path)
+        self._storage.make_dirs(posixpath.dirname(full))
+        return self._storage.open_new(full)
+
+    def _sync_folders(self, parts: tuple[PartFile, ...]) -> None:
+        """Force the names of files and of the directories above them to the disk, deepest first."""
+        folders = set()
+        for part in parts:
+            folder = posixpath.dirname(part.staged)
+            while folder:
+                folders.add(folder)
+                folder = posixpath.dirname(folder)
+        for folder in sorted(folders, reverse=True):
+            self._storage.sync_dir(posixpath.join(self._place.plan_root, folder))
+
+
+def _buffered_columns(
+    schema: pa.Schema, computer: PartitionComputer, clock: EventClock | None
+) -> list[str]:
+    """Name the columns that writers get: those of the files, and the event time to measure."""
+    wanted = {*computer.data_columns, *([clock.column] if clock else [])}
+    return [name for name in schema.names if name in wanted]
+
+
+def _no_event_times(_: pa.RecordBatch) -> EventTimes:
+    return EventTimes()

@@ -1,0 +1,74 @@
+"""Write partition values as canonical text: one spelling for each value, which reads back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import PartitionFieldInvalid, PartitionValueReserved
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidegate.model.partition import PartitionField
+
+Texts = list[str | None]
+"""None stands for what goes to the default partition (PC-P08)."""
+
+
+def identity_writer(
+    field: PartitionField, kind: pa.DataType, *, timezone: str, default_name: str
+) -> Callable[[pa.Array], Texts]:
+    """Give the function that writes the values of one column (PC-P06).
+
+    Args:
+        field: the partition key, for messages.
+        kind: type of the values; the function takes arrays of it.
+        timezone: the pipeline's zone.
+        default_name: directory value of the default partition.
+
+    Raises:
+        PartitionFieldInvalid: values of this type cannot name a directory and be read back.
+    """
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return lambda values: [_reserved(field, text, default_name) for text in values.to_pylist()]
+    if pa.types.is_timestamp(kind):
+        if kind.tz is not None and timezone != "UTC":
+            problem = (
+                f"a time of type {kind} has no unique wall clock in {timezone}; "
+                "use hour(), day() or month() of the column"
+            )
+            raise PartitionFieldInvalid(key=field.name, column=field.column, problem=problem)
+        return _timestamp_texts
+    if pa.types.is_decimal(kind):
+        return lambda values: [None if v is None else format(v, "f") for v in values.to_pylist()]
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_date(kind):
+        return lambda values: _plain(values).cast(pa.string()).to_pylist()
+    problem = (
+        f"values of type {kind} cannot name a directory; "
+        "use text, integers, booleans, decimals, dates or timestamps"
+    )
+    raise PartitionFieldInvalid(key=field.name, column=field.column, problem=problem)
+
+
+def _plain(values: pa.Array) -> pa.Array:
+    return values.cast(pa.date32()) if pa.types.is_date(values.type) else values
+
+
+def _timestamp_texts(values: pa.TimestampArray) -> Texts:
+    """Write `2020-12-01T11:00:00[.fraction]`, a fraction without zeros at its end."""
+    texts = values.cast(pa.timestamp(values.type.unit)).cast(pa.string()).to_pylist()
+    return [None if text is None else _timestamp_text(text) for text in texts]
+
+
+def _timestamp_text(arrow_text: str) -> str:
+    moment, point, fraction = arrow_text.replace(" ", "T").partition(".")
+    digits = fraction.rstrip("0")
+    return f"{moment}{point}{digits}" if digits else moment
+
+
+def _reserved(field: PartitionField, text: str | None, default_name: str) -> str | None:
+    if text == default_name:
+        raise PartitionValueReserved(column=field.column, value=text)
+    return text or None

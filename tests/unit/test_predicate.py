@@ -1,0 +1,113 @@
+"""SQL conditions against Python's own reading of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.errors import PredicateInvalid
+from tidegate.predicate import Predicate
+
+SCHEMA = pa.schema(
+    [
+        ("a", pa.int64()),
+        ("b", pa.int64()),
+        ("region", pa.string()),
+        ("seen", pa.timestamp("us")),
+        ("ok", pa.bool_()),
+    ]
+)
+
+
+def rows_of(**columns: list[object]) -> pa.RecordBatch:
+    size = len(next(iter(columns.values())))
+    full = {field.name: columns.get(field.name, [None] * size) for field in SCHEMA}
+    return pa.RecordBatch.from_pydict(full, schema=SCHEMA)
+
+
+def passing(text: str, **columns: list[object]) -> list[bool]:
+    return Predicate.parse(text, SCHEMA, "rows[0].where").mask(rows_of(**columns)).to_pylist()
+
+
+def test_mask_null_operand_does_not_pass() -> None:
+    assert passing("a >= 0", a=[1, None, -1]) == [True, False, False]
+
+
+def test_mask_negated_null_does_not_pass() -> None:
+    assert passing("not (a >= 0)", a=[1, None, -1]) == [False, False, True]
+
+
+def test_mask_is_null_sees_null() -> None:
+    assert passing("region is null", region=["eu", None]) == [False, True]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.none() | st.integers(-3, 3),
+            st.none() | st.integers(-3, 3),
+            st.sampled_from(["eu", "us", "", None]),
+        )
+    )
+)
+def test_mask_any_rows_equals_three_valued_oracle(
+    rows: list[tuple[int | None, int | None, str | None]],
+) -> None:
+    a, b, region = ([row[index] for row in rows] for index in range(3))
+
+    found = passing("a > b or region in ('eu', 'us')", a=a, b=b, region=region)
+
+    expected = [
+        (one is not None and two is not None and one > two) or place in {"eu", "us"}
+        for one, two, place in zip(a, b, region, strict=True)
+    ]
+    assert found == expected
+
+
+def test_columns_several_named_gives_schema_order_once() -> None:
+    assert Predicate.parse(
+        "region = 'eu' and a > 1 and a < 5", SCHEMA, "source.read.filter"
+    ).columns == ("a", "region")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        pytest.param("a >= 0 and", "unable to parse", id="cut-short"),
+        pytest.param("amount > 0", "no column 'amount'; found: a, b", id="unknown-column"),
+        pytest.param("a + 1", "found a value of type Int64", id="no-condition"),
+        pytest.param(
+            "region > 3", "cannot compare string with numeric type", id="types-do-not-fit"
+        ),
+        pytest.param("sum(a) > 3", "other rows", id="aggregate"),
+        pytest.param("count(*) > 3", "other rows", id="count"),
+        pytest.param("max(a) over (partition by region) > 1", "other rows", id="window"),
+        pytest.param("row_number() over (order by a) > 1", "other rows", id="row-number"),
+        pytest.param("a > (select 1)", "other rows", id="sub-query"),
+        pytest.param("seen > now()", "clock", id="now"),
+        pytest.param("seen > CURRENT_TIMESTAMP", "clock", id="current-timestamp"),
+        pytest.param("a > 0 as positive", "names its result", id="alias"),
+        pytest.param("a b", "names its result", id="two-words"),
+        pytest.param("1 = 1", "names no column", id="constant"),
+        pytest.param("nosuch(a) > 1", "nosuch", id="unknown-function"),
+    ],
+)
+def test_parse_what_cannot_be_a_row_condition_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(PredicateInvalid) as refused:
+        Predicate.parse(text, SCHEMA, "rows[0].where")
+
+    assert problem in refused.value.values["problem"]
+    assert refused.value.values["where"] == "rows[0].where"
+
+
+def test_parse_literal_with_a_function_name_is_text() -> None:
+    assert passing("region = 'now()'", region=["now()", "Agg"]) == [True, False]
+
+
+def test_mask_value_that_cannot_be_cast_names_the_rule() -> None:
+    predicate = Predicate.parse("cast(region as int) > 3", SCHEMA, "rows[2].where")
+
+    with pytest.raises(PredicateInvalid, match=r"rows\[2\]\.where"):
+        predicate.mask(rows_of(region=["eu"]))
