@@ -5,6 +5,7 @@ A task in a pool that does not exist stays `scheduled` for ever, without an erro
 
 from __future__ import annotations
 
+import contextlib
 import logging
 
 SPARK_POOL = "spark"
@@ -16,17 +17,20 @@ _LOG = logging.getLogger(__name__)
 def make_missing_pools() -> tuple[str, ...]:
     """Create the pools that the DAGs name and Airflow does not have, with one slot each.
 
-    *Runs on:* the scheduler, at its start; tasks have no access to Airflow's database.
+    *Runs on:* components with access to Airflow's database. *Failure:* two that start at once may
+    both try; one of them succeeds.
 
     Returns:
         The pools that were missing.
     """
     from airflow.models.pool import Pool
     from airflow.utils.session import create_session
+    from sqlalchemy.exc import IntegrityError
 
     with create_session() as session:
         if Pool.get_pool(SPARK_POOL, session=session) is not None:
             return ()
+    with contextlib.suppress(IntegrityError), create_session() as session:
         Pool.create_or_update_pool(
             SPARK_POOL,
             slots=1,

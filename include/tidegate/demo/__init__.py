@@ -1,0 +1,1 @@
+"""The demo: real flights as a lake, and what must come out of it."""

@@ -1,0 +1,165 @@
+"""Talk to Airflow's REST API as its UI does: health, runs, backfills, approvals.
+
+Asks again where Airflow says that it cannot just now: SQLite locked (503), a backfill that is about
+to end (409), an API that does not listen yet (AF-2.9).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import httpx
+import tenacity
+
+from tidegate.errors import AirflowBusy, AirflowRefused
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+_AGAIN = {409, 429, 500, 502, 503, 504}
+_PAGE = 100
+
+
+@dataclass(frozen=True)
+class DagRun:
+    """A run of a DAG as far as the demo looks at it."""
+
+    run_id: str
+    state: str
+    partition_key: str | None
+
+
+@dataclass(frozen=True)
+class Question:
+    """An approval that waits for a person."""
+
+    run_id: str
+    task_id: str
+    subject: str
+    body: str
+
+
+class AirflowClient:
+    """One Airflow by its REST API; without a login, as `airflow standalone` of the demo runs.
+
+    *Failure:* a request that is asked again may have had its effect before; all may be repeated.
+    """
+
+    def __init__(self, url: str, patience_seconds: float = 60) -> None:
+        """Connect to an address; the environment's proxies are not used.
+
+        Args:
+            url: scheme, host and port.
+            patience_seconds: how long a request is asked again. Under load the API answers late.
+        """
+        self.url = url
+        self._http = httpx.Client(base_url=f"{url}/api/v2", timeout=60, trust_env=False)
+        self._again = tenacity.Retrying(
+            retry=tenacity.retry_if_exception_type(AirflowBusy),
+            wait=tenacity.wait_exponential_jitter(initial=0.3, max=5),
+            stop=tenacity.stop_after_delay(patience_seconds),
+            reraise=True,
+        )
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._http.close()
+
+    def is_ready(self, dag_ids: tuple[str, ...]) -> bool:
+        """Say whether API, scheduler and triggerer are alive and the DAGs are known; asks once."""
+        try:
+            health = self._ask("GET", "/monitor/health")
+            alive = all(
+                health[part]["status"] == "healthy"
+                for part in ("metadatabase", "scheduler", "triggerer")
+            )
+            return alive and all(self._ask("GET", f"/dags/{dag_id}") for dag_id in dag_ids)
+        except (AirflowBusy, AirflowRefused):
+            return False
+
+    def unpause(self, dag_id: str) -> None:
+        """Let the scheduler look at a DAG."""
+        self._request("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
+
+    def runs(self, dag_id: str) -> list[DagRun]:
+        """List the runs of a DAG, oldest first."""
+        found = self._pages(f"/dags/{dag_id}/dagRuns", "dag_runs", {"order_by": "id"})
+        return [
+            DagRun(item["dag_run_id"], item["state"], item.get("partition_key")) for item in found
+        ]
+
+    def backfill(self, dag_id: str, start: datetime, end: datetime, reprocess: str = "none") -> int:
+        """Create a backfill as the UI's dialog does; its number.
+
+        Args:
+            dag_id: of a DAG with data intervals.
+            start: the first interval begins here or later.
+            end: the last interval begins here or earlier.
+            reprocess: what happens to runs that are there: `none`, `failed`, `completed`.
+        """
+        body = {
+            "dag_id": dag_id,
+            "from_date": start.isoformat(),
+            "to_date": end.isoformat(),
+            "reprocess_behavior": reprocess,
+            "max_active_runs": 1,
+        }
+        return int(self._request("POST", "/backfills", json=body)["id"])
+
+    def is_backfilling(self, dag_id: str) -> bool:
+        """Say whether a backfill of the DAG is under way."""
+        found = self._pages("/backfills", "backfills", {"dag_id": dag_id})
+        return any(item["completed_at"] is None for item in found)
+
+    def questions(self, dag_id: str) -> list[Question]:
+        """List the approvals of a DAG that wait for an answer."""
+        params = {"response_received": False, "state": "awaiting_input"}
+        found = self._pages(f"/dags/{dag_id}/dagRuns/~/hitlDetails", "hitl_details", params)
+        return [
+            Question(
+                item["task_instance"]["dag_run_id"],
+                item["task_instance"]["task_id"],
+                item["subject"],
+                item["body"] or "",
+            )
+            for item in found
+        ]
+
+    def approve(self, dag_id: str, question: Question, comment: str) -> None:
+        """Answer an approval with yes, as a person does under Required Actions."""
+        run = f"/dags/{dag_id}/dagRuns/{question.run_id}"
+        place = f"{run}/taskInstances/{question.task_id}/-1/hitlDetails"
+        answer = {"chosen_options": ["Approve"], "params_input": {"comment": comment}}
+        self._request("PATCH", place, json=answer)
+
+    def _pages(self, path: str, name: str, params: Mapping[str, Any]) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = []
+        while True:
+            page = self._request(
+                "GET", path, params={**params, "limit": _PAGE, "offset": len(found)}
+            )
+            found += page[name]
+            if not page[name] or len(found) >= page["total_entries"]:
+                return found
+
+    def _request(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        return self._again(self._ask, method, path, **options)
+
+    def _ask(self, method: str, path: str, **options: Any) -> dict[str, Any]:
+        request = f"{method} {path}"
+        try:
+            answer = self._http.request(method, path, **options)
+        except httpx.TransportError as problem:
+            raise AirflowBusy(
+                request=request, problem=str(problem) or type(problem).__name__
+            ) from problem
+        if answer.status_code in _AGAIN:
+            raise AirflowBusy(request=request, problem=f"{answer.status_code} {answer.text[:300]}")
+        if answer.is_error:
+            raise AirflowRefused(
+                request=request, status=answer.status_code, answer=answer.text[:500]
+            )
+        found: dict[str, Any] = answer.json()
+        return found
