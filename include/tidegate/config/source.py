@@ -41,7 +41,7 @@ StartKind = Literal["full", "earliest", "latest", "after", "from"]
 
 _EMITS_KINDS = (
     "emits row kinds, which `target.write: append` would publish as if every one were a new row; "
-    f"use 'append' or 'snapshot' (modes with row kinds: {NOT_BUILT})"
+    f"use 'append' or 'snapshot' (reading row kinds {NOT_BUILT})"
 )
 _KIND_MODES = dict.fromkeys(
     ("changelog", "snapshot_diff", "with_deletes", "lineage_upserts"), _EMITS_KINDS

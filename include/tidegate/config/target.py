@@ -9,7 +9,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
 
-from tidegate.config.section import LocalPath, Section, Size, later, lies_inside, words
+from tidegate.config.section import (
+    LocalPath,
+    Section,
+    Size,
+    absolute_path,
+    later,
+    lies_inside,
+    words,
+)
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.errors import WorkInsideTarget
 from tidegate.model.partition import DEFAULT_NAME, PartitionField, Transform
@@ -112,13 +120,11 @@ class TargetConfig(Section):
     @model_validator(mode="before")
     @classmethod
     def _work_beside(cls, found: Any) -> Any:
-        if (
-            not isinstance(found, Mapping)
-            or found.get("work")
-            or not isinstance(found.get("path"), str)
-        ):
+        path = found.get("path") if isinstance(found, Mapping) else None
+        if not isinstance(path, str) or found.get("work"):
             return found
-        return {**found, "work": work_beside(found["path"])}
+        place = absolute_path(path)
+        return found if "://" in place else {**found, "work": work_beside(place)}
 
     @model_validator(mode="after")
     def _work_outside(self) -> TargetConfig:

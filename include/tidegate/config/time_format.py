@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _LETTERS = {
     "y": "year",
@@ -27,7 +27,8 @@ _LETTERS = {
     "S": "fraction",
 }
 _TOKEN = re.compile(r"'((?:[^']|'')*)'|([A-Za-z])\2*|[^A-Za-z']|'")
-_MOST = {"month": 12, "day": 31, "hour": 23, "minute": 59, "second": 59}
+_DATE = ("year", "month", "day")
+_TIME = ("hour", "minute", "second", "fraction")
 # PC-T13, as DefaultPartTimeExtractor builds it.
 _PLAIN = re.compile(
     r"(?P<year>[0-9]{1,10})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
@@ -46,6 +47,8 @@ class TimeFormat:
 
     letters: str | None
     expression: re.Pattern[str]
+    century: int = 0
+    """What is added to the year: Java's `yy` counts from 2000."""
 
     @classmethod
     def compile(cls, letters: str | None) -> TimeFormat:
@@ -59,7 +62,8 @@ class TimeFormat:
         parts: list[str] = []
         seen: list[str] = []
         open_ended = False
-        for token in _tokens(letters):
+        tokens = _tokens(letters)
+        for token in tokens:
             name = _LETTERS.get(token[0]) if not token.startswith("'") else None
             if name is None:
                 parts.append(re.escape(_literal(token)))
@@ -75,7 +79,9 @@ class TimeFormat:
             open_ended = not fixed or open_ended
             seen.append(name)
             parts.append(f"(?P<{name}>{digits})")
-        return cls(letters, re.compile("".join(parts)))
+        _refuse_holes(letters, seen)
+        century = 2000 if {"yy", "uu"} & set(tokens) else 0
+        return cls(letters, re.compile("".join(parts)), century)
 
     def read(self, text: str, *, lenient: bool = False) -> datetime:
         """Read the local time.
@@ -89,10 +95,6 @@ class TimeFormat:
             msg = f"'{text}' is not of the form {form}"
             raise TimeUnreadable(msg)
         fields = {name: digits for name, digits in match.groupdict().items() if digits is not None}
-        missing = [name for name in ("year", "month", "day") if name not in fields]
-        if missing:
-            msg = f"'{self.letters}' gives no {missing[0]}"
-            raise TimeUnreadable(msg)
         try:
             return self._resolve(fields, lenient=lenient)
         except (ValueError, OverflowError) as problem:
@@ -101,11 +103,10 @@ class TimeFormat:
 
     def _resolve(self, fields: Mapping[str, str], *, lenient: bool) -> datetime:
         number = {name: int(digits) for name, digits in fields.items() if name != "fraction"}
-        if self.letters is not None and len(fields["year"]) == 2:
-            number["year"] += 2000  # Java's `yy`; longer and shorter years stand for themselves
+        number["year"] += self.century
         micros = int(fields.get("fraction", "0").ljust(6, "0")[:6])
         if not lenient:
-            return datetime(**_with_time(number), microsecond=micros)  # type: ignore[arg-type]  # noqa: DTZ001
+            return _exact(number, micros)
         if self.letters is None:
             return _overflowing(number, micros)
         return _clamped(number, micros)
@@ -152,14 +153,30 @@ def _digits(token: str) -> tuple[str, bool]:
     return ("[0-9]{1,19}", False) if count == 1 else ("[0-9]{2}", True)
 
 
-def _with_time(number: Mapping[str, int]) -> dict[str, int]:
-    """Keep the time of day only where Java can build one: an hour, and no hole below it."""
-    made = {name: number[name] for name in ("year", "month", "day")}
-    for name in ("hour", "minute", "second"):
-        if name not in number:
-            break
-        made[name] = number[name]
-    return made
+def _refuse_holes(letters: str, fields: Sequence[str]) -> None:
+    """Check that a date is there, and a time of day without a hole, as Java needs them."""
+    missing = [name for name in _DATE if name not in fields]
+    if missing:
+        msg = f"'{letters}' gives no {missing[0]}"
+        if missing == ["day"]:
+            msg += "; for months use the pattern '$key01' and 'yyyyMMdd' (PC-T15)"
+        raise ValueError(msg)
+    given = [name for name in _TIME if name in fields]
+    if given and given != list(_TIME[: len(given)]):
+        msg = f"'{letters}' gives the {given[-1]}, but not every part of the time above it"
+        raise ValueError(msg)
+
+
+def _exact(number: Mapping[str, int], micros: int) -> datetime:
+    return datetime(  # noqa: DTZ001 (local)
+        number["year"],
+        number["month"],
+        number["day"],
+        number.get("hour", 0),
+        number.get("minute", 0),
+        number.get("second", 0),
+        micros,
+    )
 
 
 def _overflowing(number: Mapping[str, int], micros: int) -> datetime:
@@ -176,15 +193,11 @@ def _overflowing(number: Mapping[str, int], micros: int) -> datetime:
 
 def _clamped(number: Mapping[str, int], micros: int) -> datetime:
     """Resolve as Java's SMART style: the day is cut to the month, 24:00 is the next day."""
-    made = _with_time(number)
-    end_of_day = made.get("hour") == 24 and not made.get("minute") and not made.get("second")
-    if end_of_day and not micros:
+    made = dict(number)
+    below = made.get("minute", 0) or made.get("second", 0) or micros
+    end_of_day = made.get("hour") == 24 and not below
+    if end_of_day:
         made["hour"] = 0
-    for name, most in _MOST.items():
-        if name in number and made.get(name, number[name]) > most:
-            msg = f"{name} {number[name]} is more than {most}"
-            raise ValueError(msg)
-    if made["day"] and made["month"]:
+    if made["day"] <= 31 and 1 <= made["month"] <= 12:
         made["day"] = min(made["day"], calendar.monthrange(made["year"], made["month"])[1])
-    day_after = timedelta(days=1 if end_of_day and not micros else 0)
-    return datetime(**made, microsecond=micros) + day_after  # type: ignore[arg-type]  # noqa: DTZ001
+    return _exact(made, micros) + timedelta(days=1 if end_of_day else 0)

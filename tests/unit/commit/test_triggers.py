@@ -1,0 +1,277 @@
+"""Triggers: the truth tables of partition-commit.md, one step either side of every boundary."""
+
+# ruff: noqa: DTZ001 (partition times are wall clock, and naive for that)
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.commit.triggers import evaluate, span_text
+from tidegate.config import PipelineConfig
+from tidegate.model.partition import Partition
+from tidegate.model.watermark import Evaluation, Reason
+
+MILLISECOND = timedelta(milliseconds=1)
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC)
+MADE = {"dt": "day(at)", "hr": "hour(at)"}
+PLAIN = {"dt": "dt", "hr": "hr"}
+HOURLY = "dt=2020-12-01/hr=10"
+
+
+def pipeline(partition_by: dict[str, str], zone: str = "UTC", **commit: Any) -> PipelineConfig:
+    """Make a pipeline with these partition keys and this `commit`."""
+    return PipelineConfig.from_resolved(
+        {
+            "name": "p",
+            "timezone": zone,
+            "source": {"kind": "files", "path": "/in"},
+            "event_time": "at",
+            "target": {"path": "/out", "partition_by": partition_by},
+            "commit": commit,
+        }
+    )
+
+
+def flink(delay: str, zone: str = "UTC", form: str = "$dt $hr:00:00") -> PipelineConfig:
+    """Make a pipeline that times partitions as Flink does: no interval."""
+    return pipeline(PLAIN, zone, delay=delay, partition_time={"pattern": form})
+
+
+def look(
+    config: PipelineConfig,
+    path: str,
+    watermark: datetime | None = None,
+    now: datetime = NOW,
+    first_seen: datetime = NOW,
+    *,
+    idle: bool = False,
+) -> Evaluation:
+    """Evaluate a partition given by its path."""
+    names = tuple(part.split("=")[0] for part in path.split("/") if part)
+    return evaluate(
+        config,
+        Partition.parse(path, names),
+        watermark=watermark,
+        first_seen=first_seen,
+        now=now,
+        idle=idle,
+    )
+
+
+def utc(text: str) -> datetime:
+    """Read an instant written without its `Z`."""
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def at(milliseconds: int) -> datetime:
+    """Give a moment of the test clock."""
+    return datetime(1970, 1, 1, tzinfo=UTC) + milliseconds * MILLISECOND
+
+
+@pytest.mark.parametrize(
+    ("delay", "clock", "committable"),
+    [
+        ("0s", 500, True),
+        ("0s", 1000, True),
+        ("5s", 1000, False),
+        ("5s", 5999, False),
+        ("5s", 6000, False),
+        ("5s", 6001, True),
+    ],
+)
+def test_process_time_is_strictly_after_first_seen_and_delay(
+    delay: str, clock: int, committable: bool
+) -> None:
+    """PC-T30, T31: first seen at 1000 ms."""
+    config = pipeline(PLAIN, trigger="process-time", delay=delay)
+
+    found = look(config, HOURLY, now=at(clock), first_seen=at(1000))
+
+    assert found.committable is committable
+    assert found.reason is (None if committable else Reason.DELAY_NOT_ELAPSED)
+
+
+def test_process_time_before_the_delay_says_what_is_missing() -> None:
+    config = pipeline(PLAIN, trigger="process-time", delay="1h")
+
+    found = look(config, HOURLY, now=utc("2026-01-01T10:20"), first_seen=utc("2026-01-01T10:00"))
+
+    assert found.due == utc("2026-01-01T11:00")
+    assert found.detail == (
+        "first seen 2026-01-01 10:00, delay 1 h: due after 2026-01-01 11:00; 40 min missing"
+    )
+
+
+def test_process_time_commits_the_default_partition_too() -> None:
+    config = pipeline({"region": "region"}, trigger="process-time")
+
+    assert look(config, "region=__DEFAULT_PARTITION__").committable
+
+
+BOUNDARIES = [
+    pytest.param(flink("0s"), HOURLY, "2020-12-01T10:00", id="T32 no delay"),
+    pytest.param(flink("1h"), HOURLY, "2020-12-01T11:00", id="T32 one hour"),
+    pytest.param(flink("70min"), HOURLY, "2020-12-01T11:10", id="T32 70 minutes"),
+    pytest.param(flink("1h", "Asia/Shanghai"), HOURLY, "2020-12-01T03:00", id="T33"),
+    pytest.param(pipeline(MADE), HOURLY, "2020-12-01T11:00", id="T34 no delay"),
+    pytest.param(pipeline(MADE, delay="10m"), HOURLY, "2020-12-01T11:10", id="T34 ten minutes"),
+    pytest.param(
+        pipeline(PLAIN, partition_time={"pattern": "$dt $hr:00:00", "interval": "1 h"}),
+        HOURLY,
+        "2020-12-01T11:00",
+        id="T34 interval given",
+    ),
+]
+for _rule, _path, _flink, _interval in [
+    ("T40", "dt=2020-03-08/hr=01", "2020-03-08T07:00", "2020-03-08T07:00"),
+    ("T41", "dt=2020-03-08/hr=02", "2020-03-08T08:00", "2020-03-08T07:00"),
+    ("T43", "dt=2020-11-01/hr=00", "2020-11-01T05:00", "2020-11-01T05:00"),
+    ("T44", "dt=2020-11-01/hr=01", "2020-11-01T06:00", "2020-11-01T07:00"),
+]:
+    BOUNDARIES += [
+        pytest.param(flink("1h", "America/New_York"), _path, _flink, id=f"{_rule} flink"),
+        pytest.param(pipeline(MADE, "America/New_York"), _path, _interval, id=f"{_rule} interval"),
+    ]
+for _rule, _path, _flink, _interval in [
+    ("T42", "dt=2020-03-08", "2020-03-09T05:00", "2020-03-09T04:00"),
+    ("T45", "dt=2020-11-01", "2020-11-02T04:00", "2020-11-02T05:00"),
+]:
+    BOUNDARIES += [
+        pytest.param(
+            pipeline({"dt": "dt"}, "America/New_York", delay="1d"),
+            _path,
+            _flink,
+            id=f"{_rule} flink",
+        ),
+        pytest.param(
+            pipeline({"dt": "day(at)"}, "America/New_York"),
+            _path,
+            _interval,
+            id=f"{_rule} interval",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("config", "path", "last_without"), BOUNDARIES)
+def test_partition_time_is_strictly_after_the_boundary(
+    config: PipelineConfig, path: str, last_without: str
+) -> None:
+    before = look(config, path, utc(last_without) - MILLISECOND)
+    exactly = look(config, path, utc(last_without))
+    after = look(config, path, utc(last_without) + MILLISECOND)
+
+    assert [before.committable, exactly.committable, after.committable] == [False, False, True]
+    assert before.reason is exactly.reason is Reason.WATERMARK_BEHIND
+    assert after.reason is None
+    assert before.due == exactly.due == after.due == utc(last_without)
+
+
+@pytest.mark.parametrize("config", [flink("0s"), pipeline(MADE)], ids=["flink", "interval"])
+def test_partition_time_without_watermark_is_never(config: PipelineConfig) -> None:
+    """PC-T35."""
+    found = look(config, HOURLY, watermark=None)
+
+    assert not found.committable
+    assert found.reason is Reason.WATERMARK_UNDEFINED
+
+
+@pytest.mark.parametrize("config", [flink("0s"), pipeline(MADE)], ids=["flink", "interval"])
+def test_partition_time_at_the_maximum_is_always(config: PipelineConfig) -> None:
+    """PC-T35."""
+    assert look(config, HOURLY, watermark=datetime.max.replace(tzinfo=UTC)).committable
+
+
+def test_detail_behind_says_what_stands_where_and_what_is_missing() -> None:
+    config = pipeline({"dt": "day(at)"}, "America/New_York")
+
+    found = look(config, "dt=2013-02-12", utc("2013-02-12T16:59"))
+
+    assert found.detail == (
+        "watermark 2013-02-12 11:59 America/New_York must pass 2013-02-13 00:00; 12 h 1 min missing"
+    )
+
+
+def test_detail_at_the_boundary_says_that_equality_is_not_enough() -> None:
+    found = look(pipeline({"dt": "day(at)"}), "dt=2013-02-12", utc("2013-02-13"))
+
+    assert found.detail.endswith("it stands exactly there, and must be later")
+
+
+def test_detail_in_a_repeated_hour_names_the_offset() -> None:
+    found = look(pipeline(MADE, "America/New_York"), "dt=2020-11-01/hr=01", utc("2020-11-01T06:30"))
+
+    assert found.detail.startswith("watermark 2020-11-01 01:30-0500 America/New_York must pass")
+
+
+def test_silent_source_that_waits_gives_its_own_reason() -> None:
+    found = look(pipeline({"dt": "day(at)"}), "dt=2013-02-12", utc("2013-02-12"), idle=True)
+
+    assert found.reason is Reason.ALL_SOURCES_IDLE
+    assert "1 d missing" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [
+        ("dt=__DEFAULT_PARTITION__", Reason.DEFAULT_PARTITION),
+        ("dt=someday", Reason.TIME_UNPARSABLE),
+    ],
+)
+def test_partition_without_time_is_not_due_by_time(path: str, reason: Reason) -> None:
+    """PC-T16, T17."""
+    found = look(pipeline({"dt": "dt"}), path, datetime.max.replace(tzinfo=UTC))
+
+    assert not found.committable
+    assert found.reason is reason
+    assert found.due is None
+
+
+@pytest.mark.parametrize("trigger", ["partition-time", "process-time"])
+def test_pipeline_without_policies_never_commits(trigger: str) -> None:
+    """PC-A01."""
+    config = pipeline({"dt": "day(at)"}, trigger=trigger, policies=[])
+
+    found = look(config, "dt=2013-02-12", utc("2020-01-01"))
+
+    assert not found.committable
+    assert found.reason is Reason.NO_POLICY
+
+
+def test_unpartitioned_target_is_committed_after_each_load() -> None:
+    """PC-A12."""
+    assert look(pipeline({}), "").committable
+
+
+@given(
+    earlier=st.datetimes(datetime(2020, 11, 1), datetime(2020, 11, 3)),
+    later=st.datetimes(datetime(2020, 11, 1), datetime(2020, 11, 3)),
+)
+def test_higher_watermark_never_takes_a_decision_back(earlier: datetime, later: datetime) -> None:
+    config = pipeline(MADE, "America/New_York")
+    low, high = sorted([earlier.replace(tzinfo=UTC), later.replace(tzinfo=UTC)])
+
+    first = look(config, "dt=2020-11-01/hr=01", low)
+    second = look(config, "dt=2020-11-01/hr=01", high)
+
+    assert second.committable or not first.committable
+
+
+@pytest.mark.parametrize(
+    ("span", "text"),
+    [
+        (timedelta(hours=12, minutes=1), "12 h 1 min"),
+        (timedelta(days=3, minutes=5), "3 d"),
+        (timedelta(days=3, hours=5), "3 d 5 h"),
+        (timedelta(seconds=45), "45 s"),
+        (MILLISECOND, "1 ms"),
+        (timedelta(microseconds=7), "7 µs"),
+        (timedelta(0), "0 s"),
+    ],
+)
+def test_span_text_names_the_two_largest_units(span: timedelta, text: str) -> None:
+    assert span_text(span) == text

@@ -1,0 +1,750 @@
+"""Pipeline files: what they mean, and how each mistake is named."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import textwrap
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidegate.config import (
+    PipelineConfig,
+    find_pipeline,
+    load_pipeline,
+    pipeline_files,
+    read_source,
+)
+from tidegate.errors import ConfigInvalid, PipelineNotFound, WorkInsideTarget
+from tidegate.model.partition import PartitionField, Transform
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SHORT = """\
+name: orders
+schedule: "@hourly"
+source: {kind: iceberg, table: lake.raw.orders}
+event_time: ordered_at
+target:
+  path: /lake/published/orders
+  partition_by: {dt: day(ordered_at)}
+gate: {suite: orders_suite.json}
+"""
+
+WHOLE = """\
+name: orders
+timezone: Europe/Berlin
+dag: {schedule: "@hourly", start_date: 2026-01-01, end_date: null, owner: sales, tags: [sales]}
+source:
+  kind: iceberg
+  catalog: {name: lake, uri: "${env:LAKE_URI}", warehouse: s3://lake}
+  table: raw.orders
+  start: {after: 8744736658442914487}
+  read:
+    mode: append
+    on_non_append: fail
+    columns: [order_id, amount, region, ordered_at]
+    filter: "region in ('eu','us')"
+    schema: snapshot
+  split: {target_size: 128MiB, open_cost: 4MiB, max_rows: 5_000_000}
+  instant_time: {summary: known-at}
+  location_rewrite: {/golden: /tmp/golden}
+event_time:
+  {column: ordered_at, lateness: 5m, future_tolerance: 0s, idle_timeout: 2h, when_idle: advance}
+rows:
+  - {name: positive_amount, where: "amount >= 0", on_failure: quarantine}
+target:
+  path: /lake/published/orders
+  work: /lake/work/orders
+  format: parquet
+  partition_by: {dt: day(ordered_at), hr: hour(ordered_at), region: region}
+  write: append
+  rolling: {file_size: 64 MB}
+  max_open_partitions: 8
+gate: {suite: orders_suite.json, on_failure: fail, approval: {timeout: 24h}, pandas_limit: 1 GB}
+commit:
+  trigger: partition-time
+  delay: 15 min
+  late_data: revise
+  policies: [{custom: "shop.policies:Announce", parameters: [loud]}, success-file]
+  marker: {name: _DONE}
+execute: {engine: local, local_below: 64MiB, workers: 3, claim_timeout: 30m}
+"""
+
+
+def write(folder: Path, text: str, name: str = "orders.yaml") -> Path:
+    """Write a pipeline file."""
+    file = folder / name
+    file.write_text(textwrap.dedent(text), "utf-8")
+    return file
+
+
+def refusal(folder: Path, text: str) -> ConfigInvalid:
+    """Load a file that cannot be meant."""
+    with pytest.raises(ConfigInvalid) as refused:
+        load_pipeline(write(folder, text))
+    return refused.value
+
+
+def test_short_file_is_completed_by_the_defaults(tmp_path: Path) -> None:
+    config = load_pipeline(write(tmp_path, SHORT))
+
+    assert config.dag.schedule == "@hourly"
+    assert config.timezone == "UTC"
+    assert config.source.catalog is not None
+    assert config.source.catalog.name == "lake"
+    assert config.source.catalog.properties == {}
+    assert config.source.table == "raw.orders"
+    assert config.source.start.kind == "full"
+    assert config.source.read.mode == "append"
+    assert config.source.split.target_size == 128 * 1024**2
+    assert config.event_time is not None
+    assert config.event_time.column == "ordered_at"
+    assert config.target.work == "/lake/published/.tidegate-orders"
+    assert config.target.partition_by == (PartitionField("dt", "ordered_at", Transform.DAY),)
+    assert config.gate is not None
+    assert config.gate.suite == str(tmp_path / "orders_suite.json")
+    assert config.commit.trigger == "partition-time"
+    assert config.commit.policies == ("success-file",)
+    assert config.commit.marker.name == "_SUCCESS"
+    assert config.execute.engine == "auto"
+    assert config.file == str(tmp_path / "orders.yaml")
+    assert config.notes() == ()
+
+
+def test_whole_file_is_read_as_written(tmp_path: Path) -> None:
+    config = load_pipeline(write(tmp_path, WHOLE))
+
+    assert config.dag.start_date == datetime(2026, 1, 1)  # noqa: DTZ001 (wall clock)
+    assert config.source.catalog is not None
+    assert config.source.catalog.properties == {"uri": "${env:LAKE_URI}", "warehouse": "s3://lake"}
+    assert (config.source.start.kind, config.source.start.value) == ("after", "8744736658442914487")
+    assert config.source.read.read_schema == "snapshot"
+    assert config.source.split.max_rows == 5_000_000
+    assert config.event_time is not None
+    assert config.event_time.lateness == timedelta(minutes=5)
+    assert config.target.rolling.file_size == 64 * 1024**2
+    assert [field.transform for field in config.target.partition_by] == [
+        Transform.DAY,
+        Transform.HOUR,
+        Transform.IDENTITY,
+    ]
+    assert config.commit.delay == timedelta(minutes=15)
+    assert config.execute.claim_timeout == timedelta(minutes=30)
+
+
+@pytest.mark.parametrize("text", [SHORT, WHOLE], ids=["short", "whole"])
+def test_resolved_configuration_survives_json(tmp_path: Path, text: str) -> None:
+    config = load_pipeline(write(tmp_path, text))
+
+    raw = json.loads(json.dumps(config.resolved()))
+
+    again = PipelineConfig.from_resolved(raw)
+    assert again == config
+    assert again.resolved() == config.resolved()
+    assert again.identity() == config.identity()
+    assert again.plan_inputs() == config.plan_inputs()
+
+
+def test_words_take_dash_underscore_and_capitals(tmp_path: Path) -> None:
+    text = SHORT + "commit: {trigger: Process_Time, policies: [success_file]}\n"
+
+    config = load_pipeline(write(tmp_path, text))
+
+    assert config.commit.trigger == "process-time"
+    assert config.commit.policies == ("success-file",)
+
+
+def test_relative_places_are_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pipelines").mkdir()
+    monkeypatch.chdir(tmp_path)
+    text = """\
+        name: p
+        source: {kind: files, path: in/}
+        event_time: at
+        target: {path: out, partition_by: {dt: day(at)}}
+        gate: {suite: suites/s.json}
+        """
+
+    config = load_pipeline(write(tmp_path / "pipelines", text))
+
+    assert config.source.path == str(tmp_path / "in")
+    assert config.target.path == str(tmp_path / "out")
+    assert config.target.work == str(tmp_path / ".tidegate-out")
+    assert config.gate is not None
+    assert config.gate.suite == str(tmp_path / "pipelines" / "suites" / "s.json")
+
+
+def test_secret_in_a_place_stays_unresolved(tmp_path: Path) -> None:
+    text = SHORT.replace("/lake/published/orders", '"${env:LAKE}/orders"')
+
+    config = load_pipeline(write(tmp_path, text))
+
+    assert config.target.path == "${env:LAKE}/orders"
+    assert config.target.work == "${env:LAKE}/.tidegate-orders"
+
+
+# What the file says (replacing a line of SHORT, or added at its end), and the complaint.
+MISTAKES = {
+    "misspelt word": (
+        "commit: {trigger: partition-tme}",
+        "commit.trigger",
+        9,
+        "unknown value 'partition-tme'; did you mean 'partition-time'?",
+    ),
+    "misspelt key": (
+        "commit:\n  delay: 1h\n  polices: []",
+        "commit.polices",
+        11,
+        "unknown key; did you mean 'policies'?",
+    ),
+    "misspelt key at the top": (
+        "evnt_time: x",
+        "evnt_time",
+        9,
+        "unknown key; did you mean 'event_time'?",
+    ),
+    "key of a deeper part": (
+        "execute: {engin: local}",
+        "execute.engin",
+        9,
+        "unknown key; did you mean 'engine'?",
+    ),
+    "key twice": (
+        "timezone: UTC\ntimezone: Europe/Berlin",
+        "timezone",
+        10,
+        "stands there twice; YAML would silently take the last one",
+    ),
+    "no time zone": (
+        "timezone: Europe/Berln",
+        "timezone",
+        9,
+        "unknown time zone 'Europe/Berln'; did you mean 'Europe/Berlin'?",
+    ),
+    "number without unit": (
+        "commit: {delay: 15}",
+        "commit.delay",
+        9,
+        "expected a duration with its unit, found 15; write '15s' or '15m'",
+    ),
+    "unknown unit": (
+        "commit: {delay: 15 parsecs}",
+        "commit.delay",
+        9,
+        "unknown unit 'parsecs'; known: ms, s, min, h, d, w",
+    ),
+    "month as a delay": (
+        "commit: {delay: 1 month}",
+        "commit.delay",
+        9,
+        "a month has no fixed length; write days",
+    ),
+    "no size": (
+        "execute: {local_below: much}",
+        "execute.local_below",
+        9,
+        "expected a size such as '128MiB' or '64 KB', found 'much'",
+    ),
+    "size of nothing": (
+        "execute: {local_below: 0}",
+        "execute.local_below",
+        9,
+        "expected more than 0, found 0",
+    ),
+    "text for a number": (
+        "execute: {workers: many}",
+        "execute.workers",
+        9,
+        "expected a whole number, found 'many'",
+    ),
+    "list for a part": (
+        "execute: [local]",
+        "execute",
+        9,
+        "expected keys with values, found ['local']",
+    ),
+    "text for a list": ("rows: amount", "rows", 9, "expected a list, found 'amount'"),
+    "rule without predicate": ("rows:\n  - {name: a}", "rows[0].where", 10, "is required"),
+    "rule that names no directory": (
+        "rows:\n  - {name: a/b, where: x}",
+        "rows[0].name",
+        10,
+        "expected letters, digits and _ . -, found 'a/b'",
+    ),
+    "two rules of one name": (
+        "rows:\n  - {name: a, where: x}\n  - {name: a, where: y}",
+        "rows",
+        9,
+        "the rule 'a' stands there twice",
+    ),
+    "late data that is not built": (
+        "commit: {late_data: hold}",
+        "commit.late_data",
+        9,
+        "'hold' is not in this version of Tidegate",
+    ),
+    "metastore": (
+        "commit: {policies: [metastore, success-file]}",
+        "commit.policies[0]",
+        9,
+        "'metastore' is not in this version of Tidegate, so no pipeline has a metastore; "
+        "use [success-file]",
+    ),
+    "misspelt policy": (
+        "commit:\n  policies:\n    - sucess-file",
+        "commit.policies[0]",
+        11,
+        "unknown policy 'sucess-file'; did you mean 'success-file'?",
+    ),
+    "marker before a policy": (
+        "commit: {policies: [success-file, {custom: 'a:B'}]}",
+        "commit.policies",
+        9,
+        "'success-file' stands before another policy; the marker is written last",
+    ),
+    "policy that is no class": (
+        "commit: {policies: [{custom: a.B}]}",
+        "commit.policies[0].custom",
+        9,
+        "expected `module:Class`, found 'a.B'",
+    ),
+    "custom without class": (
+        "commit: {policies: [custom]}",
+        "commit.policies[0]",
+        9,
+        "a policy of your own is written {custom: 'module:Class', parameters: [...]}",
+    ),
+    "visible marker": (
+        "commit: {marker: {name: DONE}}",
+        "commit.marker.name",
+        9,
+        "expected one hidden name, with '_' or '.' at its start; found 'DONE'",
+    ),
+    "formatter of unknown letters": (
+        "commit: {partition_time: {formatter: YYYYMMdd}}",
+        "commit.partition_time.formatter",
+        9,
+        "'YYYYMMdd': the letter 'Y' is not read; known: y, u, M, d, H, m, s, S",
+    ),
+    "time of made values": (
+        "commit: {partition_time: {interval: 1 d}}",
+        "commit.partition_time",
+        9,
+        "is known from `dt: day(ordered_at)`; remove this key, it is for partition values that "
+        "come as they are",
+    ),
+    "key that a later version has": (
+        "commit: {require: [trigger, gate]}",
+        "commit.require",
+        9,
+        "is not in this version of Tidegate",
+    ),
+    "key that is written otherwise": ("sink: {path: /x}", "sink", 9, "is written `target`"),
+    "placeholder of a shell": (
+        "dag: {owner: '${OWNER}'}",
+        "dag.owner",
+        9,
+        "unknown placeholder '${OWNER}'; write '${env:NAME}'",
+    ),
+    "schedule twice": (
+        "dag: {schedule: '@daily'}",
+        "schedule",
+        2,
+        "is `dag.schedule` written shorter; one of the two is enough",
+    ),
+    "dates the wrong way round": (
+        "dag: {start_date: 2026-02-01, end_date: 2026-01-01}",
+        "dag.end_date",
+        9,
+        "2026-01-01 00:00:00 lies before start_date 2026-02-01 00:00:00",
+    ),
+    "date with an offset": (
+        "dag: {start_date: '2026-02-01T00:00:00+01:00'}",
+        "dag.start_date",
+        9,
+        "'2026-02-01 00:00:00+01:00' has an offset; write the wall clock of the pipeline's "
+        "`timezone`",
+    ),
+    "idle without time-out": (
+        "event_time: {column: ordered_at, when_idle: advance}",
+        "event_time.idle_timeout",
+        4,
+        "is required for `when_idle: advance`: how long without data makes idle",
+    ),
+    "negative lateness": (
+        "event_time: {column: ordered_at, lateness: -5m}",
+        "event_time.lateness",
+        4,
+        "expected a duration such as '15m', '6 h' or '1d', found '-5m'",
+    ),
+    "no schedule": (
+        'schedule: "@dayly"',
+        "dag.schedule",
+        2,
+        "unknown schedule '@dayly'; did you mean '@daily'?",
+    ),
+    "no cron": (
+        'schedule: "0 6 * *"',
+        "dag.schedule",
+        2,
+        "expected five cron fields or one of @hourly, @daily, @weekly, @monthly, @quarterly, "
+        "@yearly, found '0 6 * *'",
+    ),
+    "no name for a DAG": (
+        "name: my orders",
+        "name",
+        1,
+        "expected letters, digits and _ . -, found 'my orders'",
+    ),
+    "hudi": (
+        "source: {kind: hudi, path: /x}",
+        "source.kind",
+        3,
+        "'hudi' is not in this version of Tidegate",
+    ),
+    "row kinds on an append target": (
+        "source: {kind: iceberg, table: a.b.c, read: {mode: changelog}}",
+        "source.read.mode",
+        3,
+        "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
+        "were a new row; use 'append' or 'snapshot' (reading row kinds is not in this version of "
+        "Tidegate)",
+    ),
+    "start without a side": (
+        "source: {kind: iceberg, table: a.b.c, start: 123}",
+        "source.start",
+        3,
+        "'123' does not say its side; write {after: 123} or {from: 123}",
+    ),
+    "misspelt start": (
+        "source: {kind: iceberg, table: a.b.c, start: earlyest}",
+        "source.start",
+        3,
+        "unknown value 'earlyest'; did you mean 'earliest'?",
+    ),
+    "start with an unknown side": (
+        "source: {kind: iceberg, table: a.b.c, start: {before: 1}}",
+        "source.start",
+        3,
+        "expected {after: INSTANT} or {from: INSTANT}",
+    ),
+    "table without catalog": (
+        "source: {kind: iceberg, table: raw.orders}",
+        "source.table",
+        3,
+        "'raw.orders' names no catalog; write `catalog.namespace.table`, or name the catalog "
+        "under `source.catalog`",
+    ),
+    "table without namespace": (
+        "source: {kind: iceberg, catalog: lake, table: orders}",
+        "source.table",
+        3,
+        "expected `namespace.table`, found 'orders'",
+    ),
+    "no table": (
+        "source: {kind: iceberg}",
+        "source.table",
+        3,
+        "is required: `namespace.table` of the catalog, or `metadata` in its place",
+    ),
+    "table and metadata": (
+        "source: {kind: iceberg, table: a.b.c, metadata: /x}",
+        "source.metadata",
+        3,
+        "names the table already; leave out `catalog` and `table`",
+    ),
+    "no files": (
+        "source: {kind: files}",
+        "source.path",
+        3,
+        "is required: the root directory of the files",
+    ),
+    "key of another kind": (
+        "source: {kind: files, path: /x, table: a.b}",
+        "source.table",
+        3,
+        "belongs to sources of kind 'iceberg', not to 'files'",
+    ),
+    "files in a store": (
+        "source: {kind: files, path: 's3://x/y'}",
+        "source.path",
+        3,
+        "'s3://x/y': s3:// is not in this version of Tidegate; "
+        "give a path of a mounted file system",
+    ),
+    "type of a key": (
+        "source: {kind: files, path: /x, partition_by: {dt: dat}}",
+        "source.partition_by.dt",
+        3,
+        "unknown type 'dat'; did you mean 'date'?",
+    ),
+    "path that is no expression": (
+        "source: {kind: files, path: /x, path_regex: '('}",
+        "source.path_regex",
+        3,
+        "'(' is no regular expression: missing ), unterminated subpattern at position 0",
+    ),
+    "changed file read again": (
+        "source: {kind: files, path: /x, on_changed_file: reread}",
+        "source.on_changed_file",
+        3,
+        "'reread' is not done: a changed file is never read again by itself; use 'fail' and "
+        "`tidegate rebuild`",
+    ),
+    "columns without the event time": (
+        "source: {kind: files, path: /x, read: {columns: [ordered_on, amount]}}",
+        "target.partition_by.dt",
+        7,
+        "'ordered_at' is not among `source.read.columns`; did you mean 'ordered_on'?",
+    ),
+    "column twice": (
+        "source: {kind: files, path: /x, read: {columns: [ordered_at, ordered_at]}}",
+        "source.read.columns",
+        3,
+        "the column 'ordered_at' stands there twice",
+    ),
+    "schema twice": (
+        "source: {kind: files, path: /x, read_schema: table, read: {schema: table}}",
+        "source.read_schema",
+        3,
+        "is `read.schema` written shorter; one of the two is enough",
+    ),
+    "catalog of lists": (
+        "source: {kind: iceberg, table: a.b, catalog: {name: a, uri: [x]}}",
+        "source.catalog.uri",
+        3,
+        "expected text, found ['x']",
+    ),
+    "overwrite": (
+        "target: {path: /x, write: overwrite}",
+        "target.write",
+        5,
+        "'overwrite' is not in this version of Tidegate",
+    ),
+    "orc": (
+        "target: {path: /x, format: orc}",
+        "target.format",
+        5,
+        "'orc' is not in this version of Tidegate",
+    ),
+    "target in a store": (
+        "target: {path: 's3://x/y'}",
+        "target.path",
+        5,
+        "'s3://x/y': s3:// is not in this version of Tidegate; "
+        "give a path of a mounted file system",
+    ),
+    "unknown function": (
+        "target: {path: /x, partition_by: {dt: days(at)}}",
+        "target.partition_by.dt",
+        5,
+        "unknown function 'days'; did you mean 'day'?",
+    ),
+    "function of a later version": (
+        "target: {path: /x, partition_by: {b: 'bucket(4, x)'}}",
+        "target.partition_by.b",
+        5,
+        "bucket() is not in this version of Tidegate; known: hour, day, month",
+    ),
+    "hidden key": (
+        "target: {path: /x, partition_by: {_dt: day(at)}}",
+        "target.partition_by._dt",
+        5,
+        "a key that starts with '_' or '.' would make hidden directories (PC-P10)",
+    ),
+    "key named as its column": (
+        "target: {path: /x, partition_by: {at: day(at)}}",
+        "target.partition_by.at",
+        5,
+        "day(at): the key needs a column, and a name other than the column's: readers would find "
+        "two columns of one name",
+    ),
+    "key without column": (
+        "target: {path: /x, partition_by: {dt: 5}}",
+        "target.partition_by.dt",
+        5,
+        "expected a column, or day(), hour() or month() of one; found 5",
+    ),
+    "keys as a list": (
+        "target: {path: /x, partition_by: [dt]}",
+        "target.partition_by",
+        5,
+        "expected a mapping such as {dt: day(ordered_at), region: region}",
+    ),
+    "work beside nothing": (
+        "target: {path: '${env:OUT}'}",
+        "target.work",
+        5,
+        "is required, because `target.path: ${env:OUT}` has no plain name at its end",
+    ),
+}
+LAST_LINE_OF = {"target": (5, 7)}
+
+
+def mistaken(said: str) -> str:
+    """Put a mistake into SHORT: in place of its key, or at the end."""
+    lines = SHORT.splitlines()
+    key = said.split(":")[0]
+    for number, line in enumerate(lines):
+        if line.startswith(f"{key}:"):
+            _, last = LAST_LINE_OF.get(key, (0, number + 1))
+            return "\n".join([*lines[:number], said, *lines[last:]]) + "\n"
+    return SHORT + said + "\n"
+
+
+@pytest.mark.parametrize(("said", "key", "line", "problem"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_mistake_is_named_with_line_key_and_remedy(
+    tmp_path: Path, said: str, key: str, line: int, problem: str
+) -> None:
+    refused = refusal(tmp_path, mistaken(said))
+
+    assert (refused.key, refused.line, refused.problem) == (key, line, problem)
+    assert str(refused) == f"{tmp_path}/orders.yaml:{line}: `{key}`: {problem}"
+
+
+def test_several_mistakes_name_the_first_and_count_the_others(tmp_path: Path) -> None:
+    refused = refusal(
+        tmp_path, SHORT + "execute: {engine: sparc}\ncommit: {delay: 5, trigger: x}\n"
+    )
+
+    assert refused.line == 9
+    assert refused.problem == (
+        "unknown value 'sparc'; did you mean 'spark'? (2 more problems in this file)"
+    )
+
+
+def test_partition_time_without_event_time_is_refused(tmp_path: Path) -> None:
+    refused = refusal(tmp_path, SHORT.replace("event_time: ordered_at\n", ""))
+
+    assert refused.key == "event_time"
+    assert refused.problem == (
+        "is required: the trigger 'partition-time' waits for the watermark of an event time; "
+        "name its column, or set `commit.trigger: process-time`"
+    )
+
+
+def test_pattern_of_an_unknown_key_is_refused(tmp_path: Path) -> None:
+    text = SHORT.replace("day(ordered_at)", "dt") + 'commit: {partition_time: {pattern: "$day"}}\n'
+
+    refused = refusal(tmp_path, text)
+
+    assert refused.key == "commit.partition_time.pattern"
+    assert refused.problem.startswith("'$day' is no partition key")
+
+
+def test_partition_time_of_an_unpartitioned_target_is_refused(tmp_path: Path) -> None:
+    text = SHORT.replace("  partition_by: {dt: day(ordered_at)}\n", "")
+
+    refused = refusal(tmp_path, text + "commit: {partition_time: {interval: 1 d}}\n")
+
+    assert refused.problem == "needs partition keys; `target.partition_by` names none"
+
+
+@pytest.mark.parametrize(
+    "work",
+    ["/lake/published/orders", "/lake/published/orders/.work", "/lake/published/orders/a/../b"],
+)
+def test_work_inside_the_target_is_refused(tmp_path: Path, work: str) -> None:
+    text = SHORT.replace("  partition_by", f"  work: {work}\n  partition_by")
+
+    with pytest.raises(WorkInsideTarget, match="lies inside /lake/published/orders"):
+        load_pipeline(write(tmp_path, text))
+
+
+def test_work_with_the_target_as_the_beginning_of_its_name_is_accepted(tmp_path: Path) -> None:
+    text = SHORT.replace("  partition_by", "  work: /lake/published/orders-work\n  partition_by")
+
+    assert load_pipeline(write(tmp_path, text)).target.work == "/lake/published/orders-work"
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "problem"),
+    [
+        ("name: [a", 1, "cannot be read as YAML"),
+        ("name: a\n\tsource: b", 2, "cannot be read as YAML"),
+        ("", 1, "expected the keys of a pipeline"),
+        ("- name", 1, "expected the keys of a pipeline"),
+        ("name: a\ndag: {start_date: 2026-02-30}", 1, "day is out of range"),
+    ],
+    ids=["open bracket", "tab", "empty", "list", "no date"],
+)
+def test_file_that_is_no_mapping_is_refused(
+    tmp_path: Path, text: str, line: int, problem: str
+) -> None:
+    refused = refusal(tmp_path, text)
+
+    assert refused.line == line
+    assert problem in refused.problem
+
+
+def test_file_in_another_encoding_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "p.yaml").write_bytes("name: größe".encode("latin-1"))
+
+    with pytest.raises(ConfigInvalid, match="UTF-8"):
+        load_pipeline(tmp_path / "p.yaml")
+
+
+def test_pipeline_is_found_by_the_name_it_says(tmp_path: Path) -> None:
+    write(tmp_path, "name: [broken", "a_broken.yaml")
+    file = write(tmp_path, SHORT, "other_name.yaml")
+
+    assert find_pipeline("orders", tmp_path) == file
+    assert find_pipeline(str(file)) == file
+
+
+def test_unknown_pipeline_names_the_known_ones(tmp_path: Path) -> None:
+    write(tmp_path, SHORT, "one.yaml")
+    write(tmp_path, SHORT.replace("name: orders", "name: 'flights'"), "two.yml")
+    write(tmp_path, SHORT, "_draft.yaml")
+
+    with pytest.raises(PipelineNotFound) as refused:
+        find_pipeline("order", tmp_path)
+
+    assert refused.value.known == "orders, flights"
+    assert [file.name for file in pipeline_files(tmp_path)] == ["one.yaml", "two.yml"]
+
+
+def test_missing_file_or_folder_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(PipelineNotFound, match="no pipeline files"):
+        load_pipeline(tmp_path / "none" / "x.yaml")
+
+
+def test_name_that_two_files_say_is_refused(tmp_path: Path) -> None:
+    write(tmp_path, SHORT, "a.yaml")
+    write(tmp_path, SHORT, "b.yaml")
+
+    with pytest.raises(ConfigInvalid, match=r"b\.yaml:1: `name`: 'orders' is the name of a\.yaml"):
+        find_pipeline("orders", tmp_path)
+
+
+def test_source_mapping_is_read_without_a_file() -> None:
+    source = read_source({"kind": "iceberg", "metadata": "/t", "read_schema": "snapshot"})
+
+    assert source.metadata == "/t"
+    assert source.read.read_schema == "snapshot"
+
+
+def test_source_mapping_with_a_mistake_names_the_key() -> None:
+    with pytest.raises(
+        ConfigInvalid, match=r"`source\.tabel`: unknown key; did you mean 'table'\?"
+    ):
+        read_source({"kind": "iceberg", "tabel": "a.b.c", "metadata": "/t"})
+
+
+def test_importing_the_configuration_loads_nothing_heavy() -> None:
+    script = (
+        "import sys, tidegate.config; "
+        "print([name for name in ('pyarrow', 'pandas', 'sqlalchemy', 'pyspark', 'pyiceberg')"
+        " if name in sys.modules])"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == "[]"

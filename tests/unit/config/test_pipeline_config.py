@@ -1,0 +1,248 @@
+"""What a whole configuration tells: identity, plan inputs, notes, secrets, places, schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tidegate.config import (
+    PipelineConfig,
+    home,
+    json_schema,
+    ledger_url,
+    pipelines_folder,
+    resolve_secret,
+)
+from tidegate.errors import SecretMissing
+
+
+def config(**said: Any) -> PipelineConfig:
+    """Make a pipeline that reads an Iceberg table and writes by day."""
+    whole = {
+        "name": "orders",
+        "source": {"kind": "iceberg", "table": "lake.raw.orders"},
+        "event_time": "at",
+        "target": {"path": "/out", "partition_by": {"dt": "day(at)"}},
+        **said,
+    }
+    return PipelineConfig.from_resolved(whole)
+
+
+def test_identity_names_what_may_not_change() -> None:
+    assert config().identity() == {
+        "source": "iceberg lake.raw.orders",
+        "target.path": "/out",
+        "target.partition_by": "dt: day(at)",
+        "timezone": "UTC",
+        "target.write": "append",
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "address"),
+    [
+        ({"kind": "files", "path": "/in/"}, "files /in"),
+        ({"kind": "iceberg", "metadata": "/t"}, "iceberg /t"),
+        ({"kind": "iceberg", "metadata": "/t/metadata/v3.metadata.json"}, "iceberg /t"),
+        (
+            {"kind": "iceberg", "catalog": {"name": "c", "uri": "x"}, "table": "a.b"},
+            "iceberg c.a.b",
+        ),
+    ],
+    ids=["files", "table directory", "metadata file", "catalog"],
+)
+def test_identity_of_a_source_is_its_table(source: dict[str, Any], address: str) -> None:
+    assert config(source=source).identity()["source"] == address
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"timezone": "Europe/Berlin"},
+        {"rows": [{"name": "r", "where": "x > 1"}]},
+        {"event_time": {"column": "at", "future_tolerance": "1h"}},
+        {"source": {"kind": "iceberg", "table": "lake.raw.orders", "read": {"filter": "x > 1"}}},
+        {"source": {"kind": "iceberg", "table": "lake.raw.orders", "split": {"max_rows": 5}}},
+        {"target": {"path": "/out", "partition_by": {"dt": "day(at)", "r": "r"}}},
+        {"target": {"path": "/out", "partition_by": {"dt": "day(at)"}, "max_open_partitions": 2}},
+    ],
+    ids=["zone", "rules", "tolerance", "filter", "split", "partitioning", "writers"],
+)
+def test_plan_inputs_hold_what_decides_staged_bytes(said: dict[str, Any]) -> None:
+    assert config(**said).plan_inputs() != config().plan_inputs()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"commit": {"delay": "1h"}},
+        {"gate": {"suite": "s.json"}},
+        {"execute": {"engine": "spark"}},
+        {"dag": {"owner": "someone"}},
+        {"event_time": {"column": "at", "lateness": "1h"}},
+        {"target": {"path": "/elsewhere", "partition_by": {"dt": "day(at)"}}},
+        {
+            "source": {
+                "kind": "iceberg",
+                "table": "lake.raw.orders",
+                "location_rewrite": {"/a": "/b"},
+            }
+        },
+    ],
+    ids=["commit", "gate", "execute", "dag", "lateness", "place", "rewrite"],
+)
+def test_plan_inputs_leave_out_what_comes_later(said: dict[str, Any]) -> None:
+    assert config(**said).plan_inputs() == config().plan_inputs()
+
+
+def test_configurations_that_say_the_same_are_equal_wherever_they_stand() -> None:
+    assert config() == config()
+    assert config() != config(timezone="Europe/Berlin")
+    assert config() != "orders"
+
+
+@pytest.mark.parametrize(
+    ("said", "note"),
+    [
+        ({"commit": {"trigger": "process-time"}}, "at the first load that touches it"),
+        (
+            {"target": {"path": "/out", "partition_by": {"dt": "dt"}}},
+            "`commit.delay` must contain it (PC-T19)",
+        ),
+        ({"event_time": "other"}, "partitions are made from `at`, but the watermark follows"),
+        (
+            {
+                "source": {
+                    "kind": "iceberg",
+                    "table": "raw.orders",
+                    "catalog": {"name": "c", "s3.secret-access-key": "abc"},
+                }
+            },
+            "`source.catalog.s3.secret-access-key` stands in the clear",
+        ),
+        (
+            {
+                "source": {
+                    "kind": "iceberg",
+                    "table": "raw.orders",
+                    "catalog": {"name": "c", "uri": "postgresql://me:abc@host/db"},
+                }
+            },
+            "`source.catalog.uri` stands in the clear",
+        ),
+    ],
+    ids=[
+        "process time at once",
+        "length unknown",
+        "other column",
+        "secret",
+        "secret in an address",
+    ],
+)
+def test_notes_say_what_may_surprise(said: dict[str, Any], note: str) -> None:
+    notes = config(**said).notes()
+
+    assert len(notes) == 1
+    assert note in notes[0]
+    assert "abc" not in notes[0]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"commit": {"trigger": "process-time", "delay": "1h"}},
+        {
+            "target": {"path": "/out", "partition_by": {"dt": "dt"}},
+            "commit": {"partition_time": {"interval": "1 d"}},
+        },
+        {"target": {"path": "/out"}, "event_time": None},
+        {
+            "source": {
+                "kind": "iceberg",
+                "table": "raw.orders",
+                "catalog": {"name": "c", "token": "${env:T}"},
+            }
+        },
+    ],
+    ids=["delay", "interval", "unpartitioned", "secret of the environment"],
+)
+def test_notes_are_silent_where_all_is_said(said: dict[str, Any]) -> None:
+    assert config(**said).notes() == ()
+
+
+def test_secret_is_put_in_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("USER_NAME", "me")
+    monkeypatch.setenv("PASS_WORD", "${env:USER_NAME}")
+
+    resolved = resolve_secret("db://${env:USER_NAME}:${env:PASS_WORD}@host", "source.catalog.uri")
+
+    assert resolved == "db://me:${env:USER_NAME}@host"
+
+
+def test_secret_that_is_not_set_names_variable_and_key() -> None:
+    with pytest.raises(
+        SecretMissing, match=r"`source\.catalog\.uri`: .* NOT_SET_ANYWHERE is not set"
+    ):
+        resolve_secret("${env:NOT_SET_ANYWHERE}", "source.catalog.uri")
+
+
+def test_places_follow_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TIDEGATE_HOME", str(tmp_path))
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path / "p"))
+    monkeypatch.delenv("TIDEGATE_LEDGER", raising=False)
+
+    assert home() == tmp_path
+    assert ledger_url() == f"sqlite:///{tmp_path}/ledger.db"
+    assert ledger_url(tmp_path / "other") == f"sqlite:///{tmp_path}/other/ledger.db"
+    assert pipelines_folder() == tmp_path / "p"
+
+
+def test_places_without_environment_are_here(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("TIDEGATE_HOME", "TIDEGATE_PIPELINES"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TIDEGATE_LEDGER", "postgresql+psycopg://host/db")
+    monkeypatch.chdir(tmp_path)
+
+    assert home() == tmp_path / ".tidegate"
+    assert ledger_url() == "postgresql+psycopg://host/db"
+    assert pipelines_folder() == Path(__file__).parents[3] / "include" / "pipelines"
+
+
+def test_schema_knows_every_key_and_the_shorthands() -> None:
+    schema = json_schema()
+
+    assert schema["required"] == ["name", "source", "target"]
+    assert set(schema["properties"]) == {*PipelineConfig.model_fields, "schedule"}
+    assert schema["additionalProperties"] is False
+    assert schema["$defs"]["CommitConfig"]["properties"]["trigger"]["enum"] == [
+        "partition-time",
+        "process-time",
+    ]
+    assert {"type": "string"} in schema["$defs"]["EventTimeConfig"]["anyOf"]
+
+
+def test_schema_accepts_what_the_design_shows() -> None:
+    jsonschema.validate(
+        {
+            "name": "orders",
+            "schedule": "@hourly",
+            "source": {
+                "kind": "iceberg",
+                "table": "lake.raw.orders",
+                "catalog": "lake",
+                "start": {"after": 5},
+                "split": {"target_size": "128MiB"},
+            },
+            "event_time": "at",
+            "target": {"path": "/out", "partition_by": {"dt": "day(at)"}},
+            "commit": {"policies": ["success-file", {"custom": "a:B"}], "delay": "15 min"},
+        },
+        json_schema(),
+    )
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"name": "orders"}, json_schema())
