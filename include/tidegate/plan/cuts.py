@@ -1,6 +1,7 @@
-"""Cut pieces that are too much for one split: between row groups, and by rows inside one (ICE-5.2, 5.3).
+"""Cut what is too much for one split: between row groups, by rows inside one (ICE-5.2, 5.3).
 
-Every physical row of a file ends in exactly one part. Footers are read only where a cut is possible.
+Every physical row of a file ends in exactly one part. Footers are read only where a cut is
+possible.
 """
 
 from __future__ import annotations
@@ -21,10 +22,14 @@ class RowGroup(Protocol):
     """What a footer tells of one row group; `tidegate.source.protocol.RowGroup` fits."""
 
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """Rows in the group."""
+        ...
 
     @property
-    def size_bytes(self) -> int: ...
+    def size_bytes(self) -> int:
+        """Compressed bytes of all columns."""
+        ...
 
 
 RowGroups = Callable[[Piece], Sequence[RowGroup]]
@@ -46,7 +51,8 @@ def cut(pieces: Iterable[Piece], row_groups: RowGroups, limits: Limits) -> Itera
     Args:
         pieces: whole files.
         row_groups: reads a footer; called side by side for several files.
-        limits: no part has more rows than `max_rows`, nor more weight than `target_size` unless it is one
+        limits: no part has more rows than `max_rows`, nor more weight than `target_size` unless it
+            is one
             row group.
     """
     ordered = list(pieces)

@@ -1,4 +1,4 @@
-"""Pack weighed items into bins, in order and always the same way. Knows nothing of what it packs."""
+"""Pack weighed items into bins, in order, always the same way. Knows nothing of what it packs."""
 
 from __future__ import annotations
 

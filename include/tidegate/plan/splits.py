@@ -1,4 +1,4 @@
-"""Make the splits of a plan: cut, weigh, pack, and divide each into sub-splits of at most `max_rows` rows."""
+"""Make the splits of a plan: cut, weigh, pack, divide into sub-splits of bounded rows."""
 
 from __future__ import annotations
 

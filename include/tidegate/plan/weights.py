@@ -1,4 +1,4 @@
-"""How heavy a piece is: by its bytes, its rows or the cost of opening it, whichever is most (ICE-5.4, 5.5)."""
+"""How heavy a piece is: by bytes, rows or opening cost, whichever is most (ICE-5.4, 5.5)."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ _KINDS = {
     "iceberg": "tidegate.source.iceberg",
     "files": "tidegate.source.files",
 }
-"""Kind → module with `open_source(config, storage, listings_root, extra_columns)`; only the one used is loaded."""
+"""Kind → module with an `open_source` like the one below; only the one used is loaded."""
 
 
 def open_source(
@@ -31,7 +31,8 @@ def open_source(
         config: the pipeline's `source`.
         storage: where listings are kept.
         listings_root: directory for the listings of plain files; None keeps them in memory.
-        extra_columns: columns to read besides `read.columns`, appended to the schema; what a filter names.
+        extra_columns: columns to read besides `read.columns`, appended to the schema; what a filter
+            names.
     """
     source: Source = import_module(_KINDS[config.kind]).open_source(
         config, storage, listings_root, extra_columns

@@ -36,5 +36,17 @@ def read_footer(file: pa.NativeFile, path: str) -> pq.FileMetaData:
         raise SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}") from broken
 
 
+def read_schema(file: pa.NativeFile, path: str) -> pa.Schema:
+    """Read a file's columns as Arrow sees them.
+
+    Raises:
+        SourceFileDamaged: it has no footer.
+    """
+    try:
+        return pq.read_schema(file)
+    except (pa.ArrowInvalid, OSError) as broken:
+        raise SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}") from broken
+
+
 def _compressed_bytes(group: pq.RowGroupMetaData) -> int:
     return sum(group.column(index).total_compressed_size for index in range(group.num_columns))

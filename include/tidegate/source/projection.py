@@ -1,11 +1,13 @@
 """Bring Arrow columns from the shape that a file has into the shape that the schema wants.
 
-Columns are matched by keys at every depth: field ids for Iceberg, names for plain files. The work is
-decided once per file schema and then applied to batch after batch; a column that fits is passed on as it is.
+Columns are matched by keys at every depth: field ids for Iceberg, names for plain files. The work
+is decided once per file schema and then applied to batch after batch; a column that fits is passed
+on as it is.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +15,12 @@ from typing import Any
 import pyarrow as pa
 
 from tidegate.errors import SchemaIncompatible
+from tidegate.model.wire import canonical
 from tidegate.source.promotion import cast_to
 
 Kernel = Callable[[pa.Array], pa.Array]
+
+_KEPT_PROJECTIONS = 64
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,8 @@ class Projection:
             path: the file, for errors.
 
         Raises:
-            SchemaIncompatible: a type cannot be promoted, or a required column has no value anywhere.
+            SchemaIncompatible: a type cannot be promoted, or a required column has no value
+                anywhere.
         """
         self.schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
         self._columns = _decide(wanted, found, _Place(path, constants))
@@ -84,6 +90,31 @@ class Projection:
         """
         arrays = [_column(column, batch, path) for column in self._columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+class Projections:
+    """Keeps the projections of the file schemas seen last; one per reading thread."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[bytes, str], Projection] = OrderedDict()
+
+    def get(
+        self, schema: pa.Schema, values: Mapping[str, Any], decide: Callable[[], Projection]
+    ) -> Projection:
+        """Give the projection for batches of a schema.
+
+        Args:
+            schema: of the batch, with its metadata.
+            values: the file's partition values, JSON-ready.
+            decide: makes the projection where none is kept.
+        """
+        key = (schema.serialize().to_pybytes(), canonical(values))
+        projection = self._kept.get(key)
+        if projection is None:
+            projection = self._kept[key] = decide()
+            if len(self._kept) > _KEPT_PROJECTIONS:
+                self._kept.popitem(last=False)
+        return projection
 
 
 @dataclass(frozen=True)
@@ -151,9 +182,8 @@ def _default(wanted: Wanted, place: _Place) -> pa.Scalar:
         return place.constants[wanted.key]
     if wanted.default is None:
         if wanted.required:
-            raise place.refusal(
-                f"a required column of type {wanted.type}", "no such column and no default"
-            )
+            expected = f"a required column of type {wanted.type}"
+            raise place.refusal(expected, "no such column and no default")
         return pa.scalar(None, wanted.type)
     return pa.scalar(wanted.default, wanted.type)
 

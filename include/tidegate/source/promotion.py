@@ -95,11 +95,11 @@ def _timestamps(found: pa.DataType, wanted: pa.DataType) -> bool:
     if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)):
         return False
     if found.tz is None:
-        # INT96 has no zone of its own and always comes as nanoseconds: writers mean UTC moments by it.
+        # INT96 has no zone of its own and always comes as nanoseconds: writers mean UTC moments by
+        # it.
         return bool(wanted.tz is None or (found.unit == "ns" and wanted.tz in _UTC_NAMES))
-    return bool(
-        wanted.tz is not None and (found.tz == wanted.tz or {found.tz, wanted.tz} <= _UTC_NAMES)
-    )
+    # Two zones name the same moments.
+    return wanted.tz is not None
 
 
 _RULES = (_integers, _floats, _decimals, _texts, _binaries, _dates, _times, _timestamps)

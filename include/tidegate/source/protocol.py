@@ -1,7 +1,7 @@
-"""What every kind of source can do: pin, name its instants, list the files of a window, read them as Arrow.
+"""What every kind of source can do: pin, name instants, list a window's files, read them.
 
-Planning happens once, in one process (`Source`); reading happens in many tasks (`PieceFormat`), which get
-the pin from the plan and never look at the source's head again (ICE-2.2).
+Planning happens once, in one process (`Source`); reading happens in many tasks (`PieceFormat`),
+which get the pin from the plan and never look at the source's head again (ICE-2.2).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class InstantReport(Value):
 
 @dataclass(frozen=True)
 class Units:
-    """The whole files of a window in source order, after pruning, and what was left out on the way (ICE-1.4)."""
+    """The whole files of a window in source order, and what was left out on the way (ICE-1.4)."""
 
     pieces: tuple[Piece, ...]
     notes: tuple[str, ...] = ()
@@ -61,7 +61,7 @@ class Units:
 
 
 class PieceFormat(Protocol):
-    """Turns the physical columns of one file into the columns of the pipeline; used inside tasks."""
+    """Turns the physical columns of a file into the columns of the pipeline; used inside tasks."""
 
     def open_input(self, piece: Piece) -> pa.NativeFile:
         """Open the piece's file.
@@ -77,7 +77,7 @@ class PieceFormat(Protocol):
         ...
 
     def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
-        """Give a batch of physical columns the pinned schema: order, types, columns not in the file.
+        """Give a batch of physical columns the pinned schema: order, types, absent columns.
 
         Raises:
             SchemaIncompatible: a column cannot become what the schema says.
@@ -86,7 +86,7 @@ class PieceFormat(Protocol):
 
 
 class Source(Protocol):
-    """Where changes come from. All answers belong to a pin; only `pin` looks at the source's head."""
+    """Where changes come from. Answers belong to a pin; only `pin` looks at the source's head."""
 
     def pin(self, now: datetime, expected_identity: str | None = None) -> Pin:
         """Look at the source once.
@@ -122,7 +122,8 @@ class Source(Protocol):
         """List the instants after a checkpoint up to the pinned head, in the source's order.
 
         Raises:
-            TidegateError: the checkpoint does not join on to the head; each kind of source has its own.
+            TidegateError: the checkpoint does not join on to the head; each kind of source has its
+                own.
         """
         ...
 
@@ -137,8 +138,9 @@ class Source(Protocol):
     def units(self, pin: Pin, window: InstantRange) -> Units:
         """List the files that a window brings, whole, in source order, after pruning by the filter.
 
-        A window without a start is read as the table stands at its end if the pipeline starts `full` or
-        reads snapshots; otherwise as everything appended since the oldest retained instant.
+        A window without a start is read as the table stands at its end if the pipeline starts
+        `full` or reads snapshots; otherwise as everything appended since the oldest retained
+        instant.
         """
         ...
 

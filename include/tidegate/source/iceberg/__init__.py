@@ -1,4 +1,4 @@
-"""Iceberg tables as a source: pinned metadata, lineage of snapshots, manifests, columns by field id."""
+"""Iceberg tables as a source: pinned metadata, lineage, manifests, columns by field id."""
 
 from __future__ import annotations
 

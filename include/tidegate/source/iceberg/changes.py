@@ -64,7 +64,8 @@ class ChangeReader:
 
         Args:
             snapshots: a stretch of the lineage, oldest first.
-            skip_non_append: pass over snapshots that delete or overwrite, instead of failing (ICE-3.5).
+            skip_non_append: pass over snapshots that delete or overwrite, instead of failing
+                (ICE-3.5).
 
         Raises:
             NonAppendSnapshot: a snapshot is neither append nor replace; names all of them.
@@ -144,7 +145,7 @@ class ChangeReader:
                 changes.pruned["files"] += 1
 
     def _check_append(self, snapshot: Snapshot) -> None:
-        """Prove by counts, and where they are not enough by entries, that only files were added (ICE-3.3)."""
+        """Prove by counts, else by entries, that files were only added (ICE-3.3)."""
         own = self._own(snapshot)
         if any(is_delete_manifest(manifest) and has_live_files(manifest) for manifest in own):
             self._mismatch(snapshot, "adds delete files")
@@ -189,4 +190,5 @@ def _describe(snapshot: Snapshot, kind: str) -> str:
     added = summary.get("added-data-files", "0") if summary else "?"
     removed = summary.get("deleted-data-files", "0") if summary else "?"
     deletes = summary.get("added-delete-files", "0") if summary else "?"
-    return f"{snapshot.snapshot_id} ({kind}: {added} files added, {removed} removed, {deletes} delete files)"
+    counts = f"{added} files added, {removed} removed, {deletes} delete files"
+    return f"{snapshot.snapshot_id} ({kind}: {counts})"

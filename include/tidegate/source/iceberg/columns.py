@@ -1,4 +1,4 @@
-"""Iceberg columns as Arrow: which types, which field ids, which values where a file lacks a column."""
+"""Iceberg columns as Arrow: types, field ids, and values where a file lacks a column."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
-from tidegate.errors import ColumnMissing
+from tidegate.source.columns import column_names
 from tidegate.source.projection import Found, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Mapping, Sequence
 
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.table.name_mapping import MappedField
@@ -24,18 +24,12 @@ if TYPE_CHECKING:
 _FIELD_ID = b"PARQUET:field_id"
 
 
-def select(schema: Schema, names: Sequence[str] | None, source: str) -> Schema:
-    """Keep some top-level columns, in the order given; all if there are no names.
-
-    Raises:
-        ColumnMissing: the table has no column of that name.
-    """
-    if names is None:
-        return schema
+def select(
+    schema: Schema, columns: Sequence[str] | None, extra: Sequence[str], source: str
+) -> Schema:
+    """Keep some top-level columns; see `tidegate.source.columns.column_names`."""
     fields = {field.name: field for field in schema.fields}
-    for name in names:
-        if name not in fields:
-            raise ColumnMissing(source=source, column=name, known=", ".join(fields))
+    names = column_names(list(fields), columns, extra, source)
     return Schema(*[fields[name] for name in names], schema_id=schema.schema_id)
 
 
@@ -64,7 +58,8 @@ def _wanted(field: NestedField) -> Wanted:
 
 
 def _primitive(kind: IcebergType) -> pa.DataType:
-    # pyiceberg says large types everywhere; Parquet comes as plain ones, and columns should pass uncopied.
+    # pyiceberg says large types everywhere; Parquet comes as plain ones, and columns should pass
+    # uncopied.
     arrow = cast("pa.DataType", schema_to_pyarrow(kind))
     return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(arrow, arrow)
 
@@ -90,7 +85,7 @@ def _found_by_id(field: pa.Field) -> Found:
 
 
 def found_by_name(schema: pa.Schema, mapping: Sequence[MappedField]) -> tuple[Found, ...]:
-    """Give a file's columns with the ids of a name mapping; others have none and are ignored (ICE-6.14)."""
+    """Give a file's columns with the ids of a name mapping; others are ignored (ICE-6.14)."""
     return tuple(_found_by_name(field, mapping, field.name) for field in schema)
 
 
@@ -126,7 +121,7 @@ def _child_names(kind: pa.DataType) -> list[str]:
 
 
 def identity_values(spec: PartitionSpec, partition: Sequence[Any]) -> dict[str, Any]:
-    """Give a file's identity partition values, JSON-ready, by the id of their source column (ICE-6.13)."""
+    """Give identity partition values, JSON-ready, by the id of their source column (ICE-6.13)."""
     return {
         str(part.source_id): _to_json(value)
         for part, value in zip(spec.fields, partition, strict=False)
@@ -165,14 +160,18 @@ def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
     """Undo `_to_json`: times and dates are counts since 1970, as Avro holds them."""
     if value is None:
         return pa.scalar(None, kind)
-    if pa.types.is_binary(kind) or pa.types.is_fixed_size_binary(kind):
-        return pa.scalar(bytes.fromhex(value), kind)
-    if isinstance(kind, pa.UuidType):
-        return pa.scalar(UUID(value).bytes, kind)
-    if pa.types.is_floating(kind):
-        return pa.scalar(float(value), kind)
-    if pa.types.is_decimal(kind):
-        return pa.scalar(Decimal(value), kind)
     if pa.types.is_date32(kind):
         return pa.scalar(value, pa.int32()).cast(kind)
+    for is_kind, read in _READ_JSON:
+        if is_kind(kind):
+            return pa.scalar(read(value), kind)
     return pa.scalar(value, kind)
+
+
+_READ_JSON: tuple[tuple[Callable[[pa.DataType], bool], Callable[[str], Any]], ...] = (
+    (pa.types.is_binary, bytes.fromhex),
+    (pa.types.is_fixed_size_binary, bytes.fromhex),
+    (lambda kind: isinstance(kind, pa.UuidType), lambda text: UUID(text).bytes),
+    (pa.types.is_floating, float),
+    (pa.types.is_decimal, Decimal),
+)

@@ -1,11 +1,9 @@
-"""Read the files of a pinned Iceberg table: open, choose columns, conform by field id (ICE-6.11–6.19)."""
+"""Read the files of a pinned table: open, choose columns, conform by field id (ICE-6.11–6.19)."""
 
 from __future__ import annotations
 
-import json
-from collections import OrderedDict
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pydantic import ValidationError
@@ -21,7 +19,7 @@ from tidegate.source.iceberg.columns import (
     wanted_columns,
 )
 from tidegate.source.iceberg.paths import open_location
-from tidegate.source.projection import Found, Projection
+from tidegate.source.projection import Found, Projection, Projections
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +27,6 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
     from tidegate.model.plan import Piece, Pin
-
-_KEPT_PROJECTIONS = 64
 
 
 class IcebergFormat:
@@ -41,7 +37,7 @@ class IcebergFormat:
         self._source = source
         self._mapping_text: str | None = pin.details["name_mapping"]
         self._wanted = wanted_columns(Schema.model_validate_json(pin.details["schema"]))
-        self._projections: OrderedDict[tuple[bytes, str], Projection] = OrderedDict()
+        self._projections = Projections()
 
     @property
     def schema(self) -> pa.Schema:
@@ -76,14 +72,9 @@ class IcebergFormat:
             MissingFieldIds: see `physical_columns`.
             SchemaIncompatible: a column cannot be promoted to the pinned type.
         """
-        partition: dict[str, Any] = piece.details["partition"]
-        key = (batch.schema.serialize().to_pybytes(), json.dumps(partition, sort_keys=True))
-        projection = self._projections.get(key)
-        if projection is None:
-            projection = self._project(batch.schema, piece)
-            self._projections[key] = projection
-            if len(self._projections) > _KEPT_PROJECTIONS:
-                self._projections.popitem(last=False)
+        projection = self._projections.get(
+            batch.schema, piece.details["partition"], lambda: self._project(batch.schema, piece)
+        )
         return projection.apply(batch, piece.path)
 
     def _project(self, schema: pa.Schema, piece: Piece) -> Projection:

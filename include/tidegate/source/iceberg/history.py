@@ -1,4 +1,4 @@
-"""The lineage of a head: its ancestors, their times, and how a checkpoint joins on to them. Opens no file."""
+"""The lineage of a head: ancestors, times, and how a checkpoint joins on to them. Opens no file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class History:
-    """The retained ancestors of one snapshot, oldest first; the snapshot log plays no part (ICE-2.8)."""
+    """The retained ancestors of one snapshot, oldest first, by parents and not by log (ICE-2.8)."""
 
     def __init__(
         self, source: str, metadata: TableMetadata, head: int | None, time_key: str | None
@@ -63,19 +63,19 @@ class History:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the oldest ancestor names no parent; an expirer may have erased the name (ICE-2.16)."""
+        """Whether the oldest ancestor names no parent; expirers may erase the name (ICE-2.16)."""
         return self.oldest is None or self.oldest.parent_snapshot_id is None
 
     @property
     def may_be_truncated(self) -> bool:
-        """Whether the oldest ancestor's sequence number hints at erased parents (ICE-2.16); a hint only."""
+        """Whether the oldest sequence number hints at erased parents; a hint only (ICE-2.16)."""
         return self.oldest is not None and (self.oldest.sequence_number or 0) > 1
 
     def time(self, snapshot: Snapshot) -> datetime:
         """Give a snapshot's time.
 
-        A `replace` changes no rows and is made by maintenance jobs that know nothing of the property,
-        so without one it takes its parent's time.
+        A `replace` changes no rows and is made by maintenance jobs that know nothing of the
+        property, so without one it takes its parent's time.
 
         Raises:
             InstantTimeMissing: the property is absent, no ISO time, or a time without a zone.
@@ -137,7 +137,7 @@ class History:
         return None
 
     def after(self, checkpoint: Instant | None) -> tuple[Snapshot, ...]:
-        """List the ancestors after a checkpoint, which is classified first (ICE-2.17, policy `fail`).
+        """List the ancestors after a checkpoint, which is classified first (ICE-2.17, all `fail`).
 
         Raises:
             CursorOffLineage: the table was rolled back, or its branch replaced.
@@ -163,7 +163,7 @@ class History:
         )
 
     def up_to(self, instant: Instant) -> tuple[Snapshot, ...]:
-        """List the retained ancestors up to and including an instant; none if only its child is retained."""
+        """List the ancestors up to and including an instant; none if only its child is retained."""
         later = len(self.after(instant))
         return self.ancestors[: len(self.ancestors) - later]
 

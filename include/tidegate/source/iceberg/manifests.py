@@ -44,7 +44,7 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Column metrics of a file, by field id, empty where unknown; named as pyiceberg's evaluator reads them."""
+    """Column metrics by field id, empty where unknown; named as pyiceberg reads them."""
 
     record_count: int
     value_counts: Mapping[int, int]
@@ -78,7 +78,8 @@ def _optional(fields: Iterable[NestedField]) -> list[NestedField]:
 
 
 _LIST_SCHEMA = Schema(*_optional(MANIFEST_LIST_FILE_SCHEMAS[3].fields))
-# pyiceberg's decoder cannot leave out maps that it is not asked for, so every field of a file is read.
+# pyiceberg's decoder cannot leave out maps that it is not asked for, so every field of a file is
+# read.
 _FILE_FIELDS = _optional(DATA_FILE_TYPE[3].fields)
 _ENTRY_SCHEMA = Schema(
     *[
@@ -112,7 +113,7 @@ class ManifestReader:
         return self._lists[location]
 
     def entries(self, manifests: Iterable[ManifestFile]) -> list[list[Entry]]:
-        """Read manifests side by side, giving the entries of each in its order; the first error ends it."""
+        """Read manifests side by side, each in its order; the first error ends it."""
         wanted = list(manifests)
         if not wanted:
             return []

@@ -1,4 +1,4 @@
-"""Open a table by catalog or by metadata file, with the secrets of this process, and say clearly why not."""
+"""Open a table by catalog or metadata file, with this process's secrets, or say why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Open the table's files, under other prefixes if the table was moved (ICE-4.17). Matches no paths."""
+"""Open the table's files, under other prefixes if it was moved (ICE-4.17). Matches no paths."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class RewritingFileIO(PyArrowFileIO):
 
 
 def _local(location: str) -> str:
-    # pyiceberg parses `file:` URIs and loses what follows "#" or "?" in a name; plain paths it leaves alone.
+    # pyiceberg parses `file:` URIs and loses what follows "#" or "?" in a name; plain paths it
+    # leaves alone.
     if location.startswith("file:"):
         path = location.removeprefix("file:")
         return "/" + path.lstrip("/")

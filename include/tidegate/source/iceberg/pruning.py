@@ -1,7 +1,7 @@
 """Rule out manifests and files that cannot hold a row the filter passes (ICE-4.3, 5.14).
 
-Only a hint: the reader evaluates the whole filter on every row again, so whatever is doubtful is kept. This
-is the one module that uses private parts of pyiceberg (ICE-9.3).
+Only a hint: the reader evaluates the whole filter on every row again, so whatever is doubtful is
+kept. This is the one module that uses private parts of pyiceberg (ICE-9.3).
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 
     from tidegate.source.iceberg.manifests import Entry
 
-# A filter means the same to pyiceberg and to the reader for these only: floats sort NaN differently,
-# decimals round literals, and the rest has no literals in filters.
+# A filter means the same to pyiceberg and to the reader for these only: floats sort NaN
+# differently, decimals round literals, and the rest has no literals in filters.
 _SAFE_LITERALS: Mapping[type[IcebergType], tuple[type, ...]] = {
     BooleanType: (bool,),
     IntegerType: (int,),
@@ -75,7 +75,7 @@ class Pruning:
     def __init__(
         self, schema: Schema, specs: Mapping[int, PartitionSpec], text: str | None
     ) -> None:
-        """Prepare the filter; a text that pyiceberg cannot parse, or does not bind, prunes nothing."""
+        """Prepare the filter; one that pyiceberg cannot parse, or does not bind, prunes nothing."""
         self._schema = schema
         self._specs = specs
         self._filter = _prunable(schema, text)
@@ -135,7 +135,7 @@ def _prunable(schema: Schema, text: str | None) -> BooleanExpression:
 
 
 def _weaken(schema: Schema, expression: BooleanExpression) -> BooleanExpression:
-    """Replace what may mean something else to the reader by what is always true; there is no NOT left."""
+    """Replace what may mean something else to the reader by what is always true; NOT is gone."""
     if isinstance(expression, And):
         return And(_weaken(schema, expression.left), _weaken(schema, expression.right))
     if isinstance(expression, Or):

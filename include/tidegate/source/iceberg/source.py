@@ -51,8 +51,8 @@ _Result = TypeVar("_Result")
 class IcebergSource:
     """The `Source` of one Iceberg table.
 
-    Only `pin` asks for newer metadata (ICE-2.2). What a catalog or store does not answer is asked three
-    times while planning (ICE-2.24), then it is Transient `SourceUnreachable`.
+    Only `pin` asks for newer metadata (ICE-2.2). What a catalog or store does not answer is asked
+    three times while planning (ICE-2.24), then it is Transient `SourceUnreachable`.
     """
 
     def __init__(
@@ -133,7 +133,7 @@ class IcebergSource:
         return [_report(instant, history.snapshot(instant.id)) for instant in instants]
 
     def units(self, pin: Pin, window: InstantRange) -> Units:
-        """List the data files of a window (ICE-3.7), or of a snapshot where the window has no start.
+        """List the data files of a window (ICE-3.7), or of a snapshot if the window has no start.
 
         Raises:
             NonAppendSnapshot, SnapshotClassMismatch, UnsupportedFeature: see `ChangeReader`.
@@ -211,7 +211,7 @@ class IcebergSource:
         history = History(self.name, metadata, head, self._time_key)
         own_schema = own_schema or self._config.read.read_schema == "snapshot"
         whole = _schema_of(metadata, history.head) if own_schema else metadata.schema()
-        schema = select(whole, self._column_names, self.name)
+        schema = select(whole, self._config.read.columns, self._extra_columns, self.name)
         mapping = metadata.properties.get(_NAME_MAPPING)
         details = {
             "metadata": table.metadata_location,
@@ -231,18 +231,11 @@ class IcebergSource:
         return Pin(pin.identity, pin.head, columns, details)
 
     @property
-    def _column_names(self) -> tuple[str, ...] | None:
-        columns = self._config.read.columns
-        if columns is None:
-            return None
-        return tuple(dict.fromkeys((*columns, *self._extra_columns)))
-
-    @property
     def _time_key(self) -> str | None:
         return self._config.instant_time.summary if self._config.instant_time else None
 
     def _table(self, pin: Pin) -> Table:
-        """Give the pinned metadata; where the metadata file is gone, newer metadata of the same table."""
+        """Give the pinned metadata; if its file is gone, newer metadata of the same table."""
         location = pin.details["metadata"]
         if location not in self._tables:
             try:
@@ -264,8 +257,8 @@ class IcebergSource:
         if window.start_exclusive is None and history.may_be_truncated:
             oldest = history.ancestors[0]
             notes += (
-                f"history may be truncated: the oldest kept snapshot {oldest.snapshot_id} has sequence number "
-                f"{oldest.sequence_number} (ICE-2.16)",
+                f"history may be truncated: the oldest kept snapshot {oldest.snapshot_id} "
+                f"has sequence number {oldest.sequence_number} (ICE-2.16)",
             )
         return notes
 

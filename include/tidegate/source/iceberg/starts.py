@@ -1,4 +1,4 @@
-"""Resolve `source.start` to the instant that the first window begins after (design §7, ICE-2.11–2.16)."""
+"""Resolve `source.start` to the instant that the first window begins after (ICE-2.11–2.16)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def first_checkpoint(history: History, start: Start) -> Instant | None:
-    """Give the instant before the first change that `start` asks for; None begins with the whole history.
+    """Give the instant before the first change that `start` asks for; None is the beginning.
 
     `latest` begins after the head. A start inclusive of a snapshot is one exclusive of its parent
     (ICE-2.13), also of a parent that was expired.

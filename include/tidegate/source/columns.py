@@ -1,0 +1,43 @@
+"""Choose the columns that a pipeline reads."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import ColumnMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def column_names(
+    known: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str], source: str
+) -> list[str]:
+    """Give the names of the columns to read: those chosen in their order, then the extra ones.
+
+    Args:
+        known: the columns of the table.
+        columns: `read.columns`; None means all.
+        extra: what a filter needs besides.
+        source: the table, for errors.
+
+    Raises:
+        ColumnMissing: the table has no column of that name.
+    """
+    if columns is None:
+        return list(known)
+    for name in (*columns, *extra):
+        if name not in known:
+            raise ColumnMissing(source=source, column=name, known=", ".join(known))
+    return list(dict.fromkeys((*columns, *extra)))
+
+
+def select_columns(
+    schema: pa.Schema, columns: Sequence[str] | None, extra: Sequence[str], source: str
+) -> pa.Schema:
+    """Keep some columns of a schema; see `column_names`."""
+    return pa.schema(
+        [schema.field(name) for name in column_names(schema.names, columns, extra, source)]
+    )

@@ -1,0 +1,125 @@
+"""Read plain Parquet files: columns by name, partition columns from the path (PC-R02)."""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import SourceFileDamaged, SourceFileGone
+from tidegate.model.partition import Partition
+from tidegate.source.files.partition_values import arrow_type, parse_values
+from tidegate.source.projection import Found, Projection, Projections, Wanted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.model.plan import Piece, Pin
+
+
+class FilesFormat:
+    """The reading side of one pin; one per process, used by one thread at a time."""
+
+    def __init__(self, pin: Pin, keys: Mapping[str, str], default_name: str) -> None:
+        self._keys = keys
+        self._default_name = default_name
+        self.schema = decode_schema(pin.details["schema"])
+        """The schema of every conformed batch."""
+        self._wanted = tuple(_wanted(column) for column in self.schema)
+        self._projections = Projections()
+
+    def open_input(self, piece: Piece) -> pa.NativeFile:
+        """Open the piece's file and compare its length with the listing's.
+
+        Raises:
+            SourceFileGone: it was deleted after it was listed.
+            SourceFileDamaged: it is not as long as it was, or may not be read.
+        """
+        return open_listed(piece.path, piece.details["length"])
+
+    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
+        """Name the columns that come from the file; those of the path are not among them."""
+        del piece
+        return [
+            column.name
+            for column in self.schema
+            if column.name not in self._keys and column.name in file_schema.names
+        ]
+
+    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        """Give a batch the pinned schema; a column that the file lacks is NULL.
+
+        Raises:
+            SchemaIncompatible: a column cannot be promoted to the pinned type.
+        """
+        projection = self._projections.get(
+            batch.schema, piece.details["partition"], lambda: self._project(batch.schema, piece)
+        )
+        return projection.apply(batch, piece.path)
+
+    def _project(self, schema: pa.Schema, piece: Piece) -> Projection:
+        values = Partition(tuple(piece.details["partition"].items()))
+        constants = parse_values(values, self._keys, self._default_name, piece.path)
+        found = [_found(column) for column in schema if column.name not in self._keys]
+        return Projection(self._wanted, found, {**constants}, piece.path)
+
+
+def open_listed(path: str, length: int) -> pa.NativeFile:
+    """Open a file that a listing names; raises as `FilesFormat.open_input`."""
+    try:
+        file = pa.OSFile(path)
+        found = file.size()
+    except FileNotFoundError as gone:
+        raise SourceFileGone(path=path) from gone
+    except OSError as refused:
+        raise SourceFileDamaged(path=path, problem=str(refused)) from refused
+    if found != length:
+        file.close()
+        raise SourceFileDamaged(path=path, problem=f"expected {length} bytes, found {found}")
+    return file
+
+
+def table_schema(file_schema: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:
+    """Give the columns of a table whose files look like this: own ones, then keys (PC-R02)."""
+    own = [column for column in file_schema if column.name not in keys]
+    columns = [pa.field(column.name, _wanted(column).type) for column in own]
+    return pa.schema(columns + [pa.field(name, arrow_type(kind)) for name, kind in keys.items()])
+
+
+def encode_schema(schema: pa.Schema) -> str:
+    """Write a schema for a pin."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def decode_schema(text: str) -> pa.Schema:
+    """Read what `encode_schema` wrote."""
+    return pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
+
+
+def _wanted(column: pa.Field) -> Wanted:
+    """Give a column without dictionaries and nullability, which differ from file to file."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    children: tuple[Wanted, ...] = tuple(_wanted(child) for child in _children(kind))
+    if pa.types.is_struct(kind):
+        kind = pa.struct([pa.field(child.name, child.type) for child in children])
+    elif pa.types.is_map(kind):
+        kind = pa.map_(children[0].type, children[1].type)
+    elif children:
+        kind = pa.list_(pa.field("element", children[0].type))
+    return Wanted(column.name, column.name, kind, children)
+
+
+def _found(column: pa.Field) -> Found:
+    children = tuple(_found(child) for child in _children(column.type))
+    return Found(column.name, column.name, column.type, children)
+
+
+def _children(kind: pa.DataType) -> list[pa.Field]:
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        return [kind.value_field.with_name("element")]
+    return []

@@ -1,0 +1,260 @@
+"""One directory of Parquet files as a source: pins a listing, plans differences of two."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import InstantNotFound, SourceRewritten
+from tidegate.model.partition import Partition
+from tidegate.model.plan import Piece, Pin
+from tidegate.source.columns import select_columns
+from tidegate.source.files.format import (
+    FilesFormat,
+    encode_schema,
+    open_listed,
+    table_schema,
+)
+from tidegate.source.files.listing import (
+    Difference,
+    ListedFile,
+    Listing,
+    difference,
+    number_of,
+)
+from tidegate.source.files.pruning import PartitionPruning
+from tidegate.source.files.starts import before_time, first_checkpoint, time_of
+from tidegate.source.files.store import ListingStore
+from tidegate.source.files.walk import list_directory
+from tidegate.source.footers import read_footer, read_row_groups, read_schema
+from tidegate.source.protocol import InstantReport, RowGroup, Units, pinned_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from tidegate.config import SourceConfig
+    from tidegate.model.instant import Instant, InstantRange
+    from tidegate.storage import Storage
+
+_THREADS = 2
+_FILES_PER_CALL = 64
+
+
+class FilesSource:
+    """The `Source` of one directory of Parquet files.
+
+    *Runs on:* the planner. *Called:* `pin` at each look, which writes a listing where something
+    changed; the rest only reads. *Failure:* see `ListingStore`; safe to repeat.
+    """
+
+    def __init__(
+        self,
+        config: SourceConfig,
+        storage: Storage,
+        listings_root: str | None,
+        extra_columns: Sequence[str] = (),
+    ) -> None:
+        """Prepare; nothing is listed yet.
+
+        Args:
+            config: the pipeline's `source`.
+            storage: where listings are kept.
+            listings_root: their directory; None keeps them in memory.
+            extra_columns: read besides `read.columns`, at the end: what a filter names.
+        """
+        self._config = config
+        self._root = str(config.path).rstrip("/")
+        self._store = ListingStore(storage, listings_root)
+        self._extra_columns = tuple(extra_columns)
+
+    @property
+    def name(self) -> str:
+        """The directory."""
+        return self._root
+
+    def pin(self, now: datetime, expected_identity: str | None = None) -> Pin:
+        """List the directory; a listing unlike the last one becomes an instant with the time `now`.
+
+        The identity is the root that the pipeline file names, so there is nothing to compare.
+        """
+        del expected_identity
+        listing = list_directory(self._config)
+        if not listing.files and not self._store.heads():
+            return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
+        head = self._store.record(listing, now)
+        schema = self._schema_of(listing)
+        return Pin(
+            self._root, head.instant, pinned_columns(schema), {"schema": encode_schema(schema)}
+        )
+
+    def at(self, pin: Pin, instant: Instant) -> Pin:
+        """Pin an earlier listing; the schema stays."""
+        return replace(pin, head=self._store.head(instant, self._root).instant)
+
+    def instant(self, pin: Pin, text: str) -> Instant:
+        """Find a listing by id or number, or the last one at or before an ISO time."""
+        known = self._up_to_head(pin)
+        if text.isdecimal():
+            known = [instant for instant in known if number_of(instant) == int(text)]
+        elif time_of(text):
+            known = before_time(known, text, inclusive=True)
+        else:
+            known = [instant for instant in known if instant.id == text]
+        if not known:
+            raise InstantNotFound(source=self._root, instant=text)
+        return known[-1]
+
+    def first_checkpoint(self, pin: Pin) -> Instant | None:
+        """Give the listing that `source.start` begins after; None reads the whole directory."""
+        return first_checkpoint(self._up_to_head(pin), self._config.start, self._root)
+
+    def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
+        """List the listings after a checkpoint.
+
+        Raises:
+            InstantNotFound: the checkpoint is no listing that is kept.
+            SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
+                fail.
+        """
+        known = self._up_to_head(pin)
+        if after is None or pin.head is None:
+            return tuple(known)
+        start = self._store.head(after, self._root).number
+        self._compared(after, pin.head)
+        return tuple(instant for instant in known if number_of(instant) > start)
+
+    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+        """List the listings up to and including one."""
+        end = self._store.head(before, self._root).number
+        return tuple(item for item in self._up_to_head(pin) if number_of(item) <= end)
+
+    def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
+        """Say how many files each listing brought and lost against the one before it."""
+        known = self._up_to_head(pin)
+        reports = []
+        for instant in instants:
+            earlier = [item for item in known if number_of(item) < number_of(instant)]
+            change = self._difference(earlier[-1] if earlier else None, instant)
+            gone = sum(found is None for _, found in change.disturbed)
+            changed = len(change.disturbed) - gone
+            reports.append(
+                InstantReport(
+                    instant=instant,
+                    operation="listing",
+                    files_added=len(change.added),
+                    files_removed=gone,
+                    rows_added=None,
+                    rows_removed=None,
+                    summary={"changed-files": str(changed)} if changed else {},
+                )
+            )
+        return reports
+
+    def units(self, pin: Pin, window: InstantRange) -> Units:
+        """List the files that came between two listings, with their rows from the footers.
+
+        Raises:
+            SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
+                fail.
+            SourceFileGone, SourceFileDamaged: a file is not as it was listed.
+        """
+        start = None if self._config.read.mode == "snapshot" else window.start_exclusive
+        change = self._compared(start, window.end_inclusive)
+        partitions = {file.path: self._partition(file.path) for file in change.added}
+        pruning = PartitionPruning(self._config, self.schema(pin))
+        kept_partitions = pruning.keep(set(partitions.values()))
+        files = [file for file in change.added if partitions[file.path] in kept_partitions]
+        pieces = [piece for piece in self._pieces(files, partitions) if piece.rows > 0]
+        return Units(tuple(pieces), self._notes(window, change, len(change.added) - len(files)))
+
+    def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
+        """Read the row groups of a file."""
+        with open_listed(piece.path, piece.details["length"]) as file:
+            return read_row_groups(file, piece.path)
+
+    def schema(self, pin: Pin) -> pa.Schema:
+        """Give the schema of conformed batches."""
+        return self.format(pin).schema
+
+    def format(self, pin: Pin) -> FilesFormat:
+        """Give the reading side."""
+        return FilesFormat(pin, self._config.partition_by, self._config.default_partition_name)
+
+    def _up_to_head(self, pin: Pin) -> list[Instant]:
+        if pin.head is None:
+            return []
+        end = number_of(pin.head)
+        return [head.instant for head in self._store.heads() if head.number <= end]
+
+    def _listing(self, instant: Instant) -> Listing:
+        return self._store.listing(self._store.head(instant, self._root))
+
+    def _difference(self, start: Instant | None, end: Instant) -> Difference:
+        return difference(self._listing(start) if start else None, self._listing(end))
+
+    def _compared(self, start: Instant | None, end: Instant) -> Difference:
+        """Compare two listings and refuse changed files, before anything is read or advanced."""
+        change = self._difference(start, end)
+        if change.disturbed and self._config.on_changed_file == "fail":
+            file, found = change.disturbed[0]
+            raise SourceRewritten(
+                source=self._root,
+                path=file.path,
+                expected=str(file),
+                found=str(found) if found else "no file",
+            )
+        return change
+
+    def _schema_of(self, listing: Listing) -> pa.Schema:
+        """Take the columns of the first file by path: one that new files do not change (PC-R02)."""
+        keys = self._config.partition_by
+        if not listing.files:
+            return table_schema(pa.schema([]), keys)
+        first = listing.files[0]
+        path = f"{self._root}/{first.path}"
+        with open_listed(path, first.size) as file:
+            whole = table_schema(read_schema(file, path), keys)
+        return select_columns(whole, self._config.read.columns, self._extra_columns, self._root)
+
+    def _partition(self, path: str) -> Partition:
+        names = tuple(self._config.partition_by)
+        return Partition.parse(path.rpartition("/")[0], names) if names else Partition(())
+
+    def _pieces(
+        self, files: Sequence[ListedFile], partitions: dict[str, Partition]
+    ) -> Iterable[Piece]:
+        """Read footers side by side, many a call: handing over one costs more than reading it."""
+        chunks = [files[at : at + _FILES_PER_CALL] for at in range(0, len(files), _FILES_PER_CALL)]
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for pieces in pool.map(
+                lambda chunk: [self._piece(file, partitions[file.path]) for file in chunk], chunks
+            ):
+                yield from pieces
+
+    def _piece(self, file: ListedFile, partition: Partition) -> Piece:
+        path = f"{self._root}/{file.path}"
+        with open_listed(path, file.size) as opened:
+            footer = read_footer(opened, path)
+        details = {
+            "length": file.size,
+            "modified": file.modified,
+            "partition": dict(partition.values),
+            # One offset says one row group, which need not be read again to be cut.
+            "split_offsets": [0] if footer.num_row_groups == 1 else [],
+        }
+        return Piece(path, footer.num_rows, file.size, details=details)
+
+    def _notes(self, window: InstantRange, change: Difference, pruned: int) -> tuple[str, ...]:
+        skipped = self._store.head(window.end_inclusive, self._root).skipped
+        notes = []
+        if change.disturbed:
+            notes.append(f"ignored {len(change.disturbed)} changed or vanished files")
+        if pruned:
+            notes.append(f"the filter ruled out {pruned} files by partition")
+        if skipped:
+            notes.append(f"skipped {len(skipped)} paths that are no partitions: {skipped[0]}, …")
+        return tuple(notes)

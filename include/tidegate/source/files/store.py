@@ -1,0 +1,100 @@
+"""Keep listings: heads by number, files by digest, both written once (design §2)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from typing import TYPE_CHECKING
+
+from tidegate.errors import InstantNotFound
+from tidegate.source.files.listing import ListedFile, Listing, ListingHead
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.model.instant import Instant
+    from tidegate.storage import Storage
+
+_HEAD_NAME = re.compile(r"(\d{6,})\.json")
+
+
+class ListingStore:
+    """The listings of one source, in a directory or, without one, in memory.
+
+    *Runs on:* the planner. *Called:* at each look at the source. *Failure:* the files of a listing
+    are written before its head; a crash between leaves files that no head names, and the next look
+    writes
+    the same ones under the same name. Two processes that look at once get one number: the first
+    head stands, the second process takes it over or numbers its own listing after it.
+    """
+
+    def __init__(self, storage: Storage, root: str | None) -> None:
+        self._storage = storage
+        self._root = root
+        self._heads: dict[int, ListingHead] = {}
+        self._listings: dict[str, Listing] = {}
+
+    def heads(self) -> tuple[ListingHead, ...]:
+        """Give all listings by number."""
+        if self._root is not None:
+            for name in self._storage.list_files(self._root):
+                match = _HEAD_NAME.fullmatch(name)
+                if match and int(match.group(1)) not in self._heads:
+                    text = self._storage.read_bytes(f"{self._root}/{name}")
+                    self._heads[int(match.group(1))] = ListingHead.from_text(text)
+        return tuple(self._heads[number] for number in sorted(self._heads))
+
+    def head(self, instant: Instant, source: str) -> ListingHead:
+        """Give the listing that an instant names.
+
+        Raises:
+            InstantNotFound: there is none, or the number has another digest.
+        """
+        for head in self.heads():
+            if head.instant.id == instant.id:
+                return head
+        raise InstantNotFound(source=source, instant=instant.id)
+
+    def listing(self, head: ListingHead) -> Listing:
+        """Read the files of a listing.
+
+        Raises:
+            SourceFileGone: the directory was cleaned away.
+        """
+        if head.digest not in self._listings:
+            raw = json.loads(
+                gzip.decompress(self._storage.read_bytes(self._files_path(head.digest)))
+            )
+            self._listings[head.digest] = Listing(
+                tuple(ListedFile(*entry) for entry in raw), head.skipped
+            )
+        return self._listings[head.digest]
+
+    def record(self, listing: Listing, now: datetime) -> ListingHead:
+        """Number a listing, unless it is equal to the last one."""
+        while True:
+            heads = self.heads()
+            if heads and heads[-1].digest == listing.digest:
+                self._listings[listing.digest] = listing
+                return heads[-1]
+            head = listing.head(heads[-1].number + 1 if heads else 1, now)
+            if self._write(head, listing):
+                self._heads[head.number] = head
+                self._listings[head.digest] = listing
+                return head
+
+    def _write(self, head: ListingHead, listing: Listing) -> bool:
+        if self._root is None:
+            return True
+        text = json.dumps([list(file) for file in listing.files], separators=(",", ":"))
+        # Compressed, because every change keeps the whole list; without a time, so equal lists are
+        # equal.
+        content = gzip.compress(text.encode(), compresslevel=6, mtime=0)
+        self._storage.write_once(self._files_path(head.digest), content)
+        return self._storage.write_once(
+            f"{self._root}/{head.number:06d}.json", head.to_text().encode()
+        )
+
+    def _files_path(self, digest: str) -> str:
+        return f"{self._root}/files/{digest}.json.gz"

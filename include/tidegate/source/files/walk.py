@@ -1,0 +1,108 @@
+"""List the files below a root, level by level (PC-R01, R03, P05, P09)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyarrow import fs
+
+from tidegate.errors import (
+    PartitionPathInvalid,
+    PartitionValueInvalid,
+    SourceNotFound,
+    SourceUnreachable,
+)
+from tidegate.model.partition import Partition
+from tidegate.source.files.listing import ListedFile, Listing
+from tidegate.source.files.partition_values import parse_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.config import SourceConfig
+
+
+@dataclass
+class _Walk:
+    root: str
+    keys: Mapping[str, str]
+    default_name: str
+    skip_bad: bool
+    pattern: re.Pattern[str] | None
+    files: list[ListedFile] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+
+    def visit(self, folder: str, depth: int) -> None:
+        """List one directory and go down; hidden names are left out at every level (PC-P09)."""
+        for entry in _FILES.get_file_info(fs.FileSelector(f"{self.root}/{folder}".rstrip("/"))):
+            if entry.base_name.startswith(("_", ".")):
+                continue
+            path = f"{folder}/{entry.base_name}".lstrip("/")
+            if entry.type == fs.FileType.Directory:
+                if not self.keys or self._is_good(path, depth + 1):
+                    self.visit(path, depth + 1)
+            elif self._is_wanted(entry, path, depth):
+                self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
+
+    def _is_wanted(self, entry: fs.FileInfo, path: str, depth: int) -> bool:
+        if entry.type != fs.FileType.File or entry.size == 0:
+            return False
+        if self.pattern and not self.pattern.fullmatch(f"{self.root}/{path}"):
+            return False
+        folder = path.rpartition("/")[0]
+        return depth == len(self.keys) or not self.keys or self._refuse(folder, self._expected)
+
+    def _is_good(self, path: str, depth: int) -> bool:
+        """Check a directory at a partition level (PC-R03)."""
+        if depth > len(self.keys):
+            return self._refuse(path, self._expected)
+        try:
+            partition = Partition.parse(path, tuple(self.keys)[:depth])
+            parse_values(partition, self.keys, self.default_name, path)
+        except (PartitionPathInvalid, PartitionValueInvalid):
+            if not self.skip_bad:
+                raise
+            self.skipped.append(path)
+            return False
+        return True
+
+    def _refuse(self, path: str, expected: str) -> bool:
+        if not self.skip_bad:
+            raise PartitionPathInvalid(path=path or self.root, expected=expected)
+        self.skipped.append(path)
+        return False
+
+    @property
+    def _expected(self) -> str:
+        return "/".join(f"{key}=…" for key in self.keys)
+
+
+_FILES = fs.LocalFileSystem()
+
+
+def list_directory(config: SourceConfig) -> Listing:
+    """List the source's files, sorted by path.
+
+    Raises:
+        SourceNotFound: the root is no directory.
+        SourceUnreachable: a directory cannot be listed; nothing is left out silently (PC-R01).
+        PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level is not what
+            `partition_by` declares, and `on_bad_path` says to fail.
+    """
+    root = str(config.path).rstrip("/")
+    walk = _Walk(
+        root=root,
+        keys=config.partition_by,
+        default_name=config.default_partition_name,
+        skip_bad=config.on_bad_path == "skip",
+        pattern=re.compile(config.path_regex) if config.path_regex else None,
+    )
+    try:
+        if _FILES.get_file_info(root).type != fs.FileType.Directory:
+            raise SourceNotFound(source=root, problem="no directory there")
+        walk.visit("", 0)
+    except OSError as refused:
+        raise SourceUnreachable(source=root, problem=str(refused)) from refused
+    return Listing(tuple(sorted(walk.files)), tuple(sorted(set(walk.skipped))))
