@@ -13,7 +13,7 @@ import hashlib
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import BinaryIO, Protocol, cast
 
 from tidegate.errors import (
@@ -32,6 +32,7 @@ from tidegate.errors import (
 _HASH_CHUNK = 1 << 20
 
 
+@dataclass(frozen=True)
 class OsCalls:
     """Each system call that changes a disk, once."""
 
@@ -99,7 +100,7 @@ class LocalStorage:
     hidden temporary file or a second name for the same file, and doing the same again cleans it up.
     """
 
-    calls: OsCalls = OsCalls()
+    calls: OsCalls = field(default_factory=OsCalls)
 
     def read_bytes(self, path: str) -> bytes:
         """Read a whole small file.

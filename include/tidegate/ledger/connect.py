@@ -28,7 +28,9 @@ def open_engine(url: str) -> sa.Engine:
     """
     address = sa.make_url(url)
     if address.get_backend_name() == "sqlite" and address.database:
-        Path(address.database).parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(address.database).parent
+        if not folder.is_dir():
+            folder.mkdir(parents=True, exist_ok=True)
     engine = sa.create_engine(address, pool_pre_ping=True, **_pool(address))
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -132,7 +133,8 @@ class Pipeline:
         started = time.monotonic()
         pending = pending_indexes(self.storage, planned.uri)
         finished = 0
-        for _ in executor.run(stage_split, planned.uri, pending, f"w{planned.attempt}"):
+        task = functools.partial(stage_split, self.storage)
+        for _ in executor.run(task, planned.uri, pending, f"w{planned.attempt}"):
             finished += 1
             if progress is not None:
                 progress(finished)

@@ -18,10 +18,12 @@ from tidegate.read import read_pieces
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
-from tidegate.storage import LocalStorage, Storage
+from tidegate.storage import Storage
 
 
-def stage_split(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
+def stage_split(
+    storage: Storage, plan_uri: str, index: int, attempt: str
+) -> tuple[CommitMessage, ...]:
     """Stage what one split of a plan still lacks.
 
     *Runs on:* a Spark task or a local thread. *Called:* at least once per split, also twice at the same
@@ -29,6 +31,7 @@ def stage_split(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage,
     attempt's name, with the same file names and bytes.
 
     Args:
+        storage: where plans, parts and messages stand; bound before the function goes to a task.
         plan_uri: directory of the plan.
         index: position of the split in the plan.
         attempt: names this execution; completed by a random word.
@@ -36,13 +39,10 @@ def stage_split(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage,
     Returns:
         The messages of the split's sub-splits that this call finished.
     """
-    return _stage_split(LocalStorage(), plan_uri, index, f"{attempt}.{os.urandom(4).hex()}")
-
-
-def _stage_split(storage: Storage, plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
     scan, splits = _plan(storage, plan_uri)
+    named = f"{attempt}.{os.urandom(4).hex()}"
     return tuple(
-        _stage_one(storage, scan, plan_uri, sub_split, attempt)
+        _stage_one(storage, scan, plan_uri, sub_split, named)
         for sub_split in splits[index].sub_splits
         if not storage.exists(layout.message_file(plan_uri, sub_split.id))
     )

@@ -68,12 +68,12 @@ def adopt(config: PipelineConfig, roots: Roots, ledger: Ledger, storage: Storage
         raise WorkElsewhere(work=roots.work, target=roots.target)
     owner = read_owner(storage, roots.work)
     if owner is not None:
-        _check_owner(owner, config.name, roots, ledger)
+        check_owner(owner, config.name, roots, ledger)
     ledger_id = ledger.pipeline.register(config.identity(), roots.target, now)
     if owner is None:
         content = {"format": 1, "pipeline": config.name, "ledger": ledger_id, "target": roots.target}
         storage.write_once(layout.owner_file(roots.work), pretty(content))
-        _check_owner(read_owner(storage, roots.work) or {}, config.name, roots, ledger)
+        check_owner(read_owner(storage, roots.work) or {}, config.name, roots, ledger)
 
 
 def read_owner(storage: Storage, work: str) -> dict[str, str] | None:
@@ -82,7 +82,7 @@ def read_owner(storage: Storage, work: str) -> dict[str, str] | None:
     return json.loads(storage.read_bytes(path)) if storage.exists(path) else None
 
 
-def _check_owner(owner: dict[str, str], name: str, roots: Roots, ledger: Ledger) -> None:
+def check_owner(owner: dict[str, str], name: str, roots: Roots, ledger: Ledger) -> None:
     if owner.get("pipeline") != name:
         raise TargetOwned(target=roots.target, owner=str(owner.get("pipeline")), pipeline=name)
     state = ledger.pipeline.find()

@@ -1,0 +1,88 @@
+"""Deliberate mistakes that the crash walk has to catch; each is made in the process that calls it."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from tidegate.commit.publisher import Publisher
+from tidegate.ledger import windows
+from tidegate.ledger.windows import Windows
+from tidegate.model.publication import CommitPlan
+from tidegate.pipeline import pipeline, staging
+from tidegate.storage import LocalStorage
+
+
+def marker_first() -> None:
+    """Write the marker before the files that it lists are there."""
+    move = Publisher._move
+
+    def wrong(self: Publisher, adds: Any, unfinished: Any) -> None:
+        self.storage.make_dirs(self.places.partition_root)
+        marker_path = f"{self.places.partition_root}/_SUCCESS"
+        self.storage.write_once(marker_path, _current[-1].marker.encode())
+        move(self, adds, unfinished)
+
+    carry_out = Publisher.carry_out
+
+    def remembering(self: Publisher, plan: CommitPlan, *rest: Any) -> None:
+        _current.append(plan)
+        carry_out(self, plan, *rest)
+
+    Publisher._move = wrong  # type: ignore[method-assign]
+    Publisher.carry_out = remembering  # type: ignore[method-assign]
+
+
+def checkpoint_before_contributions() -> None:
+    """Move the checkpoint and seal the window in a transaction of its own, then add the contributions."""
+    announce = Windows.announce
+
+    def wrong(self: Windows, announced: Any, now: Any) -> Any:
+        held = self.get(announced.sequence)
+        if not held.sealed:
+            with self.engine.begin() as connection:
+                self._seal(connection, announced, announced.summary, now)
+                end = held.window.range.end_inclusive.to_json()
+                connection.execute(
+                    windows.sa.update(windows.pipeline)
+                    .where(windows.pipeline.c.name == self.name)
+                    .values(checkpoint=end)
+                )
+            with self.engine.begin() as connection:
+                windows.store_watermark(connection, self.name, announced.watermark)
+                return tuple(
+                    item.partition for item in self._replace_contributions(connection, announced, now)
+                )
+        return announce(self, announced, now)
+
+    Windows.announce = wrong  # type: ignore[method-assign]
+
+
+def message_replaced() -> None:
+    """Stage a sub-split again although it has a message, and let the second message replace the first."""
+    write_once = LocalStorage.write_once
+
+    def replacing(self: LocalStorage, path: str, content: bytes) -> bool:
+        if "/messages/" in path:
+            self.delete(path)
+        return write_once(self, path, content)
+
+    def staging_all(storage: Any, plan_uri: str, index: int, attempt: str) -> tuple[Any, ...]:
+        scan, splits = staging._plan(storage, plan_uri)
+        named = f"{attempt}.{os.urandom(4).hex()}"
+        return tuple(
+            staging._stage_one(storage, scan, plan_uri, sub_split, named)
+            for sub_split in splits[index].sub_splits
+        )
+
+    LocalStorage.write_once = replacing  # type: ignore[method-assign]
+    pipeline.stage_split = staging_all
+
+
+_current: list[CommitPlan] = []
+
+MISTAKES = {
+    "marker-first": marker_first,
+    "checkpoint-before-contributions": checkpoint_before_contributions,
+    "message-replaced": message_replaced,
+}

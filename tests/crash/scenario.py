@@ -1,0 +1,253 @@
+"""A pipeline's life in six steps, each of which may be done again; what stands at the end can be compared.
+
+Three windows of up to three partitions; each window is cut into two splits of two sub-splits. The third window
+brings late rows for the first day; the second day is held by a row rule and approved; then the second
+window is replayed with a changed pipeline file, which puts the offending row aside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sqlalchemy as sa
+from pyiceberg.catalog import load_catalog
+from tidegate.errors import NotHeld, PublicationLapsed
+from tidegate.ledger.schema import metadata
+from tidegate.model.message import CommitMessage
+from tidegate.model.partition import Partition
+from tidegate.model.run import Run
+from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline.holders import process_owner
+from tidegate.storage import Storage
+
+DAY_1 = datetime(2026, 2, 1, tzinfo=UTC)
+# Rows per day of each source commit. Two row groups a file make two splits, ten rows a sub-split.
+COMMITS: tuple[dict[int, int], ...] = (
+    {1: 24, 2: 16},
+    {1: 6, 2: 20, 3: 14},
+    {1: 10, 3: 24, 4: 6},
+)
+BAD_AMOUNT = 5_000
+HELD = Partition((("dt", "2026-02-02"),))
+
+PIPELINE = """
+name: orders
+source:
+  kind: iceberg
+  metadata: {metadata}
+  split: {{target_size: 1KiB, open_cost: 1B, max_rows: 10}}
+event_time: at
+rows:
+  - {{name: sane, where: "amount < 1000", on_failure: {effect}}}
+target:
+  path: {root}/published/orders
+  partition_by: {{dt: day(at)}}
+"""
+
+
+class InTurn:
+    """An executor that does one split after the other in this process."""
+
+    def run(
+        self,
+        task: Callable[[str, int, str], tuple[CommitMessage, ...]],
+        plan_uri: str,
+        indexes: Sequence[int],
+        attempt: str,
+    ) -> Iterator[CommitMessage]:
+        """Do the splits in order, so that changes have the same numbers each time."""
+        for index in indexes:
+            yield from task(plan_uri, index, attempt)
+
+
+@contextmanager
+def in_turn(_engine: str) -> Iterator[InTurn]:
+    """Give the executor, whatever engine is asked for."""
+    yield InTurn()
+
+
+def make_source(folder: Path) -> tuple[str, tuple[datetime, ...]]:
+    """Make the Iceberg table, one commit a window; its metadata file, and when each commit was made."""
+    folder.mkdir(parents=True)
+    catalog = load_catalog(
+        "lake", type="sql", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/wh"
+    )
+    catalog.create_namespace("raw")
+    made = 0
+    table = None
+    for number, days in enumerate(COMMITS):
+        rows: dict[str, list[Any]] = {"id": [], "at": [], "amount": []}
+        for day, count in days.items():
+            for row in range(count):
+                made += 1
+                rows["id"].append(made)
+                rows["at"].append(DAY_1 + timedelta(days=day - 1, minutes=row))
+                bad = (number, day, row) == (1, 2, 3)
+                rows["amount"].append(BAD_AMOUNT if bad else row)
+        batch = pa.table(
+            {
+                "id": pa.array(rows["id"], pa.int64()),
+                "at": pa.array(rows["at"], pa.timestamp("us", "UTC")),
+                "amount": pa.array(rows["amount"], pa.int64()),
+            }
+        )
+        if table is None:
+            table = catalog.create_table(
+                "raw.orders", schema=batch.schema, properties={"write.parquet.row-group-limit": "20"}
+            )
+        table.append(batch)
+    if table is None:
+        raise AssertionError("no commits")
+    times = tuple(datetime.fromtimestamp(item.timestamp_ms / 1000, UTC) for item in table.history())
+    return table.metadata_location, times
+
+
+@dataclass(frozen=True)
+class Life:
+    """The scenario on one root directory."""
+
+    root: Path
+    metadata: str
+    """The source table's metadata file."""
+    times: tuple[datetime, ...]
+    """When each source commit was made."""
+
+    def pipeline(self, storage: Storage | None, effect: str, watch: Callable[[sa.Engine], None] | None) -> Pipeline:
+        """Open the pipeline with the rule's effect as it is in this step."""
+        path = self.root / f"orders-{effect}.yaml"
+        pipeline = open_pipeline(path, ledger=f"sqlite:///{self.root}/ledger.db", storage=storage)
+        if watch is not None:
+            watch(pipeline.ledger.engine)
+        return pipeline
+
+    def prepare(self) -> None:
+        """Write the pipeline files and make the ledger: what a user does before the first run."""
+        self.root.mkdir(parents=True)
+        (self.root / "published").mkdir()
+        for effect in ("hold", "quarantine"):
+            text = PIPELINE.format(metadata=self.metadata, root=self.root, effect=effect)
+            (self.root / f"orders-{effect}.yaml").write_text(text)
+        self.pipeline(None, "hold", None).ledger.engine.dispose()
+
+    def live(self, storage: Storage | None = None, watch: Callable[[sa.Engine], None] | None = None) -> None:
+        """Do every step; what is done already changes nothing."""
+        owner = process_owner("cli")
+        pipeline = self.pipeline(storage, "hold", watch)
+        for time in (*self.times[1:], None):
+            run = Run("load", owner, until=time)
+            pipeline.load(run, _now(), in_turn)
+            self._publish(pipeline, owner)
+            self._approve(pipeline, owner)
+        changed = self.pipeline(storage, "quarantine", watch)
+        run = Run("replay", owner)
+        changed.finish_load(changed.replay(2, run, _now()), _now(), in_turn)
+        self._publish(changed, owner)
+
+    def _publish(self, pipeline: Pipeline, owner: str) -> None:
+        for outcome in pipeline.publish_all(owner, _now()):
+            if outcome.error is not None:
+                raise AssertionError(outcome.error)
+
+    def _approve(self, pipeline: Pipeline, owner: str) -> None:
+        state = pipeline.ledger.partitions.find(HELD)
+        if state is None or state.pending != "held":
+            return
+        try:
+            pipeline.decide(HELD, approved=True, by="ada", comment="looked at it", now=_now())
+        except (NotHeld, PublicationLapsed) as refused:
+            raise AssertionError(str(refused)) from refused
+        self._publish(pipeline, owner)
+
+
+VOLATILE = {
+    "registered_at",
+    "taken_at",
+    "sealed_at",
+    "planned_at",
+    "announced_at",
+    "proposed_at",
+    "committed_at",
+    "first_seen",
+    "ledger_id",
+    "owner",
+    "run",
+    "expires",
+    "attempt",
+    "claim_owner",
+    "claim_fence",
+    "claim_expires",
+    "watermark_step",
+    "summary",
+    "verdict",
+    "approval",
+    "why",
+    "uri",
+    "messages_uri",
+}
+"""Columns that tell when, by whom and how often something was done."""
+
+
+def ending(root: Path) -> dict[str, Any]:
+    """Give everything that has to be equal at the end: files with their bytes, markers, the ledger."""
+    published = root / "published" / "orders"
+    files = {
+        str(path.relative_to(published)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(published.rglob("*"))
+        if path.is_file() and path.name != "_SUCCESS"
+    }
+    markers = {}
+    for path in sorted(published.rglob("_SUCCESS")):
+        marker = json.loads(path.read_bytes())
+        del marker["provenance"]
+        markers[str(path.relative_to(published))] = marker
+    return {"files": files, "markers": markers, "ledger": ledger_content(root), "rows": row_ids(published)}
+
+
+def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
+    """Read all tables but for what tells when and by whom; staged paths without the attempt's name."""
+    engine = sa.create_engine(f"sqlite:///{root}/ledger.db")
+    content = {}
+    with engine.connect() as connection:
+        for table in metadata.sorted_tables:
+            rows = connection.execute(sa.select(table)).mappings()
+            content[table.name] = sorted(
+                (
+                    {key: _plain(item) for key, item in row.items() if key not in VOLATILE}
+                    for row in rows
+                    if row.get("state") != "dropped"
+                ),
+                key=lambda row: json.dumps(row, sort_keys=True, default=str),
+            )
+    engine.dispose()
+    return content
+
+
+def _plain(item: Any) -> Any:
+    if isinstance(item, list):
+        return [
+            {key: value for key, value in entry.items() if key != "staged"} if isinstance(entry, dict) else entry
+            for entry in item
+        ]
+    return item
+
+
+def row_ids(published: Path) -> list[int]:
+    """Read the ids of all rows of all files that a marker lists."""
+    ids: list[int] = []
+    for marker in published.rglob("_SUCCESS"):
+        for file in json.loads(marker.read_bytes())["files"]:
+            ids += pq.read_table(marker.parent / file["name"], columns=["id"])["id"].to_pylist()
+    return sorted(ids)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

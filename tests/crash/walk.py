@@ -1,0 +1,263 @@
+"""Walk a scenario: die at every change in turn, live again to the end, compare with an undisturbed life.
+
+Run as a program, because it forks: a process that forks must not have started threads. Nothing that
+computes runs in the parent.
+
+    python -m crash.walk FOLDER --share 0/2 --side before [--mistake NAME] [--numbers 1,5,9]
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib
+import json
+import os
+import pickle
+import shutil
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from crash.faults import Stopper, forbid_other_changes, stopping_storage, watch_database
+from crash.mistakes import MISTAKES
+from crash.scenario import Life, ending, make_source
+
+# Loaded before any fork, or every child would load them again.
+for _name in (
+    "pandas",
+    "pyarrow.dataset",
+    "pyiceberg.catalog.sql",
+    "pyiceberg.io.pyarrow",
+    "pyiceberg.table",
+    "pyiceberg.avro.file",
+    "pyroaring",
+    "sqlite3",
+    "tenacity",
+    "tidegate.source.iceberg",
+):
+    importlib.import_module(_name)
+
+
+class ChildDied(AssertionError):
+    """A child that should have lived did not."""
+
+
+def in_child(work: Callable[[], Any], result: Path | None = None) -> int:
+    """Do something in a forked process; its wait status. What it gives back is pickled to `result`."""
+    child = os.fork()
+    if child == 0:
+        try:
+            given = work()
+            if result is not None:
+                result.write_bytes(pickle.dumps(given))
+            os._exit(0)
+        except BaseException:
+            traceback.print_exc()
+            sys.stderr.flush()
+            os._exit(1)
+    return os.waitpid(child, 0)[1]
+
+
+def ask_child(work: Callable[[], Any], result: Path) -> Any:
+    """Do something in a forked process and give what it gave."""
+    status = in_child(work, result)
+    if status != 0:
+        raise ChildDied(f"status {status}")
+    return pickle.loads(result.read_bytes())
+
+
+@dataclass(frozen=True)
+class Walk:
+    """One walk below a folder of its own."""
+
+    folder: Path
+    mistake: str | None = None
+
+    def life(self, name: str) -> Life:
+        """Give a life that has not begun, at the one root that all lives share: names are in the bytes."""
+        metadata, times = pickle.loads((self.folder / "source.pickle").read_bytes())
+        shutil.rmtree(self.folder / name, ignore_errors=True)
+        return Life(self.folder / name, metadata, times)
+
+    def prepare(self) -> None:
+        """Make the source once."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        ask_child(lambda: make_source(self.folder / "source"), self.folder / "source.pickle")
+
+    def undisturbed(self) -> tuple[list[str], dict[str, Any]]:
+        """Live once without dying: every change in order, and how it ends."""
+        life = self.life("root")
+
+        def work() -> list[str]:
+            life.prepare()
+            return self._live(life, Stopper())
+
+        made = ask_child(work, self.folder / "made.pickle")
+        return made, ask_child(lambda: ending(life.root), self.folder / "ending.pickle")
+
+    def die_at(self, number: int, side: str) -> tuple[dict[str, Any], list[str]]:
+        """Die at one change and live again: how it ends, and which write-once files were written again."""
+        life = self.life("root")
+
+        def first() -> None:
+            life.prepare()
+            self._live(life, Stopper(number, side))
+
+        status = in_child(first)
+        if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGKILL:
+            raise ChildDied(f"change {number}: expected signal 9, found status {status}")
+
+        before = written_once(life.root)
+
+        def second() -> dict[str, Any]:
+            self._live(life, Stopper())
+            return ending(life.root)
+
+        end = ask_child(second, self.folder / "ending.pickle")
+        after = written_once(life.root)
+        return end, [name for name, content in before.items() if after.get(name) != content]
+
+    def read_along(self) -> list[str]:
+        """Live once while a reader in its own process looks between every two changes; what it saw wrong."""
+        life = self.life("root")
+        asks, asked = os.pipe()
+        answers, answered = os.pipe()
+        reader = os.fork()
+        if reader == 0:
+            os.close(asked)
+            os.close(answers)
+            answer_questions(life.root / "published" / "orders", asks, answered)
+            os._exit(0)
+        os.close(asks)
+        os.close(answered)
+
+        def work() -> list[str]:
+            seen = []
+
+            def look() -> None:
+                os.write(asked, b"?")
+                said = os.read(answers, 1 << 16).decode().strip()
+                if said:
+                    seen.append(f"before change {len(stopper.made)} ({stopper.made[-1]}): {said}")
+
+            stopper = Stopper(between=look)
+            life.prepare()
+            self._live(life, stopper)
+            return seen
+
+        try:
+            return list(ask_child(work, self.folder / "seen.pickle"))
+        finally:
+            os.close(asked)
+            os.close(answers)
+            os.waitpid(reader, 0)
+
+    def _live(self, life: Life, stopper: Stopper) -> list[str]:
+        if self.mistake is not None:
+            MISTAKES[self.mistake]()
+        storage = stopping_storage(stopper)
+        forbid_other_changes(str(life.root), storage.calls)
+        life.live(storage, lambda engine: watch_database(engine, stopper))
+        return stopper.made
+
+
+def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    """Say in words where two endings differ."""
+    told = []
+    for kind in ("files", "markers", "ledger", "rows"):
+        if expected[kind] == found[kind]:
+            continue
+        told.append(f"{kind}: expected {_short(expected[kind])}, found {_short(found[kind])}")
+    return told
+
+
+def written_once(root: Path) -> dict[str, bytes]:
+    """Read every file of the work directory that is written under a name given once."""
+    work = root / "published" / ".tidegate-orders"
+    return {
+        str(path.relative_to(work)): path.read_bytes()
+        for path in work.rglob("*.json*")
+        if not path.name.startswith(".")
+    }
+
+
+def walk(steps: Walk, choose: Callable[[list[str]], list[int]], side: str) -> list[str]:
+    """Die at each chosen number; what went wrong, after a line that says how far the walk went."""
+    told = []
+    steps.prepare()
+    made, expected = steps.undisturbed()
+    numbers = choose(made)
+    for number in numbers:
+        try:
+            end, rewritten = steps.die_at(number, side)
+            wrong = differences(expected, end) + [f"written again: {name}" for name in rewritten]
+        except ChildDied as died:
+            wrong = [str(died)]
+        told += [f"{side} change {number} ({made[number - 1]}): {item}" for item in wrong]
+    return [f"died {side} {len(numbers)} of {len(made)} changes", *told]
+
+
+def answer_questions(published: Path, asks: int, answers: int) -> None:
+    """Check all markers once for each byte that comes in; answer with what is wrong, and a line's end."""
+    while os.read(asks, 1):
+        os.write(answers, f"{broken_promise(published)}\n".encode())
+
+
+def broken_promise(published: Path) -> str:
+    """Say which marker lists a file that is not there as listed; empty if every marker keeps its word."""
+    for path in published.rglob("_SUCCESS"):
+        marker = json.loads(path.read_bytes())
+        for file in marker["files"]:
+            content = path.parent / file["name"]
+            if not content.exists():
+                return f"{path.parent.name} lists {file['name']}, which is not there"
+            whole = content.read_bytes()
+            if (len(whole), hashlib.sha256(whole).hexdigest()) != (file["length"], file["sha256"]):
+                return f"{path.parent.name} lists {file['name']} with other bytes"
+            if pq.read_metadata(content).num_rows != file["rows"]:
+                return f"{path.parent.name} lists {file['name']} with other rows"
+    return ""
+
+
+def _short(raw: Any) -> str:
+    text = json.dumps(raw, sort_keys=True, default=str)
+    return text if len(text) < 2000 else f"{text[:2000]}…"
+
+
+def chosen(made: list[str], share: str, named: str, most: int) -> list[int]:
+    """Give the numbers of a share of all changes, or of those with a name."""
+    first, step = map(int, share.split("/"))
+    numbers = [number for number, name in enumerate(made, 1) if name.startswith(named)]
+    return numbers[first::step][:most]
+
+
+def main() -> int:
+    """Walk as the command line says; exit 1 if something went wrong."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--share", default="0/1")
+    parser.add_argument("--named", default="", help="only changes whose name begins so")
+    parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--side", choices=["before", "after"], default="before")
+    parser.add_argument("--mistake", choices=sorted(MISTAKES))
+    parser.add_argument("--read-along", action="store_true")
+    given = parser.parse_args()
+    steps = Walk(given.folder, given.mistake)
+    if given.read_along:
+        steps.prepare()
+        told = ["a reader looked between any two changes", *steps.read_along()]
+    else:
+        told = walk(steps, lambda made: chosen(made, given.share, given.named, given.most), given.side)
+    sys.stdout.write("\n".join(told) + "\n")
+    return 1 if len(told) > 1 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
