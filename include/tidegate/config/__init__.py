@@ -21,6 +21,7 @@ from tidegate.config.source import (
     Start,
 )
 from tidegate.config.target import RowRule, TargetConfig, refuse_work_inside
+from tidegate.config.template import guess_event_time, pipeline_template
 
 __all__ = [
     "CatalogConfig",
@@ -40,11 +41,13 @@ __all__ = [
     "Start",
     "TargetConfig",
     "find_pipeline",
+    "guess_event_time",
     "home",
     "json_schema",
     "ledger_url",
     "load_pipeline",
     "pipeline_files",
+    "pipeline_template",
     "pipelines_folder",
     "read_source",
     "refuse_work_inside",

@@ -26,7 +26,7 @@ RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append"]
 TargetFormat = Literal["parquet"]
 
-_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)")
+_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)", re.DOTALL)
 _MADE = {
     transform.value: transform for transform in Transform if transform is not Transform.IDENTITY
 }

@@ -1,0 +1,164 @@
+"""Write the first pipeline file for a table, with what it guesses and what may be changed."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_LIKELY = (
+    r"^event[_-]?(time|timestamp|ts|at|date)$",
+    r"occur|happen|event",
+    r"(order|creat|plac|start|book|depart|request|pickup|sent|measur)\w*[_-]?(at|on|time|ts|date)",
+    r"[_-](at|on|ts|time|timestamp|datetime|date)$|^(ts|time|timestamp|datetime|date)$",
+)
+"""Names of event times, the likeliest first."""
+_UNLIKELY = re.compile(
+    r"updat|modif|chang|delet|ingest|load|insert|process|expir|valid|arriv|receiv|due|etl|_sync",
+    re.IGNORECASE,
+)
+"""When a row was handled, changed or ends is not when it happened."""
+_LISTED = 8
+_KEYS = ("dt", "day", "event_day", "partition_day")
+_PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
+
+_HEAD = """\
+# A pipeline of Tidegate: `tidegate check` looks at it, `tidegate schema` describes every key.
+name: {name}
+timezone: UTC                      # of partition values, partition times and the timetable
+schedule: "@daily"                 # of the load DAG in Airflow; or five cron fields, or null
+
+source:
+{source}
+  start: full                      # full | earliest | latest | {{after: ID}} | {{from: ID}}
+  # read:
+  #   columns: [{columns}]
+  #   filter: "amount > 0"         # SQL; other rows are not read
+"""
+_EVENT_TIME = """\
+
+event_time:                        # when a row happened{guess}
+  column: {column}
+  lateness: 1h                     # how long to wait for rows that come out of order
+  # idle_timeout: 2d               # with `when_idle: advance`, silence publishes the last day, too
+  # when_idle: advance
+"""
+_NO_EVENT_TIME = """\
+
+# No column holds a time, so partitions cannot wait for a watermark. With one, write:
+# event_time: COLUMN
+"""
+_RULES = """\
+
+# rows:                            # rows that fail are put aside with the rule's name
+#   - {name: positive_amount, where: "amount >= 0", on_failure: quarantine}
+
+target:
+"""
+_TAIL = """\
+  # rolling: {{file_size: 128MiB}}
+
+# gate:                            # Great Expectations on each partition as it would stand
+#   suite: {name}_suite.json
+#   on_failure: hold               # hold | fail | warn
+
+commit:
+  trigger: {trigger}
+  delay: 0s
+  policies: [success-file]         # `_SUCCESS` with files, rows and revision, written last
+"""
+
+
+def pipeline_template(
+    table: str,
+    columns: Sequence[tuple[str, str]],
+    *,
+    files: bool = False,
+    target: str,
+    name: str | None = None,
+) -> str:
+    """Write a commented pipeline file that `load_pipeline` accepts.
+
+    Args:
+        table: `catalog.namespace.table`, or a path: of a metadata file or table directory, or of
+            a directory of Parquet files.
+        columns: (name, Arrow type text) of the table.
+        files: the path holds plain files.
+        target: absolute path of the directory to publish into.
+        name: of the pipeline; by default made from the table's.
+
+    Returns:
+        YAML text.
+    """
+    made = name or _name_of(table)
+    column = guess_event_time(columns)
+    text = _HEAD.format(
+        name=_scalar(made),
+        source=_source(table, files=files),
+        columns=_listed([column for column, _ in columns]),
+    )
+    if column is None:
+        text += _NO_EVENT_TIME
+    else:
+        others = [other for other in _times(columns) if other != column]
+        guess = f"; a guess, others: {_listed(others)}" if others else ""
+        text += _EVENT_TIME.format(column=_scalar(column), guess=guess)
+    text += _RULES + f"  path: {_scalar(target)}\n"
+    if column is not None:
+        text += _partition_by(column, {other for other, _ in columns})
+    trigger = "partition-time" if column else "process-time"
+    return text + _TAIL.format(name=made, trigger=trigger)
+
+
+def guess_event_time(columns: Sequence[tuple[str, str]]) -> str | None:
+    """Pick the column that most likely says when a row happened; None where none is a time."""
+    times = _times(columns)
+    likely = [column for column in times if not _UNLIKELY.search(column)]
+    for expression in _LIKELY:
+        for column in likely:
+            if re.search(expression, column, re.IGNORECASE):
+                return column
+    return next(iter(likely or times), None)
+
+
+def _times(columns: Sequence[tuple[str, str]]) -> list[str]:
+    """Name the columns of a time type: timestamps before dates, which say less."""
+    stamps = [name for name, type_text in columns if type_text.startswith("timestamp")]
+    return stamps + [name for name, type_text in columns if type_text.startswith("date")]
+
+
+def _source(table: str, *, files: bool) -> str:
+    if files:
+        return f"  kind: files\n  path: {_scalar(table)}"
+    if "/" in table:
+        return f"  kind: iceberg\n  metadata: {_scalar(table)}"
+    return f"  kind: iceberg\n  table: {_scalar(table)}"
+
+
+def _partition_by(column: str, taken: set[str]) -> str:
+    key = next((key for key in _KEYS if key not in taken), "partition_of_day")
+    return (
+        "  partition_by:                    # day(), hour(), month() of a column, or a column\n"
+        f"    {key}: {_scalar(f'day({column})')}\n"
+    )
+
+
+def _name_of(table: str) -> str:
+    last = re.split(r"[./]", re.sub(r"/metadata/[^/]+[.]json$", "", table.rstrip("/")))[-1]
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", last).strip("_-")[:100] or "pipeline"
+
+
+def _listed(columns: Sequence[str]) -> str:
+    more = ", …" if len(columns) > _LISTED else ""
+    return ", ".join(_scalar(column) for column in columns[:_LISTED]) + more
+
+
+def _scalar(text: str) -> str:
+    """Write text so that YAML reads the same text: in quotes where it could be another."""
+    if _PLAIN.fullmatch(text) and yaml.safe_load(text) == text:
+        return text
+    return str(yaml.dump(text, default_style='"', width=len(text) * 10 + 10)).strip()
