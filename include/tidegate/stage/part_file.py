@@ -10,6 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from tidegate.stage.arrays import integer_column
+
 _WRITE_BYTES = 1 << 20
 _SAMPLE_ROWS = 4_096
 # With more different values than this share of the rows, a dictionary is built to be thrown away.
@@ -131,7 +133,7 @@ def dictionary_columns(rows: pa.RecordBatch) -> list[str]:
     the values are then written plain: three times the work for the same bytes.
     """
     spread = np.arange(0, rows.num_rows, max(1, rows.num_rows // _SAMPLE_ROWS), dtype=np.int64)
-    sample = rows.take(pa.Array.from_buffers(pa.int64(), len(spread), [None, pa.py_buffer(spread)]))
+    sample = rows.take(integer_column(spread))
     return [
         field.name
         for field, column in zip(sample.schema, sample.columns, strict=True)

@@ -13,14 +13,8 @@ import pyarrow as pa
 from tidegate.errors import ColumnMissing, PartitionFieldInvalid
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.model.partition_value import hour_is_of_day
-from tidegate.stage.ticks import (
-    SECONDS_PER_DAY,
-    SECONDS_PER_HOUR,
-    Flags,
-    Integers,
-    as_numpy,
-    wall_clock,
-)
+from tidegate.stage.arrays import Flags, Integers, integer_column, integers, missing
+from tidegate.stage.ticks import SECONDS_PER_DAY, SECONDS_PER_HOUR, wall_clock
 from tidegate.stage.value_text import Texts, identity_writer
 
 Codes = npt.NDArray[np.intp]
@@ -51,7 +45,7 @@ class BatchSplit:
             yield self.partitions[0], batch
             return
         order, counts = self._order()
-        positions = pa.Array.from_buffers(pa.int64(), len(order), [None, pa.py_buffer(order)])
+        positions = integer_column(order)
         start = 0
         for partition, count in zip(self.partitions, counts, strict=True):
             yield partition, batch.take(positions.slice(start, count))
@@ -164,8 +158,11 @@ def _identity_encoder(
     def encode(column: pa.Array) -> tuple[Codes, Texts]:
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         texts = [*write(encoded.dictionary), None]
-        codes = encoded.indices.cast(pa.int64()).fill_null(len(texts) - 1)
-        return _by_text(as_numpy(codes), texts)
+        codes = integers(encoded.indices).astype(np.intp, copy=False)
+        absent = missing(encoded.indices)
+        if absent is not None:
+            codes = np.where(absent, len(texts) - 1, codes)
+        return _by_text(codes, texts)
 
     return encode
 

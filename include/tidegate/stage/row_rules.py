@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from tidegate.predicate import Predicate
-from tidegate.stage.ticks import Flags, flags
+from tidegate.stage.arrays import boolean_column, flags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from tidegate.config import RowRule
+    from tidegate.stage.arrays import Flags
 
 
 @dataclass(frozen=True)
@@ -81,5 +83,4 @@ def _failed(predicate: Predicate, batch: pa.RecordBatch) -> Flags:
 
 
 def _rows(batch: pa.RecordBatch, wanted: Flags) -> pa.RecordBatch:
-    packed = pa.py_buffer(np.packbits(wanted, bitorder="little"))
-    return batch.filter(pa.Array.from_buffers(pa.bool_(), len(wanted), [None, packed]))
+    return batch.filter(boolean_column(wanted))

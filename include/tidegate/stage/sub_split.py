@@ -15,6 +15,7 @@ import pyarrow as pa
 from tidegate.model.message import CommitMessage, EventTimes, PartFile
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.stage import layout
+from tidegate.stage.arrays import repeated_text
 from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 from tidegate.stage.partition_split import PartitionComputer
@@ -199,7 +200,7 @@ class _Attempt:
 
     def _put_aside(self, rule: str, rows: pa.RecordBatch) -> None:
         root = layout.attempt_quarantine(self._place.sub_split, self._place.attempt)
-        named = rows.append_column(QUARANTINED_BY, pa.repeat(pa.scalar(rule), rows.num_rows))
+        named = rows.append_column(QUARANTINED_BY, repeated_text(rule, rows.num_rows))
         self._aside.append(Destination(Partition(()), posixpath.join(root, rule)), named)
 
     def _writers(self, shape: PartShape, limits: WriteLimits) -> PartWriters:

@@ -6,15 +6,12 @@ Aware times are converted to the pipeline's zone, naive ones are wall clock in i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
+from tidegate.stage.arrays import Flags, Integers, integers, missing
 
 SECONDS_PER_DAY = 86_400
 SECONDS_PER_HOUR = 3_600
@@ -83,29 +80,18 @@ def instants(column: pa.Array, timezone: str) -> Ticks:
 
 
 def _days(column: pa.Array) -> Ticks:
-    values, missing = _integers(column.cast(pa.date32()).view(pa.int32()))
-    return Ticks(values.astype(np.int64) * SECONDS_PER_DAY, missing, 1)
+    days = column.cast(pa.date32())
+    values = integers(days.view(pa.int32())).astype(np.int64) * SECONDS_PER_DAY
+    return _ticks(values, missing(days), 1)
 
 
 def _timestamps(column: pa.TimestampArray) -> Ticks:
-    values, missing = _integers(column.view(pa.int64()))
-    return Ticks(values, missing, _TICKS_PER_SECOND[column.type.unit])
+    values = integers(column.view(pa.int64()))
+    return _ticks(values, missing(column), _TICKS_PER_SECOND[column.type.unit])
 
 
-def _integers(column: pa.Array) -> tuple[Integers, Flags | None]:
-    if not column.null_count:
-        return as_numpy(column), None
-    return as_numpy(column.fill_null(0)), flags(column.is_null())
-
-
-def as_numpy(column: pa.Array) -> npt.NDArray[Any]:
-    """View an Arrow array of numbers without NULL; `to_numpy` would import pandas (a second)."""
-    return np.from_dlpack(column)
-
-
-def flags(column: pa.BooleanArray) -> Flags:
-    """Unpack Arrow booleans without NULL."""
-    return as_numpy(column.cast(pa.uint8())).view(np.bool_)
+def _ticks(values: Integers, absent: Flags | None, per_second: int) -> Ticks:
+    return Ticks(values if absent is None else np.where(absent, 0, values), absent, per_second)
 
 
 def _is_utc(timezone: str) -> bool:
