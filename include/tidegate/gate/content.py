@@ -53,7 +53,7 @@ def read_footers(content: GateInput) -> Footers:
         with _open(path) as file:
             rows += file.metadata.num_rows
             _add_weights(weights, file.metadata)
-            schema = pa.unify_schemas([schema, file.schema_arrow.remove_metadata()])
+            schema = pa.unify_schemas([schema, pa.schema(map(_plain, file.schema_arrow))])
     return Footers(rows, schema, weights)
 
 
@@ -72,7 +72,7 @@ def read_columns(content: GateInput, footers: Footers, columns: Iterable[str]) -
         columns: names from the files or from the partition.
     """
     fields = [footers.schema.field(name) for name in columns if name in footers.schema.names]
-    schema = pa.schema([_plain(field) for field in fields])
+    schema = pa.schema(fields)
     tables = [schema.empty_table()]
     for path in content.files:
         with _open(path) as file:
@@ -106,7 +106,7 @@ def table_schema(content: GateInput, footers: Footers) -> pa.Schema:
     added = [
         pa.field(name, pa.string()) for name, _ in content.partition.values if name not in names
     ]
-    return pa.schema([*map(_plain, footers.schema), *added])
+    return pa.schema([*footers.schema, *added])
 
 
 def _no_columns(rows: int) -> pa.Table:
@@ -118,7 +118,7 @@ def _plain(field: pa.Field) -> pa.Field:
     # Dictionary columns would become pandas categories, which compare differently.
     if pa.types.is_dictionary(field.type):
         field = field.with_type(field.type.value_type)
-    return field.with_nullable(True)
+    return field.with_nullable(True).remove_metadata()
 
 
 def _add_weights(weights: dict[str, int], metadata: Any) -> None:

@@ -42,7 +42,8 @@ class Expectation:
         """In words: `expect_column_values_to_not_be_null(departed_at)`."""
         named = [str(self.kwargs[key]) for key in _ONE_COLUMN if key in self.kwargs]
         listed = self.kwargs.get("column_list") or self.kwargs.get("column_set") or ()
-        return f"{self.type}({', '.join([*named, *map(str, listed)])})"
+        columns = ", ".join([*named, *map(str, listed)])
+        return f"{self.type}({columns})" if columns else self.type
 
     @property
     def is_about_schema(self) -> bool:

@@ -104,8 +104,8 @@ def _claim(expectation: Expectation) -> str:
         return "0"
     plain = tail.removeprefix("be_").replace("not_be_", "not_").replace("_", " ")
     kwargs = expectation.kwargs
-    if plain == "between":
-        return _range(kwargs)
+    if plain == "between" and (bounds := _range(kwargs)):
+        return bounds
     given = [_text(kwargs[key]) for key in _ARGUMENTS if key in kwargs]
     return _joined("" if plain == "equal" and given else plain, *given)
 
@@ -125,7 +125,9 @@ def _joined(*parts: str) -> str:
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, bool) or value is None:
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
         return f"{value:,}"
