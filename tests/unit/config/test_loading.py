@@ -179,6 +179,36 @@ def test_relative_places_are_made_absolute(tmp_path: Path, monkeypatch: pytest.M
     assert config.gate.suite == str(tmp_path / "pipelines" / "suites" / "s.json")
 
 
+@pytest.mark.parametrize(
+    ("said", "start"),
+    [
+        ("earliest", ("earliest", None)),
+        ("{from: 2026-01-01T00:00:00Z}", ("from", "2026-01-01T00:00:00+00:00")),
+    ],
+)
+def test_start_is_a_word_or_an_instant(
+    tmp_path: Path, said: str, start: tuple[str, str | None]
+) -> None:
+    text = SHORT.replace("orders}", "orders, start: " + said + "}", 1)
+
+    found = load_pipeline(write(tmp_path, text)).source.start
+
+    assert (found.kind, found.value) == start
+
+
+def test_types_of_partition_keys_are_read(tmp_path: Path) -> None:
+    types = "{a: Date, b: 'decimal(10, 2)', c: long}"
+    text = SHORT.replace(
+        "{kind: iceberg, table: lake.raw.orders}",
+        "{kind: files, path: 'file:///in', partition_by: " + types + "}",
+    )
+
+    source = load_pipeline(write(tmp_path, text)).source
+
+    assert source.path == "/in"
+    assert source.partition_by == {"a": "date", "b": "decimal(10,2)", "c": "long"}
+
+
 def test_secret_in_a_place_stays_unresolved(tmp_path: Path) -> None:
     text = SHORT.replace("/lake/published/orders", '"${env:LAKE}/orders"')
 
@@ -300,6 +330,24 @@ MISTAKES = {
         "commit.policies[0]",
         11,
         "unknown policy 'sucess-file'; did you mean 'success-file'?",
+    ),
+    "misspelt key of a policy": (
+        "commit: {policies: [{custom: 'a:B', params: [x]}]}",
+        "commit.policies[0].params",
+        9,
+        "unknown key; did you mean 'parameters'?",
+    ),
+    "number for a word": (
+        "commit: {trigger: 5}",
+        "commit.trigger",
+        9,
+        "expected one of partition-time, process-time, found 5",
+    ),
+    "writers that are none": (
+        "target: {path: /x, max_open_partitions: 0}",
+        "target.max_open_partitions",
+        5,
+        "input should be greater than 0, found 0",
     ),
     "marker before a policy": (
         "commit: {policies: [success-file, {custom: 'a:B'}]}",
