@@ -4,8 +4,6 @@ Airflow executes each `.py` below `plugins/` that `.airflowignore` does not hide
 only one (AF-9.2).
 """
 
-from typing import ClassVar
-
 from airflow.plugins_manager import AirflowPlugin
 
 from tidegate_airflow import listeners
@@ -15,4 +13,4 @@ class TidegatePlugin(AirflowPlugin):
     """Tidegate's place in Airflow."""
 
     name = "tidegate"
-    listeners: ClassVar[list[object]] = [listeners]
+    listeners = [listeners]  # noqa: RUF012 (declared as an instance's in Airflow)

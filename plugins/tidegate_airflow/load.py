@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, task
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.model.run import Announced, PlannedWindow
     from tidegate.pipeline import Pipeline
+
+_LOG = logging.getLogger(__name__)
 
 DOC = """
 ### {name}: load
@@ -60,7 +63,7 @@ def load_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, Any]
         doc_md=DOC.format(name=config.name),
         **common,
     ) as dag:
-        step = {"pipeline": config.name, "poll_seconds": poll_seconds}
+        step: dict[str, Any] = {"pipeline": config.name, "poll_seconds": poll_seconds}
         wait = ChangesSensor(task_id="wait_for_changes", **step)
         plan = PlanSplits(task_id="plan_splits", pool=SPARK_POOL, **step)
         read = MergeRead(task_id="merge_read", pool=SPARK_POOL, plans_from=plan.task_id, **step)
@@ -91,7 +94,7 @@ def announce_window(name: str, plans_from: str, staged: Asset, context: Context)
     run = load_run(context, now)
     planned = planned_windows(context, plans_from)
     announced = pipeline.announce(planned, now)
-    context["ti"].log.info(
+    _LOG.info(
         "windows %s, watermark %s, %s",
         list(announced.windows) or "none",
         announced.watermark,

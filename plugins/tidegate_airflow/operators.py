@@ -102,7 +102,7 @@ class PlanSplits(PipelineJob):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(job="plan_splits.py", **kwargs)
 
-    def execute(self, context: Context) -> list[dict[str, Any]]:
+    def execute(self, context: Context) -> list[dict[str, Any]]:  # type: ignore[override]
         """Give the names of the plans."""
         return self._plan(context)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
     from tidegate.model.publication import CheckResult, Verdict
+
+_LOG = logging.getLogger(__name__)
 
 PROPOSE = "propose"
 GATE = "quality_gate"
@@ -75,7 +78,7 @@ def check_partition(name: str, context: Context) -> str:
     proposal = _proposal(context)
     verdict = pipeline.gate(proposal.partition, proposal.digest, run_owner(context), utc_now())
     report = describe_verdict(proposal, verdict)
-    context["ti"].log.info("%s", report)
+    _LOG.info("%s", report)
     if verdict.outcome is Outcome.FAIL:
         raise GateFailed(
             pipeline=name, partition=str(proposal.partition), failures=failures_text(verdict)
@@ -99,7 +102,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         done = pipeline.commit(proposal.partition, proposal.digest, run_owner(context), utc_now())
     except PublicationLapsed as lapsed:
         raise AirflowSkipException(str(lapsed)) from lapsed
-    context["ti"].log.info("committed: %s", done.to_text())
+    _LOG.info("committed: %s", done.to_text())
     event = context["outlet_events"][published]
     event.add_partitions(proposal.partition.key)
     event.extra = {

@@ -44,8 +44,8 @@ publishes it: data files, then the marker.
 ends green and the partition is `held`. `tidegate status {name}` tells, and `tidegate approve |
 reject | reopen` takes it from there.
 
-**Publish again by hand**: Trigger, Advanced, Partition Key, for example `{key}`; or the parameter
-`partition`.
+**Publish one partition by hand**: Trigger, Advanced, Partition Key, for example `{key}`; or the
+parameter `partition`.
 """
 
 
@@ -66,7 +66,7 @@ def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, A
         doc_md=DOC.format(name=name, key=key),
         **common,
     ) as dag:
-        step = {"pipeline": name, "poll_seconds": poll_seconds}
+        step: dict[str, Any] = {"pipeline": name, "poll_seconds": poll_seconds}
         wait = PartitionCommitSensor(
             task_id="wait_commit_policy", timeout=longest_wait(config).total_seconds(), **step
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, task
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
     from tidegate.config import PipelineConfig
+
+_LOG = logging.getLogger(__name__)
 
 DOC = """
 ### {name}: reconcile
@@ -62,7 +65,7 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
     if not keys:
         msg = "nothing is pending"
         raise AirflowSkipException(msg)
-    context["ti"].log.info("announced again: %s", ", ".join(keys))
+    _LOG.info("announced again: %s", ", ".join(keys))
     event = context["outlet_events"][staged]
     event.add_partitions(keys)
     event.extra = {"pipeline": name, "run": context["dag_run"].run_id, "windows": []}

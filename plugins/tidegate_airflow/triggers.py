@@ -34,7 +34,7 @@ class LedgerTrigger(BaseTrigger):
     """
 
     def __init__(self, pipeline: str, owner: str, poll_seconds: float) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.pipeline = pipeline
         self.owner = owner
         self.poll_seconds = poll_seconds
@@ -56,7 +56,7 @@ class LedgerTrigger(BaseTrigger):
         while True:
             await asyncio.sleep(self.poll_seconds)
             if await asyncio.to_thread(self.has_work, utc_now()):
-                yield TriggerEvent({})
+                yield TriggerEvent({})  # type: ignore[no-untyped-call]
                 return
 
 

@@ -1,0 +1,73 @@
+"""What the demo is to show: which days come out, which is held, when the end is reached."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from tidegate.demo.flights import FIRST_DAY, LAST_DAY, NEW_YORK
+from tidegate.model.watermark import Reason
+
+if TYPE_CHECKING:
+    from tidegate.model.report import PartitionReport, PipelineReport
+
+APPROVED = date(2013, 2, 8)
+"""A day of the blizzard that somebody lets through."""
+HELD = date(2013, 2, 9)
+"""The other one, which stays held."""
+LATE = date(2013, 2, 6)
+"""The day of which one airline reports three days late."""
+WAITING = LAST_DAY
+"""The last day: nothing says yet that all of its flights are known."""
+
+COMMENT = "The blizzard was real: half of the flights did not leave."
+
+
+@dataclass(frozen=True)
+class Day:
+    """One day of the demo and how far its partition has come."""
+
+    date: date
+    report: PartitionReport | None
+
+    @property
+    def path(self) -> str:
+        """The partition's directory."""
+        return partition_path(self.date)
+
+    @property
+    def is_at_the_end(self) -> bool:
+        """Whether the demo has nothing more to do with it."""
+        if self.report is None:
+            return False
+        state = self.report.state
+        if self.date == HELD:
+            return state.pending == "held"
+        if self.date == WAITING:
+            why = self.report.why
+            return why is not None and why.reason is Reason.WATERMARK_BEHIND
+        return state.pending == "none" and state.revision >= (2 if self.date == LATE else 1)
+
+
+def days(report: PipelineReport | None) -> list[Day]:
+    """Give every day of the demo with what the ledger says of it."""
+    known = {str(item.state.partition): item for item in report.partitions} if report else {}
+    span = (LAST_DAY - FIRST_DAY).days + 1
+    dates = [FIRST_DAY + timedelta(days=number) for number in range(span)]
+    return [Day(item, known.get(partition_path(item))) for item in dates]
+
+
+def is_at_the_end(report: PipelineReport | None) -> bool:
+    """Say whether every day has come as far as it will."""
+    return all(item.is_at_the_end for item in days(report))
+
+
+def partition_path(day: date) -> str:
+    """Write the directory of a day's partition."""
+    return f"dt={day.isoformat()}"
+
+
+def midnight(day: date) -> datetime:
+    """Give the beginning of a day in New York."""
+    return datetime(day.year, day.month, day.day, tzinfo=NEW_YORK)
