@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidegate.config import GateConfig
+from tidegate.config import GateConfig, load_pipeline
+from tidegate.demo.expected import flights_per_day
+from tidegate.demo.flights import Flight, read_flights
 from tidegate.errors import ContentUnreadable, SuiteInvalid
 from tidegate.gate import GateInput, check, load_suite
 from tidegate.model.partition import Partition
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from tidegate.gate import SparkFrame, Suite
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
+FLIGHTS = Path(__file__).parents[2] / "include" / "pipelines" / "flights.yaml"
 DAY = Partition((("dt", "2013-02-08"),))
 
 
@@ -391,6 +394,31 @@ def test_check_size_at_the_limit_stays_with_pandas_above_goes_to_spark(
         check(suite, content, config, NOW, frame)
 
     assert asked == ([(list(content.files), ["carrier"])] if limit_below else [])
+
+
+def test_verdict_flights_of_the_demo_hold_the_blizzard_and_nothing_else(tmp_path: Path) -> None:
+    config = load_pipeline(str(FLIGHTS)).gate
+    assert config is not None
+    suite = load_suite(config.suite)
+    outcomes, shares = {}, {}
+    for day, count in flights_per_day().items():
+        flights = read_flights(day, day)
+        columns = {
+            name: [getattr(one, name) for one in flights] for name in Flight.__dataclass_fields__
+        }
+        partition = Partition((("dt", day.isoformat()),))
+        content = content_of(tmp_path, pa.table(columns), partition=partition)
+
+        verdict, _ = check(suite, content, config, NOW)
+
+        outcomes[day.day] = verdict.outcome.value
+        shares[day.day] = verdict.checks[0].observed
+        assert f"({count.departed} of {count.rows})" in verdict.checks[0].observed
+
+    assert {day for day, outcome in outcomes.items() if outcome == "hold"} == {8, 9}
+    assert set(outcomes.values()) == {"pass", "warn", "hold"}
+    assert shares[8].startswith("49.2 % not null")
+    assert shares[9].startswith("42.5 % not null")
 
 
 MIXED = [

@@ -15,8 +15,7 @@ import zipfile
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from pathlib import Path
-from typing import TextIO
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 from zoneinfo import ZoneInfo
 
 from tidegate.errors import EnvironmentIncomplete

@@ -70,11 +70,33 @@ def build_lake(root: Path, progress: Callable[[int, int], None] | None = None) -
         LakeForeign: the folder holds a table with other commits.
         EnvironmentIncomplete: the package with the flights is not installed.
     """
+    commits = source_commits(read_flights())
+    made = write_commits(root, commits, progress)
+    return LakeReport(
+        root=str(root.absolute()),
+        commits=len(commits),
+        made_now=made,
+        rows=sum(len(commit.flights) for commit in commits),
+        late_airline=airline_name(LATE_CARRIER),
+        late_rows=sum(_is_held_back(flight) for commit in commits for flight in commit.flights),
+    )
+
+
+def write_commits(
+    root: Path, commits: list[SourceCommit], progress: Callable[[int, int], None] | None = None
+) -> int:
+    """Append the commits that the table does not have yet; the parts of `build_lake` on disk.
+
+    Returns:
+        How many were appended.
+
+    Raises:
+        LakeForeign: the folder holds a table with other commits.
+    """
     from pyiceberg.catalog import load_catalog
 
     root = root.absolute()
     root.mkdir(parents=True, exist_ok=True)
-    commits = source_commits(read_flights())
     with closing(load_catalog(CATALOG, **catalog_properties(root))) as catalog:
         catalog.create_namespace_if_not_exists(TABLE.split(".")[0])
         table = catalog.create_table_if_not_exists(TABLE, schema=_schema())
@@ -84,14 +106,7 @@ def build_lake(root: Path, progress: Callable[[int, int], None] | None = None) -
             table.append(_arrow(commit, table.schema()), snapshot_properties=properties)
             if progress:
                 progress(number, len(commits))
-    return LakeReport(
-        root=str(root),
-        commits=len(commits),
-        made_now=len(commits) - standing,
-        rows=sum(len(commit.flights) for commit in commits),
-        late_airline=airline_name(LATE_CARRIER),
-        late_rows=sum(_is_held_back(flight) for commit in commits for flight in commit.flights),
-    )
+    return len(commits) - standing
 
 
 def catalog_properties(root: Path) -> dict[str, str]:
