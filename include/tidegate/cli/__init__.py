@@ -1,0 +1,1 @@
+"""The command line: arguments, clock, progress, exit codes. What is done stands in `pipeline`."""

@@ -1,0 +1,66 @@
+"""The command `tidegate`: which commands there are, and what holds for all of them."""
+
+from typing import Annotated
+
+import typer
+
+from tidegate.cli import (
+    demo_commands,
+    load_commands,
+    look_commands,
+    project_commands,
+    publish_commands,
+)
+from tidegate.cli.logs import log_to_stderr
+
+_SECTIONS = {
+    "Run a pipeline": (
+        load_commands.load,
+        publish_commands.publish,
+        load_commands.plan,
+        load_commands.replay,
+        load_commands.rebuild,
+    ),
+    "See where it stands": (
+        look_commands.status,
+        look_commands.explain,
+        look_commands.instants,
+        look_commands.changes,
+    ),
+    "Decide on what is held": (
+        publish_commands.approve,
+        publish_commands.reject,
+        publish_commands.reopen,
+    ),
+    "Set up and look after": (
+        project_commands.check,
+        project_commands.init,
+        project_commands.schema,
+    ),
+    "See it at work": (demo_commands.demo, demo_commands.ui),
+}
+
+app = typer.Typer(
+    help="Read what changed in a lake table, and publish partitions when they are complete and "
+    "good. Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 nothing to do or not "
+    "committable.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
+)
+
+
+@app.callback()
+def common(
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Tell on stderr what is being done.")
+    ] = False,
+) -> None:
+    """Set up what all commands share."""
+    log_to_stderr(verbose=verbose)
+
+
+for _section, _commands in _SECTIONS.items():
+    for _command in _commands:
+        app.command(rich_help_panel=_section)(_command)

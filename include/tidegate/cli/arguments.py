@@ -1,0 +1,49 @@
+"""The arguments and options that several commands share, and how their text is read."""
+
+from datetime import UTC, datetime
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+
+PipelineName = Annotated[
+    str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or its file.")
+]
+PartitionText = Annotated[
+    str,
+    typer.Argument(metavar="PARTITION", help="`dt=2013-02-09`, or its key `2013-02-09`."),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+Comment = Annotated[str, typer.Option("--comment", "-m", help="Why; kept with the decision.")]
+From = Annotated[
+    str | None,
+    typer.Option("--from", metavar="TIME", help="Begin of a data interval, included."),
+]
+Until = Annotated[
+    str | None,
+    typer.Option(
+        "--until",
+        metavar="TIME",
+        help="Take source commits before this time: ISO, in the pipeline's zone without an offset.",
+    ),
+]
+
+
+def utc_now() -> datetime:
+    """Read the clock: once per command."""
+    return datetime.now(UTC)
+
+
+def read_moment(text: str, option: str, zone: str) -> datetime:
+    """Read an ISO date or time; without an offset it is wall clock in the pipeline's zone.
+
+    Raises:
+        BadParameter: it is none.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as broken:
+        problem = f"expected an ISO date or time such as 2013-02-09T06:00, found '{text}'"
+        raise typer.BadParameter(problem, param_hint=option) from broken
+    local = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
+    return local.astimezone(UTC)

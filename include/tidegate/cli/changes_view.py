@@ -1,0 +1,55 @@
+"""Source commits and changed rows as tables. Pure: values → renderables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.cli import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tidegate.pipeline.timeline import TimelineEntry
+
+
+def instant_table(entries: Sequence[TimelineEntry], zone: str) -> Table:
+    """List source commits: when, what they did, which window took them in."""
+    table = Table("instant", "time", "operation", "files", "rows", "taken in")
+    for column in table.columns[3:5]:
+        column.justify = "right"
+    for entry in entries:
+        report = entry.report
+        table.add_row(
+            report.instant.id,
+            wording.moment(report.instant.time, zone),
+            report.operation,
+            difference(report.files_added, report.files_removed),
+            difference(report.rows_added, report.rows_removed),
+            _taken(entry),
+        )
+    return table
+
+
+def row_table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
+    """List rows, NULL apart from the text of that name."""
+    table = Table(*names)
+    for row in rows:
+        cells = (row[name] for name in names)
+        table.add_row(*(Text("NULL", "dim") if cell is None else Text(str(cell)) for cell in cells))
+    return table
+
+
+def difference(added: int | None, removed: int | None) -> str:
+    """Write what came and what went; nothing where the source does not tell."""
+    parts = [f"+{wording.count(added)}"] if added is not None else []
+    return " ".join(parts + ([f"−{wording.count(removed)}"] if removed else []))
+
+
+def _taken(entry: TimelineEntry) -> Text:
+    if entry.window is None:
+        return Text("not yet", "yellow")
+    name = f"window {entry.window}"
+    return Text(name, "green") if entry.sealed else Text(f"{name}, open", "yellow")

@@ -1,0 +1,141 @@
+"""One partition explained: why it is or is not out, and what it was made of. Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.cli import wording
+from tidegate.cli.status_view import facts
+from tidegate.model.wire import parse_instant_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+    from typing import Any
+
+    from rich.console import RenderableType
+
+    from tidegate.model.publication import Verdict
+    from tidegate.model.report import PartitionExplanation
+
+
+def explanation(found: PartitionExplanation, zone: str) -> Group:
+    """Lay out everything that is known of a partition."""
+    parts: list[RenderableType] = [facts(_state(found, zone))]
+    if found.watermark:
+        parts += [_title("Watermark"), facts(_watermark(found.watermark, zone))]
+    if found.proposed and found.proposed.verdict:
+        title = f"Gate of revision {found.proposed.publication.revision}"
+        parts += [_title(title), verdict_table(found.proposed.verdict)]
+    if found.contributions:
+        parts += [_title("Rows from"), contribution_table(found)]
+    if found.revisions:
+        parts += [_title("Revisions"), revision_table(found, zone)]
+    if found.quarantined:
+        parts += [_title("Rows put aside in"), *map(Text, found.quarantined)]
+    return Group(*parts)
+
+
+def verdict_table(verdict: Verdict) -> Table:
+    """List the checks of a verdict, failed ones first."""
+    table = Table("check", "severity", "outcome", "found", "expected")
+    for check in sorted(verdict.checks, key=lambda check: check.success):
+        outcome = Text("passed", "green") if check.success else Text("failed", "bold red")
+        table.add_row(check.name, check.severity, outcome, check.observed, check.expected)
+    return table
+
+
+def contribution_table(found: PartitionExplanation) -> Table:
+    """List the windows that brought rows, and whether a revision holds them."""
+    standing = found.revisions[-1].contributions if found.revisions else {}
+    table = Table("window", "plan", "rows", "late", "in the revision")
+    table.columns[2].justify = "right"
+    for item in found.contributions:
+        stands = standing.get(str(item.window)) == item.plan_digest
+        table.add_row(
+            str(item.window),
+            item.plan_digest,
+            wording.count(item.rows),
+            "late" if item.late else "",
+            "yes" if stands else Text("not yet", "yellow"),
+        )
+    return table
+
+
+def revision_table(found: PartitionExplanation, zone: str) -> Table:
+    """List the revisions with what they were made of: the lineage."""
+    table = Table("revision", "committed", "rows", "files", "windows", "source", "watermark")
+    for column in table.columns[2:4]:
+        column.justify = "right"
+    for item in found.revisions:
+        table.add_row(
+            str(item.revision),
+            wording.moment(item.committed_at, zone),
+            wording.count(item.rows),
+            wording.count(item.files),
+            ", ".join(sorted(item.contributions, key=int)),
+            _source_range(item.source_range),
+            wording.moment(item.watermark, zone),
+        )
+    return table
+
+
+def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
+    state = found.report.state
+    rows = [
+        ("partition", str(state.partition)),
+        ("state", found.report.name),
+        ("time", f"{wording.moment(state.start, zone)} to {wording.moment(state.end, zone)}"),
+        ("revision", f"{state.revision} with {wording.plural(state.rows, 'row')}"),
+    ]
+    if state.first_seen is not None:
+        rows.insert(3, ("first seen", wording.moment(state.first_seen, zone)))
+    if found.report.rows_pending:
+        rows.append(("pending", wording.plural(found.report.rows_pending, "row")))
+    evaluation = found.evaluation or found.report.why
+    if evaluation is not None:
+        rows.append(("why", wording.why(evaluation) or evaluation.detail))
+    if evaluation is not None and evaluation.due is not None:
+        rows.append(("due", wording.moment(evaluation.due, zone)))
+    if state.owner is not None:
+        rows.append(("claimed", f"by {state.owner} until {wording.moment(state.expires, zone)}"))
+    approval = found.proposed.approval if found.proposed else None
+    if approval is not None:
+        decision = "approved" if approval.approved else "rejected"
+        comment = f": {approval.comment}" if approval.comment else ""
+        rows.append((decision, f"by {approval.by}, {wording.moment(approval.at, zone)}{comment}"))
+    return rows
+
+
+def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:
+    """Say how the watermark came about (PC-W10)."""
+    rows = [
+        ("watermark", _moment_text(step.get("value"), zone)),
+        ("before", _moment_text(step.get("previous"), zone)),
+        ("largest event time", _moment_text(step.get("largest_event_time"), zone)),
+        ("lateness", f"{step.get('lateness_seconds', 0):.0f} s"),
+    ]
+    if step.get("future_rows"):
+        rows.append(("in the future", f"{wording.plural(step['future_rows'], 'row')}, not counted"))
+    if step.get("idle"):
+        rows.append(("idle", "the source brought nothing for longer than its idle timeout"))
+    return rows
+
+
+def _moment_text(text: str | datetime | None, zone: str) -> str:
+    value = parse_instant_text(text) if isinstance(text, str) else text
+    return wording.moment(value, zone)
+
+
+def _source_range(found: Mapping[str, Any]) -> str:
+    """Write the source instants of each window, a line each."""
+    windows = [found[sequence] for sequence in sorted(found, key=int)]
+    return "\n".join(f"({item['after'] or 'beginning'}, {item['to']}]" for item in windows)
+
+
+def _title(text: str) -> Text:
+    return Text(f"\n{text}", style="bold")

@@ -1,0 +1,62 @@
+"""Look at a table and draft a first pipeline file for it. Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from tidegate.config import guess_event_time, pipeline_template, read_source
+from tidegate.source import open_source
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A pipeline file that is not written yet."""
+
+    name: str
+    text: str
+    event_time: str | None
+    """The column that was guessed."""
+
+
+def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str | None) -> Draft:
+    """Look at a table and draft a pipeline file for it.
+
+    Args:
+        table: an Iceberg table as `catalog.namespace.table`, directory or metadata file, or the
+            root directory of plain Parquet files.
+        now: the clock, which a listing of files takes as its time.
+        name: of the pipeline; by default made from the table's.
+        target: where to publish; by default `published/<table>` right here.
+
+    Raises:
+        TidegateError: there is no table, or it cannot be read.
+    """
+    mapping = source_mapping(table)
+    source = open_source(read_source(mapping), LocalStorage())
+    schema = source.schema(source.pin(now))
+    columns = [(field.name, str(field.type)) for field in schema]
+    place = mapping.get("path") or mapping.get("metadata") or mapping["table"]
+    is_files = mapping["kind"] == "files"
+    text = pipeline_template(place, columns, files=is_files, target="/", name=name)
+    chosen = yaml.safe_load(text)["name"]
+    where = str(Path(target or f"published/{chosen}").absolute())
+    text = pipeline_template(place, columns, files=is_files, target=where, name=chosen)
+    return Draft(chosen, text, guess_event_time(columns))
+
+
+def source_mapping(table: str) -> dict[str, Any]:
+    """Tell from its text what kind of table is meant."""
+    path = Path(table)
+    if table.endswith(".json") or (path / "metadata").is_dir():
+        return {"kind": "iceberg", "metadata": str(path.absolute())}
+    if path.is_dir() or "/" in table:
+        return {"kind": "files", "path": str(path.absolute())}
+    return {"kind": "iceberg", "table": table}

@@ -1,0 +1,164 @@
+"""Commands that read the source: load, plan, replay, rebuild."""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Annotated
+
+import typer
+from rich.progress import Progress, TaskID
+
+from tidegate.cli.arguments import (
+    AsJson,
+    From,
+    PipelineName,
+    Until,
+    read_moment,
+    utc_now,
+)
+from tidegate.cli.executors import executors_for
+from tidegate.cli.output import NOTHING, Output, reporting
+from tidegate.cli.plan_view import announced_facts, preview_facts
+from tidegate.model.instant import DataInterval
+from tidegate.model.run import Announced, PlannedWindow, Run
+from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline.holders import process_owner
+
+
+def load(
+    pipeline: PipelineName, begin: From = None, until: Until = None, as_json: AsJson = False
+) -> None:
+    """Take in what the source has brought: window, plan, stage, announce.
+
+    With --from and --until it does what Airflow does for that data interval: an interval that was
+    taken in before is done again, and changes nothing where nothing changed.
+    """
+    with reporting(as_json=as_json) as output:
+        now = utc_now()
+        opened = open_pipeline(pipeline)
+        run = run_for(opened, now, begin, until)
+        planned = opened.plan(run, now)
+        if not planned:
+            detail = opened.look(run, now).detail
+            announced = opened.announce((), now)
+            output.show(announced.to_json(), f"Nothing to load: {detail}.")
+            raise typer.Exit(NOTHING)
+        _finish(opened, planned, now, output)
+
+
+def plan(
+    pipeline: PipelineName,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only look: take no window, write no plan.")
+    ] = False,
+    begin: From = None,
+    until: Until = None,
+    as_json: AsJson = False,
+) -> None:
+    """Take the next window and plan its splits; with --dry-run, say what a load would read."""
+    with reporting(as_json=as_json) as output:
+        now = utc_now()
+        opened = open_pipeline(pipeline)
+        run = run_for(opened, now, begin, until)
+        if dry_run:
+            preview = opened.preview(run, now)
+            output.show(preview.to_json(), preview_facts(preview, opened.config.timezone))
+            raise typer.Exit(0 if preview.plan else NOTHING)
+        planned = opened.plan(run, now)
+        lines = [
+            f"window {item.sequence}: {item.pending} of {item.splits} splits to read; {item.uri}"
+            for item in planned
+        ]
+        raw = {"planned": [item.to_json() for item in planned]}
+        output.show(raw, *(lines or ["Nothing to load."]))
+        if not planned:
+            raise typer.Exit(NOTHING)
+        output.next(f"tidegate load {pipeline}")
+
+
+def replay(
+    pipeline: PipelineName,
+    window: Annotated[int, typer.Argument(help="Number of a window that was taken before.")],
+    as_json: AsJson = False,
+) -> None:
+    """Read a window again with the configuration as it is now; its rows are replaced."""
+    with reporting(as_json=as_json) as output:
+        now = utc_now()
+        opened = open_pipeline(pipeline)
+        planned = opened.replay(window, run_for(opened, now, None, None), now)
+        _finish(opened, planned, now, output)
+
+
+def rebuild(
+    pipeline: PipelineName,
+    partitions: Annotated[
+        list[str], typer.Argument(metavar="PARTITION…", help="As for `explain`, one or more.")
+    ],
+    as_json: AsJson = False,
+) -> None:
+    """Read whole partitions again as of the checkpoint; what stands in them is replaced."""
+    with reporting(as_json=as_json) as output:
+        now = utc_now()
+        opened = open_pipeline(pipeline)
+        named = [opened.parse_partition(text) for text in partitions]
+        planned = opened.rebuild(named, run_for(opened, now, None, None), now)
+        if not planned:
+            output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to rebuild.")
+            raise typer.Exit(NOTHING)
+        _finish(opened, planned, now, output)
+
+
+def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | None) -> Run:
+    """Make the run of one command.
+
+    Raises:
+        BadParameter: a time is none, or --from stands without a later --until.
+    """
+    zone = opened.config.timezone
+    end = read_moment(until, "--until", zone) if until else None
+    interval = None
+    if begin is not None:
+        start = read_moment(begin, "--from", zone)
+        if end is None or end <= start:
+            problem = "needs an --until that lies after it"
+            raise typer.BadParameter(problem, param_hint="--from")
+        interval = DataInterval(start, end)
+    name = f"cli-{now:%Y%m%dT%H%M%S.%f}"
+    return Run(name, process_owner("cli"), interval, None if interval else end)
+
+
+def _finish(
+    opened: Pipeline, planned: Sequence[PlannedWindow], now: datetime, output: Output
+) -> None:
+    """Stage and announce what was planned, and say what that changed."""
+    with output.progress() as progress:
+        announced = _stage_and_announce(opened, planned, now, progress)
+    raw = {"planned": [item.to_json() for item in planned], **announced.to_json()}
+    output.show(raw, announced_facts(planned, announced, opened.config.timezone))
+    if announced.partitions:
+        output.next(f"tidegate publish {opened.config.name}")
+
+
+def _stage_and_announce(
+    opened: Pipeline, planned: Sequence[PlannedWindow], now: datetime, progress: Progress
+) -> Announced:
+    engine = opened.engine_for(planned)
+    if engine != "none":
+        starting = progress.add_task(f"starting engine {engine}", total=None)
+        with executors_for(opened.config)(engine) as executor:
+            progress.remove_task(starting)
+            for item in planned:
+                label = f"window {item.sequence}: {item.pending} of {item.splits} splits to read"
+                task = progress.add_task(label, total=None)
+
+                opened.stage(item, executor, _counting(progress, task, label))
+    progress.add_task("announcing", total=None)
+    return opened.announce(planned, now)
+
+
+def _counting(progress: Progress, task: TaskID, label: str) -> Callable[[int], None]:
+    """Show how many sub-splits are finished."""
+
+    def show(finished: int) -> None:
+        progress.update(task, description=f"{label}; {finished} sub-splits staged")
+
+    return show

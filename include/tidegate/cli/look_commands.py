@@ -1,0 +1,110 @@
+"""Commands that only look: status, explain, instants, changes."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tidegate.cli import status_view
+from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, utc_now
+from tidegate.cli.changes_view import instant_table, row_table
+from tidegate.cli.explain_view import explanation
+from tidegate.cli.output import NOTHING, reporting
+from tidegate.config import find_pipeline, load_pipeline
+from tidegate.pipeline import open_pipeline
+from tidegate.pipeline.changes import read_changes
+from tidegate.pipeline.timeline import timeline
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_BOUND = "An instant as the source names it, an ISO time, `earliest` or `latest`."
+
+
+def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
+    """Show checkpoint, watermark and every partition: committed, pending, held, late, and why."""
+    with reporting(as_json=as_json) as output:
+        opened = open_pipeline(pipeline)
+        report = opened.status(utc_now())
+        if report is None:
+            output.show({"pipeline": None}, f"{opened.config.name} was never loaded.")
+            output.next(f"tidegate load {pipeline}")
+            raise typer.Exit(NOTHING)
+        facts = status_view.pipeline_facts(report, opened.config.timezone)
+        output.show(report.to_json(), facts, status_view.partition_table(report.partitions))
+
+
+def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
+    """Say why a partition is or is not out, and which source commits, files and checks made it."""
+    with reporting(as_json=as_json) as output:
+        opened = open_pipeline(pipeline)
+        found = opened.explain(opened.parse_partition(partition), utc_now())
+        output.show(found.to_json(), explanation(found, opened.config.timezone))
+        if found.report.name == "held":
+            path = str(found.report.state.partition)
+            output.next(f"tidegate approve {pipeline} {path}", f"tidegate reject {pipeline} {path}")
+
+
+def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:
+    """List the source's commits: what each did, and which are already taken in."""
+    with reporting(as_json=as_json) as output:
+        opened = open_pipeline(pipeline)
+        entries = timeline(opened, utc_now())
+        raw = {"instants": [entry.to_json() for entry in entries]}
+        table = instant_table(entries, opened.config.timezone)
+        output.show(raw, table if entries else "The source has no commits yet.")
+
+
+def changes(
+    pipeline: PipelineName,
+    start: Annotated[
+        str | None, typer.Option("--from", metavar="INSTANT", help=f"Excluded. {_BOUND}")
+    ] = None,
+    end: Annotated[
+        str | None, typer.Option("--to", metavar="INSTANT", help=f"Included. {_BOUND}")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="`append` or `snapshot`.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Print this many rows.")] = 20,
+    out: Annotated[
+        Path | None, typer.Option(help="Write all rows into this Parquet file instead.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at the rows that changed in the source, without running the pipeline."""
+    with reporting(as_json=as_json) as output:
+        source = load_pipeline(find_pipeline(pipeline)).source
+        reader = read_changes(source, start_exclusive=start, end_inclusive=end, mode=mode)
+        if out is not None:
+            rows = write_parquet(reader, out)
+            output.show({"file": str(out), "rows": rows}, f"Wrote {rows:,} rows to {out}.")
+            return
+        names = reader.schema.names
+        found = list(itertools.islice(_rows(reader), limit + 1))
+        raw = {"columns": names, "rows": found[:limit], "more": len(found) > limit}
+        more = "… and more; --limit N or --out FILE shows them." if len(found) > limit else ""
+        output.show(raw, row_table(names, found[:limit]), *([more] if more else []))
+
+
+def write_parquet(reader: "pa.RecordBatchReader", file: Path) -> int:
+    """Write a stream of batches; the file appears when it is whole.
+
+    Returns:
+        How many rows were written.
+    """
+    import pyarrow.parquet as pq
+
+    unfinished = file.with_name(f".{file.name}.unfinished")
+    rows = 0
+    with pq.ParquetWriter(unfinished, reader.schema, compression="zstd") as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+            rows += batch.num_rows
+    unfinished.replace(file)
+    return rows
+
+
+def _rows(reader: "pa.RecordBatchReader") -> Iterator[dict[str, Any]]:
+    for batch in reader:
+        yield from batch.to_pylist()

@@ -1,0 +1,126 @@
+"""What a command prints and how it ends: tables for people, one JSON object for machines."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from tidegate.errors import (
+    ConfigInvalid,
+    InstantNotFound,
+    NotHeld,
+    PartitionKeyIllegal,
+    PartitionNotFound,
+    PartitionPathInvalid,
+    PipelineNotFound,
+    PredicateInvalid,
+    SecretMissing,
+    TidegateError,
+    TransientError,
+    WindowNotFound,
+    WorkInsideTarget,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rich.console import RenderableType
+
+FAILED = 1
+MISUSED = 2
+NOTHING = 3
+"""Nothing to do, or not committable."""
+
+_MISUSES = (
+    ConfigInvalid,
+    InstantNotFound,
+    PartitionKeyIllegal,
+    PartitionNotFound,
+    PartitionPathInvalid,
+    PipelineNotFound,
+    PredicateInvalid,
+    SecretMissing,
+    WindowNotFound,
+    WorkInsideTarget,
+)
+_PLAIN_WIDTH = 160
+"""Columns where the output goes into a file or a pipe."""
+
+
+def exit_code(error: TidegateError) -> int:
+    """Say with which code a command ends that met this error."""
+    if isinstance(error, NotHeld):
+        return NOTHING
+    return MISUSED if isinstance(error, _MISUSES) else FAILED
+
+
+class Output:
+    """Where one command prints: one JSON object, or text and tables."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        """Print to the terminal.
+
+        Args:
+            as_json: print nothing but one JSON object at the end.
+        """
+        self.as_json = as_json
+        self._people = _console(stderr=False)
+        self._beside = _console(stderr=True)
+
+    def show(self, raw: Any, *renderables: RenderableType) -> None:
+        """Print the result, as JSON-ready objects or for people."""
+        if self.as_json:
+            typer.echo(json.dumps(raw, indent=2, ensure_ascii=False, default=str))
+            return
+        for renderable in renderables:
+            self._people.print(renderable)
+
+    def next(self, *commands: str) -> None:
+        """Name the commands that a person may want to type now."""
+        if not self.as_json:
+            for number, command in enumerate(commands):
+                lead = "Next: " if number == 0 else "  or: "
+                self._people.print(f"[dim]{lead}[/dim][bold]{escape(command)}", soft_wrap=True)
+
+    def fail(self, error: TidegateError) -> NoReturn:
+        """Print an error, once and whole, and end the command."""
+        again = "trying again may help" if isinstance(error, TransientError) else ""
+        if self.as_json:
+            typer.echo(json.dumps({"error": error.to_json()}, indent=2, ensure_ascii=False))
+        else:
+            lead = f"[bold red]{error.code}[/bold red]{f' ({again})' if again else ''}: "
+            self._beside.print(lead + escape(str(error)), soft_wrap=True)
+        raise typer.Exit(exit_code(error))
+
+    @contextlib.contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Show what runs and for how long, beside the output; gone when it is done."""
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        hidden = self.as_json or not self._beside.is_terminal
+        with Progress(*columns, console=self._beside, transient=True, disable=hidden) as progress:
+            yield progress
+
+
+@contextlib.contextmanager
+def reporting(*, as_json: bool) -> Iterator[Output]:
+    """Give a command its output, and turn typed errors into a message and an exit code."""
+    output = Output(as_json=as_json)
+    try:
+        yield output
+    except TidegateError as error:
+        output.fail(error)
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False)
+    return (
+        console
+        if console.is_terminal
+        else Console(stderr=stderr, highlight=False, width=_PLAIN_WIDTH)
+    )

@@ -1,0 +1,103 @@
+"""What one pipeline needs before it can run: file, secrets, target, suite, source."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidegate.cli.checks import Line, ok
+from tidegate.config import load_pipeline, resolve_secret
+from tidegate.errors import StorageDenied, TidegateError, WorkElsewhere
+from tidegate.gate import load_suite
+from tidegate.pipeline import open_pipeline
+from tidegate.pipeline.work import check_owner, read_owner
+from tidegate.source import open_source
+from tidegate.storage import same_file_system
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from tidegate.pipeline import Pipeline
+
+
+def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
+    """Look at everything that one pipeline needs, from its file on."""
+    try:
+        config = load_pipeline(file)
+        opened = open_pipeline(file)
+    except TidegateError as refused:
+        yield refusal(file.name, refused)
+        return
+    name = config.name
+    yield ok(f"{name}: file", config.file)
+    for note in config.notes():
+        yield Line(f"{name}: file", "note", note)
+    steps: dict[str, Callable[[Pipeline, datetime], str]] = {
+        "secrets": _secrets,
+        "target": _target,
+        "suite": _suite,
+        "source": _source,
+    }
+    for subject, look in steps.items():
+        try:
+            yield ok(f"{name}: {subject}", look(opened, now))
+        except TidegateError as refused:
+            yield refusal(f"{name}: {subject}", refused)
+
+
+def refusal(subject: str, refused: TidegateError) -> Line:
+    """Part an error's message into what was found and what to do, its last sentence."""
+    found, _, remedy = str(refused).rpartition(". ")
+    return Line(subject, "problem", found or remedy, remedy if found else "")
+
+
+def _secrets(opened: Pipeline, _now: datetime) -> str:
+    names = sorted(_resolve_all(opened.config.resolved(), ""))
+    return f"all set: {', '.join(names)}" if names else "none used"
+
+
+def _resolve_all(found: object, key: str) -> set[str]:
+    """Resolve every `${env:NAME}` of a configuration; the keys that hold one."""
+    if isinstance(found, dict):
+        inner = (_resolve_all(item, f"{key}.{name}".lstrip(".")) for name, item in found.items())
+    elif isinstance(found, list):
+        inner = (_resolve_all(item, key) for item in found)
+    elif isinstance(found, str) and resolve_secret(found, key) != found:
+        return {key}
+    else:
+        return set()
+    return set().union(*inner)
+
+
+def _target(opened: Pipeline, _now: datetime) -> str:
+    target, work = opened.roots.target, opened.roots.work
+    if not same_file_system(work, target):
+        raise WorkElsewhere(work=work, target=target)
+    owner = read_owner(opened.storage, work)
+    if owner is not None:
+        check_owner(owner, opened.config.name, opened.roots, opened.ledger)
+    for path in (target, work):
+        nearest = next(place for place in (Path(path), *Path(path).parents) if place.exists())
+        if not os.access(nearest, os.W_OK):
+            raise StorageDenied(path=path, problem=f"{nearest} is not writable")
+    return f"{target}, work in {work}"
+
+
+def _suite(opened: Pipeline, _now: datetime) -> str:
+    gate = opened.config.gate
+    if gate is None:
+        return "none: every partition passes"
+    suite = load_suite(gate.suite)
+    return f"{suite.name} with {len(suite.expectations)} expectations"
+
+
+def _source(opened: Pipeline, now: datetime) -> str:
+    # Without a place for listings a look at plain files leaves nothing behind.
+    source = open_source(opened.config.source, opened.storage)
+    pin = source.pin(now)
+    names = ", ".join(source.schema(pin).names)
+    return (
+        f"{opened.config.source.address}, head {pin.head.id if pin.head else 'none yet'}: {names}"
+    )

@@ -1,0 +1,86 @@
+"""Commands around a project: check, init, schema."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.cli.arguments import AsJson, utc_now
+from tidegate.cli.checks import Line, machine_lines
+from tidegate.cli.first_file import draft_pipeline
+from tidegate.cli.output import FAILED, reporting
+from tidegate.cli.pipeline_checks import pipeline_lines
+from tidegate.config import find_pipeline, json_schema, pipeline_files, pipelines_folder
+
+_SIGNS = {"ok": Text("✓", "green"), "problem": Text("✗", "bold red"), "note": Text("·", "yellow")}
+
+
+def check(
+    pipeline: Annotated[
+        str | None,
+        typer.Argument(metavar="[PIPELINE]", help="Only this one; all pipeline files by default."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look at everything that has to be right, one line each, with its remedy."""
+    with reporting(as_json=as_json) as output:
+        now = utc_now()
+        files = (find_pipeline(pipeline),) if pipeline else pipeline_files()
+        lines = list(machine_lines())
+        for file in files:
+            lines += pipeline_lines(file, now)
+        output.show({"lines": [line.to_json() for line in lines]}, check_table(lines))
+        raise typer.Exit(FAILED if any(line.outcome == "problem" for line in lines) else 0)
+
+
+def check_table(lines: list[Line]) -> Table:
+    """List checks with what was found and what to do."""
+    table = Table.grid(padding=(0, 1))
+    for line in lines:
+        found = Text(line.found)
+        if line.remedy:
+            found.append(f"\n{line.remedy}", style="bold")
+        table.add_row(_SIGNS[line.outcome], Text(line.subject), found)
+    return table
+
+
+def init(
+    table: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="TABLE",
+            help="Iceberg: `catalog.namespace.table`, a table directory or a metadata file. "
+            "Plain files: their root directory.",
+        ),
+    ],
+    name: Annotated[str | None, typer.Option(help="Name of the pipeline.")] = None,
+    target: Annotated[str | None, typer.Option(help="Where to publish.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; by default among the pipeline files.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write a commented pipeline file for a table, with its event time guessed from the columns."""
+    with reporting(as_json=as_json) as output:
+        draft = draft_pipeline(table, utc_now(), name=name, target=target)
+        file = out or pipelines_folder() / f"{draft.name}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with file.open("x", encoding="utf-8") as opened:
+                opened.write(draft.text)
+        except FileExistsError as taken:
+            problem = f"{file} exists already; nothing was overwritten"
+            raise typer.BadParameter(problem, param_hint="--out") from taken
+        raw = {"file": str(file), "name": draft.name, "event_time": draft.event_time}
+        guess = f"; event time: {draft.event_time}" if draft.event_time else ""
+        output.show(raw, f"Wrote {file}{guess}.")
+        output.next(f"tidegate check {file}", f"tidegate plan --dry-run {file}")
+
+
+def schema() -> None:
+    """Print the JSON Schema of pipeline files, for completion and checks in editors."""
+    with reporting(as_json=True) as output:
+        output.show(json_schema())

@@ -1,0 +1,113 @@
+"""A pipeline as a table: where it stands, and each of its partitions. Pure: values → tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.table import Table
+from rich.text import Text
+
+from tidegate.cli import wording
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.model.ledger_rows import WindowState
+    from tidegate.model.message import RunSummary
+    from tidegate.model.report import PartitionReport, PipelineReport
+    from tidegate.model.run import PublishOutcome
+
+
+def facts(rows: Sequence[tuple[str, str]]) -> Table:
+    """Lay out names and values side by side."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value))
+    return table
+
+
+def pipeline_facts(report: PipelineReport, zone: str) -> Table:
+    """Say how far a pipeline has come."""
+    state = report.pipeline
+    open_windows = [str(item.window.sequence) for item in report.windows if not item.sealed]
+    sealed = len(report.windows) - len(open_windows)
+    rows = [
+        ("pipeline", state.name),
+        ("target", state.target),
+        ("checkpoint", _checkpoint(report, zone)),
+        ("watermark", wording.moment(state.watermark, zone)),
+        ("windows", f"{sealed} sealed" + "".join(f", {name} open" for name in open_windows)),
+    ]
+    newest = _newest_summary(report.windows)
+    if newest is not None:
+        rows.append(("last load", summary_line(newest)))
+    return facts(rows + [("note", note) for note in report.notes])
+
+
+def summary_line(summary: RunSummary) -> str:
+    """Say in one line what a load did."""
+    parts = [
+        f"{wording.count(summary.rows_read)} read",
+        f"{wording.count(summary.rows_kept)} kept",
+        f"{wording.count(summary.rows_quarantined)} in quarantine",
+        f"{wording.count(summary.rows_late)} late",
+    ]
+    if summary.rows_future:
+        parts.append(f"{wording.count(summary.rows_future)} in the future")
+    files = (
+        f"{wording.plural(summary.files_written, 'file')}, {wording.size(summary.bytes_written)}"
+    )
+    seconds = ", ".join(f"{stage} {spent:.1f} s" for stage, spent in summary.seconds.items())
+    return f"rows: {', '.join(parts)}; {files}" + (f"; {seconds}" if seconds else "")
+
+
+def partition_table(partitions: Sequence[PartitionReport]) -> Table:
+    """List partitions with their state and, where they are not out yet, why."""
+    table = Table(
+        "partition", "state", "revision", "rows", "pending rows", "windows", "why not yet"
+    )
+    for column in table.columns[2:5]:
+        column.justify = "right"
+    for item in partitions:
+        table.add_row(
+            str(item.state.partition),
+            wording.state(item.name),
+            str(item.state.revision or "–"),
+            wording.count(item.state.rows),
+            wording.count(item.rows_pending) if item.rows_pending else "",
+            ", ".join(map(str, item.windows)),
+            wording.why(item.why),
+        )
+    return table
+
+
+def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
+    """List what a publish did, partition by partition."""
+    table = Table("partition", "state", "revision", "rows", "gate", "why not")
+    for column in table.columns[2:4]:
+        column.justify = "right"
+    for item in outcomes:
+        table.add_row(
+            str(item.partition),
+            wording.state(item.state),
+            str(item.revision or "–"),
+            wording.count(item.rows),
+            item.gate.value if item.gate else "",
+            item.error or wording.why(item.why),
+        )
+    return table
+
+
+def _checkpoint(report: PipelineReport, zone: str) -> str:
+    checkpoint = report.pipeline.checkpoint
+    if checkpoint is None:
+        return "–"
+    return f"{checkpoint.id} of {wording.moment(checkpoint.time, zone)}"
+
+
+def _newest_summary(windows: Sequence[WindowState]) -> RunSummary | None:
+    sealed = [item for item in windows if item.sealed_at is not None]
+    newest = max(sealed, key=lambda item: (item.sealed_at, item.window.sequence), default=None)
+    return newest.summary if newest else None

@@ -1,0 +1,65 @@
+"""Numbers, times and states as people read them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.model.watermark import Evaluation
+
+_STYLES = {
+    "committed": "green",
+    "unchanged": "green",
+    "pending": "yellow",
+    "late": "cyan",
+    "held": "bold red",
+    "failed": "bold red",
+}
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def count(number: int) -> str:
+    """Write a number with separators."""
+    return f"{number:,}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Write a number of things."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: int) -> str:
+    """Write bytes in the unit that leaves at most four digits."""
+    amount = float(number)
+    for unit in _UNITS:
+        if amount < 1024 or unit == _UNITS[-1]:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1024
+    raise AssertionError
+
+
+def moment(value: datetime | None, zone: str) -> str:
+    """Write a moment as wall clock of a zone, with its offset; seconds only where they count."""
+    if value is None:
+        return "–"
+    local = value.astimezone(ZoneInfo(zone))
+    clock = "%H:%M" if not (local.second or local.microsecond) else "%H:%M:%S"
+    offset = "Z" if zone == "UTC" else f"{local:%z}"
+    return f"{local:%Y-%m-%d} {local:{clock}}{offset}"
+
+
+def state(name: str) -> Text:
+    """Write a partition's state in its colour."""
+    return Text(name, style=_STYLES.get(name, ""))
+
+
+def why(evaluation: Evaluation | None) -> str:
+    """Write why a partition is not out, or nothing where it may be committed."""
+    if evaluation is None or evaluation.reason is None:
+        return ""
+    return f"{evaluation.reason.value}: {evaluation.detail}"
