@@ -100,6 +100,20 @@ class Predicate:
         return passes.to_arrow()
 
 
+def named_columns(text: str, where: str) -> tuple[str, ...]:
+    """Name the columns that a condition needs, before any schema is known.
+
+    Raises:
+        PredicateInvalid: it does not parse.
+    """
+    try:
+        return tuple(dict.fromkeys(pl.sql_expr(text).meta.root_names()))
+    except pl.exceptions.PolarsError as refused:
+        raise PredicateInvalid(
+            where=where, predicate=text, problem=_first_line(refused)
+        ) from refused
+
+
 def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
     if _CLOCK.search(_QUOTED.sub("''", text)):
         return "it asks for the clock, so that reading again would give other rows"

@@ -14,6 +14,7 @@ import os
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import BinaryIO, Protocol, cast
 
 from tidegate.errors import (
@@ -80,6 +81,7 @@ class Storage(Protocol):
     def read_bytes(self, path: str) -> bytes: ...
     def exists(self, path: str) -> bool: ...
     def length(self, path: str) -> int | None: ...
+    def modified(self, path: str) -> datetime | None: ...
     def sha256(self, path: str) -> str: ...
     def list_files(self, root: str) -> list[str]: ...
     def write_once(self, path: str, content: bytes) -> bool: ...
@@ -124,6 +126,13 @@ class LocalStorage:
         """Give a file's size in bytes, None if there is none."""
         try:
             return os.stat(path).st_size  # noqa: PTH116
+        except FileNotFoundError:
+            return None
+
+    def modified(self, path: str) -> datetime | None:
+        """Give when a file was last changed, None if there is none."""
+        try:
+            return datetime.fromtimestamp(os.stat(path).st_mtime, UTC)  # noqa: PTH116
         except FileNotFoundError:
             return None
 

@@ -245,3 +245,24 @@ class PolicyUnknown(TerminalError):
         "commit policy '{policy}' cannot be used: {problem}. Expected 'success-file' or `custom: module:Class` "
         "with a method commit(context), importable where commits run."
     )
+
+
+class WorkUnknown(TerminalError):
+    """There is no work directory from which a ledger could be restored."""
+
+    pipeline: str
+    work: str
+    template = (
+        "pipeline '{pipeline}': {work} is no work directory of it. "
+        "Check `target.path` and `target.work`; without that directory there is nothing to restore from."
+    )
+
+
+class LedgerNotLost(TerminalError):
+    """A ledger that knows the pipeline is asked to be restored."""
+
+    pipeline: str
+    template = (
+        "pipeline '{pipeline}': the ledger in use knows it; nothing has to be restored. "
+        "`tidegate fsck {pipeline}` compares it with the files."
+    )

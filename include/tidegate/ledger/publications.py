@@ -114,6 +114,15 @@ class Publications:
             )
             connection.execute(sa.update(partition).where(*self._partition(target)).values(why=why.to_json()))
 
+    def restore_approval(self, target: Partition, digest: str, approval: Approval | None) -> None:
+        """Give a publication its approval back when a lost ledger is restored."""
+        with self.engine.begin() as connection:
+            connection.execute(
+                sa.update(publication)
+                .where(*self._key(target, digest))
+                .values(approval=rows.json_or_none(approval))
+            )
+
     def reopen(self, target: Partition) -> None:
         """Let a held partition be checked again.
 

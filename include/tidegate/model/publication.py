@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from tidegate.model.partition import Partition
+from tidegate.model.watermark import Evaluation
 from tidegate.model.wire import Value, digest
 
 
@@ -150,4 +151,30 @@ class CommitPlan(Value):
     """The marker's text, byte for byte."""
     watermark: datetime | None
     source_range: Mapping[str, Any]
-    """First and last instant of the windows in this revision."""
+    """Window sequence → the source instants after which and up to which it read."""
+    verdict: Verdict
+    approval: Approval | None
+    owner: str
+    prepared_at: datetime
+
+
+@dataclass(frozen=True)
+class GateRecord(Value):
+    """What the gate said of one proposed revision, with all that it saw: stands in `….gate.json`."""
+
+    publication: Publication
+    verdict: Verdict
+    held: Evaluation | None
+    """Why the partition waits for a person; None if it does not."""
+    report: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class DecisionRecord(Value):
+    """What a person decided on one held content: stands in `….decision.json`."""
+
+    partition: Partition
+    publication: str
+    """Digest of what the decision is bound to (PC-C06)."""
+    approval: Approval
+    why: Evaluation

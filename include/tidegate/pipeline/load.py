@@ -35,6 +35,16 @@ _PARALLELISM = 8
 
 
 @dataclass(frozen=True)
+class Preview:
+    """What a load would read (PC-C08)."""
+
+    range: InstantRange | None
+    """None: there is nothing to take."""
+    plan: ScanPlan | None
+    splits: tuple[Split, ...]
+
+
+@dataclass(frozen=True)
 class Loader:
     """The first half of a pipeline: once per window.
 
@@ -97,16 +107,16 @@ class Loader:
         taken = self.ledger.windows.take(draft, state.checkpoint, self._holder(run, now))
         return (self._plan_window(taken, pin, now),)
 
-    def preview(self, run: Run, now: datetime) -> tuple[Look, ScanPlan | None, tuple[Split, ...]]:
-        """Plan what a run would read and change nothing (PC-C08)."""
-        look = self.look(run, now)
-        pin, state = self._pin(now)
-        found = self._ahead(run, pin, state) if look.kind == "changes" else None
+    def preview(self, run: Run, now: datetime) -> Preview:
+        """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
+        state = self.ledger.pipeline.find()
+        pin = self.source.pin(now, state.source_identity if state else None)
+        if state is not None and (held := self.ledger.windows.open()) is not None:
+            return Preview(held.window.range, *self._scan(held.window, pin, now))
+        found = self._ahead(run, pin, state)
         if found is None:
-            return look, None, ()
-        draft = Window(0, found, WindowKind.LOAD, run.interval, run.id)
-        scan, splits = self._scan(draft, pin, now)
-        return look, scan, splits
+            return Preview(None, None, ())
+        return Preview(found, *self._scan(Window(0, found, WindowKind.LOAD, run.interval, run.id), pin, now))
 
     def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
         """Read the commit messages of a plan, in plan order.
@@ -167,10 +177,11 @@ class Loader:
             raise AssertionError(msg)
         return state
 
-    def _ahead(self, run: Run, pin: Pin, state: PipelineState) -> InstantRange | None:
+    def _ahead(self, run: Run, pin: Pin, state: PipelineState | None) -> InstantRange | None:
         if pin.head is None:
             return None
-        checkpoint = state.checkpoint if state.started else self.source.first_checkpoint(pin)
+        started = state is not None and state.started
+        checkpoint = state.checkpoint if state and started else self.source.first_checkpoint(pin)
         return taking.ahead(self.source.instants(pin, checkpoint), checkpoint, run.end_exclusive)
 
     def _history(self, run: Run, pin: Pin, state: PipelineState) -> Window | None:

@@ -7,7 +7,7 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 
@@ -36,9 +36,13 @@ from tidegate.model.run import (
 )
 from tidegate.model.watermark import Evaluation
 from tidegate.pipeline.announce import Announcer
-from tidegate.pipeline.load import Loader, pending_indexes
+from tidegate.pipeline.history import SourceInstant, source_instants
+from tidegate.pipeline.inspection import Garbage, Inspector
+from tidegate.pipeline.load import Loader, Preview, pending_indexes
 from tidegate.pipeline.publish import Committer
+from tidegate.pipeline.reading import filter_columns
 from tidegate.pipeline.report import Reporter
+from tidegate.pipeline.restore import Restored, Restorer
 from tidegate.pipeline.staging import stage_split
 from tidegate.pipeline.work import Roots, adopt
 from tidegate.source import open_source
@@ -68,7 +72,12 @@ class Pipeline:
     @cached_property
     def source(self) -> Source:
         """Where the pipeline's changes come from."""
-        return open_source(self.config.source, self.storage, layout.listings_root(self.roots.work))
+        return open_source(
+            self.config.source,
+            self.storage,
+            layout.listings_root(self.roots.work),
+            filter_columns(self.config.source.read),
+        )
 
     @cached_property
     def _loader(self) -> Loader:
@@ -81,6 +90,10 @@ class Pipeline:
     @cached_property
     def _committer(self) -> Committer:
         return Committer(self.config, self.roots, self.ledger, self.storage, self.spark_frame)
+
+    @cached_property
+    def _inspector(self) -> Inspector:
+        return Inspector(self.config, self.roots, self.ledger, self.storage, self._committer)
 
     @cached_property
     def _reporter(self) -> Reporter:
@@ -236,6 +249,32 @@ class Pipeline:
         """Report on one partition."""
         return self._reporter.explain(partition, now)
 
+    def restore_ledger(self) -> Restored:
+        """Write a lost ledger again from the work directory and the markers."""
+        return Restorer(
+            self.config, self.roots, self.ledger, self.storage, self._committer
+        ).restore()
+
+    def findings(self) -> Iterator[str]:
+        """Say where files, markers and ledger disagree."""
+        return self._inspector.findings()
+
+    def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
+        """Find files of the work directory that nobody needs any more."""
+        return self._inspector.garbage(now, older_than)
+
+    def sweep(self, garbage: tuple[Garbage, ...]) -> None:
+        """Delete what `garbage` found."""
+        self._inspector.sweep(garbage)
+
+    def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
+        """Say what the source's commits did and which windows took them in, oldest first."""
+        return source_instants(self.source, self.ledger, now)
+
+    def preview(self, run: Run, now: datetime) -> Preview:
+        """Say what a load would read and touch; changes nothing (PC-C08)."""
+        return self._loader.preview(run, now)
+
     def parse_partition(self, text: str) -> Partition:
         """Read a partition as people write it."""
         return self._reporter.parse(text)
@@ -286,7 +325,7 @@ def open_pipeline(
     """
     path = Path(name_or_path)
     is_file = path.suffix in {".yaml", ".yml"}
-    config = load_pipeline(path) if is_file else find_pipeline(str(name_or_path))
+    config = load_pipeline(path if is_file else find_pipeline(str(name_or_path)))
     engine = open_engine(ledger or ledger_url())
     return Pipeline(
         config=config,

@@ -26,6 +26,8 @@ from tidegate.model.publication import (
     Approval,
     CheckResult,
     CommitPlan,
+    DecisionRecord,
+    GateRecord,
     Outcome,
     PolicySpec,
     Publication,
@@ -114,6 +116,13 @@ class Committer:
             lapsed=_lapsed(before, drafted),
         )
 
+    def settle_unchanged(self, partition: Partition, claim: Claim) -> bool:
+        """Note that nothing is pending where the contributions give what stands already."""
+        drafted = self._draft(partition, self.ledger.partitions.get(partition))
+        if drafted.is_empty:
+            self.ledger.partitions.settle(partition, claim)
+        return drafted.is_empty
+
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
         """Check a partition as it would stand, and store the verdict; with a hold the claim ends.
 
@@ -127,16 +136,12 @@ class Committer:
             return entry.verdict
         claim = self._claim(partition, owner, now)
         verdict, report = self._check(partition, entry, now)
-        self._write_report(partition, entry.publication, verdict, report)
-        held = None
-        if verdict.outcome in {Outcome.HOLD, Outcome.FAIL}:
-            detail = "; ".join(_in_words(check) for check in verdict.failures if check.severity == "critical")
-            held = Evaluation(False, Reason.GATE_FAILED, detail, now)
-        self.ledger.publications.record_verdict(
-            partition, publication, verdict, claim, held if verdict.outcome is Outcome.HOLD else None
-        )
-        if held is not None and verdict.outcome is Outcome.FAIL:
-            self.ledger.partitions.record_why(partition, held)
+        why = _failed_why(verdict, now)
+        held = why if verdict.outcome is Outcome.HOLD else None
+        self._write_gate_record(GateRecord(entry.publication, verdict, held, report))
+        self.ledger.publications.record_verdict(partition, publication, verdict, claim, held)
+        if verdict.outcome is Outcome.FAIL:
+            self.ledger.partitions.record_why(partition, why)
             self.ledger.partitions.release(partition, claim)
         return verdict
 
@@ -154,9 +159,13 @@ class Committer:
         before = state.why.detail if state.why else ""
         words = f"{'approved' if approved else 'rejected'} by {by}" + (f": {comment}" if comment else "")
         why = Evaluation(False, Reason.GATE_FAILED, f"{before.split(' — ')[0]} — {words}", now)
-        digest_held = entry.publication.digest
-        self.ledger.publications.decide(partition, digest_held, Approval(approved, by, now, comment), why)
-        return digest_held
+        held = entry.publication
+        decision = DecisionRecord(partition, held.digest, Approval(approved, by, now, comment), why)
+        self.ledger.publications.decide(partition, held.digest, decision.approval, why)
+        name = f"{held.digest}-{digest(decision.to_json(), 8)}"
+        path = layout.decision_file(self.roots.work, partition, held.revision, name)
+        self.storage.write_once(path, pretty(decision.to_json()))
+        return held.digest
 
     def commit(self, partition: Partition, publication: str, owner: str, now: datetime) -> Committed:
         """Make a checked publication stand (design §4, commit order).
@@ -301,15 +310,13 @@ class Committer:
             if item.held_rule is not None and item.window in added
         )
 
-    def _write_report(
-        self, partition: Partition, publication: Publication, verdict: Verdict, report: Mapping[str, Any]
-    ) -> None:
-        """Keep what the gate saw beside the publication; the name tells one content of it from another."""
-        said = digest([verdict.outcome.value, *(check.to_json() for check in verdict.checks)], 8)
-        path = layout.gate_file(
-            self.roots.work, partition, publication.revision, f"{publication.digest}-{said}"
-        )
-        self.storage.write_once(path, pretty(dict(report)))
+    def _write_gate_record(self, record: GateRecord) -> None:
+        """Keep what the gate saw beside the publication; the name tells one verdict on it from another."""
+        checks = [check.to_json() for check in record.verdict.checks]
+        name = f"{record.publication.digest}-{digest([record.verdict.outcome.value, *checks], 8)}"
+        partition, revision = record.publication.partition, record.publication.revision
+        path = layout.gate_file(self.roots.work, partition, revision, name)
+        self.storage.write_once(path, pretty(record.to_json()))
 
     def _write_commit_plan(
         self, partition: Partition, entry: PublicationEntry, owner: str, now: datetime
@@ -342,6 +349,10 @@ class Committer:
             marker=write_marker(publication, facts),
             watermark=watermark,
             source_range=source_range,
+            verdict=verdict,
+            approval=entry.approval,
+            owner=owner,
+            prepared_at=now,
         )
         self.storage.write_once(path, pretty(plan.to_json()))
         return path
@@ -368,22 +379,26 @@ class Committer:
         policies = [(spec.name, _build_policy(spec)) for spec in plan.policies]
         places = self.roots.places(partition, publication.revision)
         Publisher(self.storage, places, policies).carry_out(plan, owner, steps)
-        self.ledger.publications.record(
-            RevisionEntry(
-                partition=partition,
-                revision=publication.revision,
-                digest=publication.digest,
-                contributions=publication.contributions,
-                rows=publication.rows,
-                files=len(publication.content),
-                watermark=plan.watermark,
-                source_range=plan.source_range,
-                commit_plan=layout.relative_to_work(self.roots.work, path),
-                owner=owner,
-                committed_at=now,
-            ),
-            claim,
-        )
+        commit_plan = layout.relative_to_work(self.roots.work, path)
+        self.ledger.publications.record(revision_of(plan, commit_plan, owner, now), claim)
+
+
+def revision_of(plan: CommitPlan, commit_plan: str, owner: str, now: datetime) -> RevisionEntry:
+    """Give the ledger's entry for a commit plan that was carried out."""
+    publication = plan.publication
+    return RevisionEntry(
+        partition=publication.partition,
+        revision=publication.revision,
+        digest=publication.digest,
+        contributions=publication.contributions,
+        rows=publication.rows,
+        files=len(publication.content),
+        watermark=plan.watermark,
+        source_range=plan.source_range,
+        commit_plan=commit_plan,
+        owner=owner,
+        committed_at=now,
+    )
 
 
 @dataclass(frozen=True)
@@ -418,6 +433,11 @@ def _may_commit(entry: PublicationEntry) -> bool:
     if entry.approval is not None:
         return entry.approval.approved
     return entry.verdict is not None and entry.verdict.outcome in {Outcome.PASS, Outcome.WARN}
+
+
+def _failed_why(verdict: Verdict, now: datetime) -> Evaluation:
+    critical = [check for check in verdict.failures if check.severity == "critical"]
+    return Evaluation(False, Reason.GATE_FAILED, "; ".join(map(_in_words, critical)), now)
 
 
 def _in_words(check: CheckResult) -> str:

@@ -13,8 +13,7 @@ from tidegate.model.message import CommitMessage
 from tidegate.model.plan import ScanPlan, Split, SubSplit
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load import read_plan, read_splits
-from tidegate.predicate import Predicate
-from tidegate.read import read_pieces
+from tidegate.pipeline.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
@@ -52,17 +51,10 @@ def _stage_one(
     storage: Storage, scan: ScanPlan, plan_uri: str, sub_split: SubSplit, attempt: str
 ) -> CommitMessage:
     config = PipelineConfig.from_resolved(scan.config)
-    source = open_source(config.source, storage)
-    schema = source.schema(scan.pin)
-    text = config.source.read.filter
-    batches = read_pieces(
-        sub_split.pieces,
-        source.format(scan.pin),
-        filter=Predicate.parse(text, schema, "source.read.filter") if text else None,
-    )
+    rows = Reading.of(config.source, open_source(config.source, storage), scan.pin)
     message = stage_sub_split(
-        batches,
-        schema,
+        rows.batches(sub_split.pieces),
+        rows.schema,
         StageSpec.of(config, scan.planned_at, scan.window.partitions),
         AttemptPlace(plan_uri, scan.digest, sub_split.id, attempt),
         storage,

@@ -83,6 +83,12 @@ def read_owner(storage: Storage, work: str) -> dict[str, str] | None:
 
 
 def check_owner(owner: dict[str, str], name: str, roots: Roots, ledger: Ledger) -> None:
+    """Check that a work directory belongs to this pipeline and this ledger.
+
+    Raises:
+        TargetOwned: another pipeline publishes into the target.
+        LedgerLost: the target was published with another ledger.
+    """
     if owner.get("pipeline") != name:
         raise TargetOwned(target=roots.target, owner=str(owner.get("pipeline")), pipeline=name)
     state = ledger.pipeline.find()

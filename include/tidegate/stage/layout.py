@@ -124,6 +124,11 @@ def gate_file(work: str, partition: Partition, revision: int, digest: str) -> st
     return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.gate.json")
 
 
+def decision_file(work: str, partition: Partition, revision: int, digest: str) -> str:
+    """Name a person's decision on one held revision."""
+    return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.decision.json")
+
+
 def retired_part(work: str, partition: Partition, revision: int, name: str) -> str:
     """Name where a file goes that the given revision removes from its partition."""
     return posixpath.join(work, RETIRED, partition.path or UNPARTITIONED_KEY, str(revision), name)

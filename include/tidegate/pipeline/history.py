@@ -1,0 +1,49 @@
+"""List the source's commits beside the windows that took them in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from tidegate.ledger import Ledger
+from tidegate.model.instant import Instant
+from tidegate.model.ledger_rows import WindowState
+from tidegate.model.plan import WindowKind
+from tidegate.source.protocol import InstantReport, Source
+
+
+@dataclass(frozen=True)
+class SourceInstant:
+    """One commit of the source."""
+
+    report: InstantReport
+    window: int | None
+    """Sequence of the window that took it in; None if none did."""
+
+
+def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[SourceInstant, ...]:
+    """Give all retained commits up to the head, oldest first."""
+    state = ledger.pipeline.find()
+    pin = source.pin(now, state.source_identity if state else None)
+    if pin.head is None:
+        return ()
+    instants = source.history(pin, pin.head)
+    taken = _taken(instants, ledger.windows.all() if state else ())
+    return tuple(
+        SourceInstant(report, taken.get(report.instant.id)) for report in source.describe(pin, instants)
+    )
+
+
+def _taken(instants: tuple[Instant, ...], windows: tuple[WindowState, ...]) -> dict[str, int]:
+    """Map instant ids to window sequences; a rebuild takes nothing in, it reads again."""
+    position = {item.id: number for number, item in enumerate(instants)}
+    found: dict[str, int] = {}
+    for state in windows:
+        window = state.window
+        if window.kind is WindowKind.REBUILD:
+            continue
+        start = window.range.start_exclusive
+        first = position.get(start.id, -1) + 1 if start else 0
+        last = position.get(window.range.end_inclusive.id, -1)
+        found |= {item.id: window.sequence for item in instants[first : last + 1]}
+    return found

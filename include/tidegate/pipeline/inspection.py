@@ -1,0 +1,149 @@
+"""Compare table, markers and ledger, and find what nobody needs any more (PC-F40–F42)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from tidegate.commit.marker import read_marker
+from tidegate.config import PipelineConfig
+from tidegate.errors import MarkerInvalid
+from tidegate.ledger import Ledger
+from tidegate.model.ledger_rows import PartitionState, WindowState
+from tidegate.model.message import CommitMessage
+from tidegate.model.publication import PublishedFile
+from tidegate.pipeline.publish import Committer
+from tidegate.pipeline.work import Roots
+from tidegate.stage import layout
+from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """A file that may go."""
+
+    path: str
+    bytes: int
+    reason: str
+
+
+@dataclass(frozen=True)
+class Inspector:
+    """Looks at one pipeline's files; `sweep` alone changes anything, and only below the work directory.
+
+    Failure: a sweep that is interrupted leaves some garbage; the next one takes it.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    committer: Committer
+
+    def findings(self) -> Iterator[str]:
+        """Say where files, markers and ledger disagree (PC-F41); nothing is repaired."""
+        listed: set[str] = set()
+        for state in self.ledger.partitions.all():
+            if self.ledger.publications.unrecorded(state.partition) is not None:
+                yield f"{state.partition}: a commit is under way; `tidegate publish` finishes it"
+                listed |= self._expected_names(state)
+                continue
+            yield from self._partition_findings(state)
+            listed |= self._expected_names(state)
+        for name in self.storage.list_files(self.roots.target):
+            if name not in listed:
+                yield f"{name}: stands in the table, and no revision or marker of the ledger names it"
+
+    def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
+        """Find what no window, publication or hold needs, and that is old enough (PC-F40)."""
+        found = [*self._retired(), *self._left_over()]
+        return tuple(item for item in found if self._is_older(item.path, now - older_than))
+
+    def sweep(self, garbage: tuple[Garbage, ...]) -> None:
+        """Delete what `garbage` found."""
+        for item in garbage:
+            self.storage.delete(item.path)
+
+    def _partition_findings(self, state: PartitionState) -> Iterator[str]:
+        root = self.roots.partition(state.partition)
+        marker = f"{root}/{self.config.commit.marker.name}"
+        standing = self.committer.standing(state.partition)
+        if standing is None:
+            if self.storage.exists(marker):
+                yield f"{state.partition}: a marker stands, but the ledger has no revision"
+            return
+        for file in standing.content:
+            yield from self._file_findings(f"{root}/{file.name}", file)
+        if not self.storage.exists(marker):
+            yield f"{state.partition}: revision {state.revision} is recorded, but its marker is missing"
+            return
+        try:
+            raw = read_marker(marker, self.storage.read_bytes(marker))
+        except MarkerInvalid as broken:
+            yield str(broken)
+            return
+        if raw["revision"] != state.revision:
+            yield f"{state.partition}: the marker says revision {raw['revision']}, the ledger {state.revision}"
+
+    def _file_findings(self, path: str, file: PublishedFile) -> Iterator[str]:
+        found = self.storage.length(path)
+        if found is None:
+            yield f"{path}: listed, but missing"
+        elif found != file.length:
+            yield f"{path}: expected {file.length} bytes, found {found}"
+        elif self.storage.sha256(path) != file.sha256:
+            yield f"{path}: has the length but not the bytes that were published"
+
+    def _expected_names(self, state: PartitionState) -> set[str]:
+        prefix = f"{state.partition.path}/" if state.partition.path else ""
+        standing = self.committer.standing(state.partition)
+        begun = self.ledger.publications.unrecorded(state.partition)
+        names = [file.name for file in standing.content] if standing else []
+        names += [file.name for file in begun.publication.adds] if begun else []
+        return {f"{prefix}{name}" for name in [*names, self.config.commit.marker.name]}
+
+    def _retired(self) -> Iterator[Garbage]:
+        root = f"{self.roots.work}/{layout.RETIRED}"
+        for name in self.storage.list_files(root):
+            yield self._garbage(f"{root}/{name}", "replaced by a later revision")
+
+    def _left_over(self) -> Iterator[Garbage]:
+        """Find attempts that lost, plans that were replaced, and staged files that stand already."""
+        for state in self.ledger.windows.all():
+            if not state.sealed or state.owner is not None:
+                continue
+            root = layout.window_root(self.roots.work, state.window.sequence)
+            needed = self._needed(state)
+            for name in self.storage.list_files(root):
+                plan_digest, _, inner = name.partition("/")
+                if not inner.startswith((layout.STAGED, layout.QUARANTINE)):
+                    continue
+                if plan_digest != state.plan_digest:
+                    if f"{root}/{name}" not in needed:
+                        yield self._garbage(f"{root}/{name}", "of a plan that a replay replaced")
+                elif f"{root}/{name}" not in needed:
+                    yield self._garbage(f"{root}/{name}", "of an attempt that lost, or published already")
+
+    def _needed(self, state: WindowState) -> set[str]:
+        """Name the staged files of a window that a publication may still move, and its quarantine."""
+        needed: set[str] = set()
+        if state.plan_digest is None:
+            return needed
+        root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
+        for name in self.storage.list_files(layout.messages_root(root)):
+            path = f"{layout.messages_root(root)}/{name}"
+            message = CommitMessage.from_text(self.storage.read_bytes(path))
+            needed |= {f"{root}/{part.staged}" for part in (*message.parts, *message.quarantined)}
+        for partition in self.ledger.partitions.all():
+            begun = self.ledger.publications.unrecorded(partition.partition)
+            if begun is not None:
+                needed |= {f"{self.roots.work}/{file.staged}" for file in begun.publication.adds}
+        return needed
+
+    def _garbage(self, path: str, reason: str) -> Garbage:
+        return Garbage(path, self.storage.length(path) or 0, reason)
+
+    def _is_older(self, path: str, than: datetime) -> bool:
+        changed = self.storage.modified(path)
+        return changed is not None and changed < than
