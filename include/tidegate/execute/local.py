@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+import threading
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
@@ -38,26 +39,42 @@ class LocalExecutor:
         if not indexes:
             return
         workers = min(self.workers or len(os.sched_getaffinity(0)), len(indexes))
+        turns = _Turns(task)
         pool = ThreadPoolExecutor(workers, thread_name_prefix="tidegate-split")
         try:
             splits = [
-                pool.submit(task, plan_uri, index, f"{attempt}.t{index}") for index in indexes
+                pool.submit(turns.stage, plan_uri, index, f"{attempt}.t{index}")
+                for index in indexes
             ]
-            for position in range(len(splits)):
-                _raise_first_failure(splits, position)
-                yield from splits[position].result()
+            for split in splits:
+                wait([split])
+                if turns.failure is not None:
+                    raise turns.failure
+                yield from split.result()
         finally:
             # Also on Ctrl-C and when the caller stops asking: nothing may run on unseen.
+            turns.stop()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _raise_first_failure(
-    splits: Sequence[Future[tuple[CommitMessage, ...]]], position: int
-) -> None:
-    """Wait for one split, but not longer than until any of them fails."""
-    while not splits[position].done():
-        pending = [split for split in splits if not split.done()]
-        wait(pending, return_when=FIRST_EXCEPTION if len(pending) > 1 else "ALL_COMPLETED")
-        failed = next((split for split in splits if split.done() and split.exception()), None)
-        if failed is not None:
-            failed.result()
+class _Turns:
+    """Lets splits begin until one fails; keeps what it failed with."""
+
+    def __init__(self, task: StageTask) -> None:
+        self._task = task
+        self._stopped = threading.Event()
+        self.failure: BaseException | None = None
+
+    def stage(self, plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
+        if self._stopped.is_set():
+            return ()
+        try:
+            return self._task(plan_uri, index, attempt)
+        except BaseException as failure:
+            if not self._stopped.is_set():
+                self.failure = failure
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        self._stopped.set()

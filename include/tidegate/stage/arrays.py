@@ -1,6 +1,6 @@
 """Move columns between Arrow and NumPy without a copy.
 
-`pa.array`, `pa.scalar` and `to_numpy` import pandas when they are first called, which costs a worker
+`pa.array`, `pa.scalar` and `to_numpy` import pandas when first called, which costs a worker
 as much as staging a small file; nothing on the data path calls them.
 """
 
@@ -14,6 +14,10 @@ import pyarrow as pa
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Codes = npt.NDArray[np.intp]
+
+FEW_CODES = 1 << 16
+"""Below this many codes, tables by code are cheaper than sorting."""
 
 
 def integers(column: pa.Array) -> npt.NDArray[Any]:
@@ -48,6 +52,42 @@ def boolean_column(values: Flags) -> pa.BooleanArray:
 def integer_column(values: Integers) -> pa.Int64Array:
     """Hand integers to Arrow."""
     return pa.Int64Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
+
+
+def dense_codes(codes: Codes, size: int) -> tuple[Codes, list[int]]:
+    """Renumber codes so that each number occurs.
+
+    Args:
+        codes: int[n], each at least 0 and less than `size`.
+        size: how many different codes there may be.
+
+    Returns:
+        The new codes, and the old code of each.
+    """
+    if size > FEW_CODES:
+        old, dense = np.unique(codes, return_inverse=True)
+        return dense.astype(np.intp, copy=False), old.tolist()
+    present = np.bincount(codes, minlength=size) > 0
+    if present.all():
+        return codes, list(range(size))
+    return (np.cumsum(present) - 1)[codes], np.flatnonzero(present).tolist()
+
+
+def distinct(values: Integers) -> tuple[Codes, list[int]]:
+    """Number the different values of a column, the smallest first.
+
+    Returns:
+        For each row the number of its value, and the values.
+    """
+    if not len(values):
+        return np.zeros(0, dtype=np.intp), []
+    low = int(values.min())
+    size = int(values.max()) - low + 1
+    if size > FEW_CODES:
+        old, codes = np.unique(values, return_inverse=True)
+        return codes.astype(np.intp, copy=False), old.tolist()
+    codes, offsets = dense_codes((values - low).astype(np.intp, copy=False), size)
+    return codes, [low + offset for offset in offsets]
 
 
 def repeated_text(text: str, rows: int) -> pa.StringArray:

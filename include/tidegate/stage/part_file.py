@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from tidegate.stage.arrays import integer_column
 
 _WRITE_BYTES = 1 << 20
-_SAMPLE_ROWS = 4_096
+_SAMPLE_ROWS = 1_024
 # With more different values than this share of the rows, a dictionary is built to be thrown away.
 _DICTIONARY_SHARE = 0.4
 
@@ -69,8 +69,10 @@ class HashedFile:
         """Hand on the rest and force it to the disk."""
         if not self.closed:
             self.closed = True
-            self._hand_on()
-            self._file.close()
+            try:
+                self._hand_on()
+            finally:
+                self._file.close()
 
     def abandon(self) -> None:
         """Close without the rest; what the Parquet writer still says is ignored."""
@@ -95,18 +97,17 @@ class PartFileWriter:
 
     Args:
         file: new and empty.
-        schema: of the row groups.
-        dictionaries: columns with a dictionary, see `dictionary_columns`.
+        first: the first row group; from it is decided which columns get a dictionary.
     """
 
-    def __init__(self, file: BinaryIO, schema: pa.Schema, dictionaries: list[str]) -> None:
+    def __init__(self, file: BinaryIO, first: pa.RecordBatch) -> None:
         self.target = HashedFile(file)
         self.rows = 0
         self._writer = pq.ParquetWriter(
             self.target,
-            schema,
+            first.schema,
             compression="zstd",
-            use_dictionary=dictionaries,
+            use_dictionary=dictionary_columns(first),
         )
 
     def write(self, rows: pa.RecordBatch) -> None:

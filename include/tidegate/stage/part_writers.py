@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 
 from tidegate.model.message import EventTimes, PartFile
-from tidegate.stage.part_file import PartFileWriter, dictionary_columns
+from tidegate.stage.part_file import PartFileWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -91,7 +91,6 @@ class PartWriters:
         self._open: OrderedDict[Destination, _Open] = OrderedDict()
         self._begun: Counter[Destination] = Counter()
         self._buffered = 0
-        self._dictionaries: list[str] | None = None
         self._closed: dict[Destination, list[PartFile]] = {}
 
     def append(self, to: Destination, rows: pa.RecordBatch) -> None:
@@ -165,12 +164,7 @@ class PartWriters:
         if part.file is None:
             part.path = f"{to.folder}/{self._name(self._begun[to])}"
             self._begun[to] += 1
-            if self._dictionaries is None:
-                # Once per attempt: the judgement costs as much as writing a small file.
-                self._dictionaries = dictionary_columns(written)
-            part.file = PartFileWriter(
-                self._open_file(part.path), written.schema, self._dictionaries
-            )
+            part.file = PartFileWriter(self._open_file(part.path), written)
         part.file.write(written)
         part.event_times = part.event_times.merged(self._shape.measure(group))
         if part.file.target.length > self._limits.file_bytes:

@@ -13,17 +13,25 @@ import pyarrow as pa
 from tidegate.errors import ColumnMissing, PartitionFieldInvalid
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.model.partition_value import hour_is_of_day
-from tidegate.stage.arrays import Flags, Integers, integer_column, integers, missing
-from tidegate.stage.ticks import SECONDS_PER_DAY, SECONDS_PER_HOUR, wall_clock
+from tidegate.stage.arrays import (
+    FEW_CODES,
+    Codes,
+    Flags,
+    Integers,
+    dense_codes,
+    distinct,
+    integer_column,
+    integers,
+    missing,
+)
+from tidegate.stage.ticks import SECONDS_PER_DAY, wall_clock
 from tidegate.stage.value_text import Texts, identity_writer
+from tidegate.stage.zones import SECONDS_PER_HOUR
 
-Codes = npt.NDArray[np.intp]
 Encoder = Callable[[pa.Array], tuple[Codes, Texts]]
 """Column → for each row the position of its value's text in the texts."""
 
 _HOURS_PER_DAY = 24
-# Below this many codes, tables by code are cheaper than sorting.
-_MOST_CODES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -54,7 +62,7 @@ class BatchSplit:
     def _order(self) -> tuple[Integers, list[int]]:
         """Sort row positions by partition; tells how many each one has."""
         codes: npt.NDArray[np.integer[Any]] = self.codes
-        if len(self.partitions) <= _MOST_CODES:
+        if len(self.partitions) <= FEW_CODES:
             # NumPy sorts integers of up to 16 bits by radix.
             codes = codes.astype(np.uint16)
         order = np.argsort(codes, kind="stable").astype(np.int64, copy=False)
@@ -120,7 +128,7 @@ class PartitionComputer:
         values: list[tuple[str | None, ...]] = [()]
         for column, encoder in zip(self._columns, self._encoders, strict=True):
             found, texts = encoder(batch.column(column))
-            codes, pairs = _dense(codes * len(texts) + found, len(values) * len(texts))
+            codes, pairs = dense_codes(codes * len(texts) + found, len(values) * len(texts))
             values = [(*values[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs]
         return BatchSplit(codes, tuple(self._partition(item) for item in values))
 
@@ -128,17 +136,6 @@ class PartitionComputer:
         if values not in self._known:
             self._known[values] = Partition(tuple(zip(self._names, values, strict=True)))
         return self._known[values]
-
-
-def _dense(codes: Codes, size: int) -> tuple[Codes, list[int]]:
-    """Renumber codes below `size` so that each occurs; tells the old number of each new one."""
-    if size > _MOST_CODES:
-        old, dense = np.unique(codes, return_inverse=True)
-        return dense.astype(np.intp, copy=False), old.tolist()
-    present = np.bincount(codes, minlength=size) > 0
-    if present.all():
-        return codes, list(range(size))
-    return (np.cumsum(present) - 1)[codes], np.flatnonzero(present).tolist()
 
 
 def _by_text(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
@@ -183,7 +180,7 @@ def _time_encoder(
         units = ticks.floor(span)
         if of_day:
             units %= _HOURS_PER_DAY
-        codes, different = _distinct(units)
+        codes, different = distinct(units)
         texts: Texts = [_time_text(unit, field.transform, of_day=of_day) for unit in different]
         if ticks.missing is not None:
             codes = np.where(ticks.missing, len(texts), codes)
@@ -191,18 +188,6 @@ def _time_encoder(
         return _by_text(codes, texts)
 
     return encode
-
-
-def _distinct(units: Integers) -> tuple[Codes, list[int]]:
-    if not len(units):
-        return np.zeros(0, dtype=np.intp), []
-    low = int(units.min())
-    span = int(units.max()) - low + 1
-    if span > _MOST_CODES:
-        codes, different = _dense(units, span)
-        return codes, different
-    codes, offsets = _dense((units - low).astype(np.intp, copy=False), span)
-    return codes, [low + offset for offset in offsets]
 
 
 def _time_text(unit: int, transform: Transform, *, of_day: bool) -> str:

@@ -1,0 +1,235 @@
+"""Part files: cut into groups and files, never too many open, the same bytes for the same rows."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from typing import BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.model.message import EventTimes, PartFile
+from tidegate.model.partition import Partition
+from tidegate.stage.part_file import dictionary_columns
+from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
+
+
+class Disk:
+    """Files in memory; knows how many were open at once."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, bytes] = {}
+        self.open: set[str] = set()
+        self.most_open = 0
+
+    def open_new(self, path: str) -> BinaryIO:
+        assert path not in self.files
+        disk = self
+
+        class _File(io.BytesIO):
+            def close(self) -> None:
+                disk.files[path] = self.getvalue()
+                disk.open.discard(path)
+                super().close()
+
+        self.open.add(path)
+        self.most_open = max(self.most_open, len(self.open))
+        return _File()
+
+    def rows(self, folder: str) -> list[int]:
+        names = sorted(path for path in self.files if path.startswith(f"{folder}/"))
+        return [
+            value
+            for name in names
+            for value in pq.read_table(pa.BufferReader(self.files[name])).column("n").to_pylist()
+        ]
+
+
+def writers(disk: Disk, **limits: int) -> PartWriters:
+    shape = PartShape(("n",), lambda rows: EventTimes(missing=rows.num_rows))
+    return PartWriters(disk.open_new, lambda n: f"part-{n}", shape, WriteLimits(**limits))
+
+
+def numbers(*values: int) -> pa.RecordBatch:
+    column = pa.array(values, pa.int64())
+    return pa.RecordBatch.from_arrays([column, column], ["n", "only_measured"])
+
+
+def to(name: str) -> Destination:
+    return Destination(Partition((("k", name),)), f"staged/k={name}")
+
+
+def write(disk: Disk, appends: list[tuple[str, list[int]]], **limits: int) -> tuple[PartFile, ...]:
+    made = writers(disk, **limits)
+    for name, values in appends:
+        made.append(to(name), numbers(*values))
+    return made.close()
+
+
+def test_close_describes_each_file_as_it_stands() -> None:
+    disk = Disk()
+
+    (part,) = write(disk, [("a", [1, 2]), ("a", [3])])
+
+    content = disk.files["staged/k=a/part-0"]
+    assert part == PartFile(
+        partition=to("a").partition,
+        name="part-0",
+        staged="staged/k=a/part-0",
+        length=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        rows=3,
+        event_times=EventTimes(missing=3),
+    )
+
+
+def test_append_columns_only_measured_are_not_written() -> None:
+    disk = Disk()
+    write(disk, [("a", [1])])
+
+    assert pq.read_schema(pa.BufferReader(disk.files["staged/k=a/part-0"])).names == ["n"]
+
+
+def test_append_more_rows_than_a_group_cuts_at_the_exact_row() -> None:
+    disk = Disk()
+    write(disk, [("a", list(range(7))), ("a", list(range(7, 10)))], group_rows=4)
+
+    metadata = pq.read_metadata(pa.BufferReader(disk.files["staged/k=a/part-0"]))
+    groups = [metadata.row_group(index).num_rows for index in range(metadata.num_row_groups)]
+    assert groups == [4, 4, 2]
+
+
+def test_append_file_over_its_size_begins_the_next() -> None:
+    disk = Disk()
+
+    parts = write(disk, [("a", list(range(10)))], group_rows=4, file_bytes=1)
+
+    assert [(part.name, part.rows, part.event_times.missing) for part in parts] == [
+        ("part-0", 4, 4),
+        ("part-1", 4, 4),
+        ("part-2", 2, 2),
+    ]
+    assert disk.rows("staged/k=a") == list(range(10))
+
+
+def test_append_file_exactly_at_its_size_goes_on() -> None:
+    probe, disk = Disk(), Disk()
+    made = writers(probe, group_rows=4)
+    made.append(to("a"), numbers(1, 2, 3, 4))
+    size = made._open[to("a")].file.target.length  # the bytes of one group without a footer
+    made.close()
+
+    parts = write(disk, [("a", [1, 2, 3, 4]), ("a", [5])], group_rows=4, file_bytes=size)
+
+    assert len(parts) == 1
+
+
+def test_append_too_many_destinations_closes_the_least_recent() -> None:
+    disk = Disk()
+
+    parts = write(
+        disk,
+        [("a", [1]), ("b", [2]), ("a", [3]), ("c", [4]), ("b", [5])],
+        group_rows=1,
+        open_files=2,
+    )
+
+    assert disk.most_open == 2
+    assert [(part.staged, part.rows) for part in parts] == [
+        ("staged/k=a/part-0", 2),
+        ("staged/k=b/part-0", 1),
+        ("staged/k=b/part-1", 1),
+        ("staged/k=c/part-0", 1),
+    ]
+
+
+def test_append_over_the_buffer_writes_the_largest_first() -> None:
+    disk = Disk()
+    made = writers(disk, buffer_bytes=100)
+
+    made.append(to("a"), numbers(*range(5)))
+    made.append(to("b"), numbers(*range(2)))
+
+    assert disk.open == {"staged/k=a/part-0"}
+    assert [part.rows for part in made.close()] == [5, 2]
+
+
+def test_append_wide_rows_write_a_group_by_its_bytes() -> None:
+    disk = Disk()
+    write(disk, [("a", [1, 2]), ("a", [3]), ("a", [4])], group_bytes=40)
+
+    assert pq.read_metadata(pa.BufferReader(disk.files["staged/k=a/part-0"])).num_row_groups == 2
+
+
+def test_abandon_closes_what_is_open() -> None:
+    disk = Disk()
+    made = writers(disk, group_rows=1)
+    made.append(to("a"), numbers(1))
+
+    made.abandon()
+
+    assert disk.open == set()
+    with pytest.raises(pa.ArrowInvalid):
+        pq.read_metadata(pa.BufferReader(disk.files["staged/k=a/part-0"]))
+
+
+def test_close_without_rows_leaves_no_file() -> None:
+    disk = Disk()
+
+    assert write(disk, []) == ()
+    assert disk.files == {}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.integers(1, 9)), max_size=12))
+def test_append_any_cut_into_batches_gives_the_same_bytes(runs: list[tuple[str, int]]) -> None:
+    rows = [(name, position) for position, (name, count) in enumerate(runs) for _ in range(count)]
+    one, other = Disk(), Disk()
+
+    write(one, [(name, [value]) for name, value in rows], group_rows=5, file_bytes=300)
+    write(
+        other,
+        [(name, [at] * count) for at, (name, count) in enumerate(runs)],
+        group_rows=5,
+        file_bytes=300,
+    )
+
+    assert one.files == other.files
+
+
+def test_dictionary_columns_repeated_values_get_one_and_unique_ones_none() -> None:
+    size = 5_000
+    order = np.arange(size)
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "unique": pa.array([f"order-{number}" for number in order]),
+            "region": pa.array(["eu", "us"] * (size // 2)),
+            "id": pa.array(order),
+            "quantity": pa.array(order % 7),
+            "sorted": pa.array(order // 1_000),
+            "tags": pa.array([["a"]] * size),
+            "label": pa.array(["x"] * size).dictionary_encode(),
+        }
+    )
+
+    assert dictionary_columns(rows) == ["region", "quantity", "sorted", "label"]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        pa.decimal256(60, 2),
+        pa.float16(),
+        pa.time64("us"),
+        pa.binary(3),
+        pa.null(),
+        pa.duration("us"),
+    ],
+    ids=str,
+)
+def test_dictionary_columns_rare_types_do_not_fail(kind: pa.DataType) -> None:
+    dictionary_columns(pa.RecordBatch.from_arrays([pa.nulls(10, kind)], ["x"]))
