@@ -64,7 +64,7 @@ class Projection:
         self,
         wanted: Sequence[Wanted],
         found: Sequence[Found],
-        constants: Mapping[Hashable, pa.Scalar],
+        constants: Mapping[Any, pa.Scalar],
         path: str,
     ) -> None:
         """Decide for every wanted column where it comes from.
@@ -120,7 +120,7 @@ class Projections:
 @dataclass(frozen=True)
 class _Place:
     path: str
-    constants: Mapping[Hashable, pa.Scalar]
+    constants: Mapping[Any, pa.Scalar]
     column: str = ""
 
     def inside(self, name: str) -> _Place:

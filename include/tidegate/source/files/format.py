@@ -62,7 +62,7 @@ class FilesFormat:
         values = Partition(tuple(piece.details["partition"].items()))
         constants = parse_values(values, self._keys, self._default_name, piece.path)
         found = [_found(column) for column in schema if column.name not in self._keys]
-        return Projection(self._wanted, found, {**constants}, piece.path)
+        return Projection(self._wanted, found, constants, piece.path)
 
 
 def open_listed(path: str, length: int) -> pa.NativeFile:

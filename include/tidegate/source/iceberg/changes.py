@@ -186,9 +186,10 @@ def _is_removed_by(entry: Entry, snapshot: Snapshot) -> bool:
 
 
 def _describe(snapshot: Snapshot, kind: str) -> str:
-    summary = snapshot.summary
-    added = summary.get("added-data-files", "0") if summary else "?"
-    removed = summary.get("deleted-data-files", "0") if summary else "?"
-    deletes = summary.get("added-delete-files", "0") if summary else "?"
+    summary = snapshot.summary.additional_properties if snapshot.summary else {}
+    absent = "0" if summary else "?"
+    added = summary.get("added-data-files", absent)
+    removed = summary.get("deleted-data-files", absent)
+    deletes = summary.get("added-delete-files", absent)
     counts = f"{added} files added, {removed} removed, {deletes} delete files"
     return f"{snapshot.snapshot_id} ({kind}: {counts})"

@@ -16,7 +16,7 @@ from tidegate.source.columns import column_names
 from tidegate.source.projection import Found, Wanted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.table.name_mapping import MappedField
@@ -129,7 +129,7 @@ def identity_values(spec: PartitionSpec, partition: Sequence[Any]) -> dict[str, 
     }
 
 
-def constants(values: Mapping[str, Any], wanted: Sequence[Wanted]) -> dict[Hashable, pa.Scalar]:
+def constants(values: Mapping[str, Any], wanted: Sequence[Wanted]) -> dict[int, pa.Scalar]:
     """Give what `identity_values` wrote as Arrow scalars by field id."""
     kinds = _leaf_types(wanted)
     return {

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 _THREADS = 8
 _DELETES = 1
-_DAMAGE = (ValueError, EOFError, KeyError, IndexError, ResolveError, zlib.error)
+# pyiceberg's compiled decoder answers nonsense lengths with SystemError.
+_DAMAGE = (ValueError, EOFError, KeyError, IndexError, ResolveError, SystemError, zlib.error)
 
 
 class Status(IntEnum):

@@ -37,7 +37,7 @@ _FEATURES = (
     (re.compile(r"Unsupported field type: '?(variant|geometry|geography)"), "a column of type {}"),
     (
         re.compile(
-            r"Unknown format version:? ?v?(\d+)|does not match any of the expected tags.*?(\d+)"
+            r"Unknown format version:? ?v?(\d+)|Input tag '(\d+)' found using 'format_version'"
         ),
         "format {}",
     ),

@@ -68,7 +68,9 @@ def _by_time(history: History, text: str, *, inclusive: bool) -> Instant | None:
         first = snapshot
     if first is None:
         return history.instant(history.ancestors[-1])
-    if first is history.oldest and not history.is_whole:
+    # A start at exactly the oldest kept time misses nothing, as SnapshotUtil.oldestAncestorAfter
+    # has it.
+    if first is history.oldest and not history.is_whole and history.time(first) != moment:
         head = history.ancestors[-1].snapshot_id
         raise HistoryTruncated(
             source=history.source, start=text, oldest_kept=str(first.snapshot_id), head=str(head)

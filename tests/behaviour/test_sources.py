@@ -1,0 +1,364 @@
+"""What every kind of source promises, asked of each: a table that grows commit by commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+
+from golden_iceberg import read
+from tidegate.config import SourceConfig
+from tidegate.errors import (
+    ColumnMissing,
+    InstantNotFound,
+    SnapshotNotFound,
+    SourceFileDamaged,
+    SourceFileGone,
+    SourceNotFound,
+)
+from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.plan import Pin
+from tidegate.plan import plan_splits, row_width
+from tidegate.source import open_source
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyiceberg.table import Table
+
+    from tidegate.source.protocol import Source
+
+START = datetime(2013, 2, 5, tzinfo=UTC)
+STEP = timedelta(hours=6)
+SCHEMA = pa.schema([("id", pa.int64()), ("name", pa.string())])
+
+
+class GrowingTable(Protocol):
+    """A table that a test writes to and reads through the product."""
+
+    config: dict[str, Any]
+
+    def source(self, **keys: Any) -> Source: ...
+
+    def commit(self, *ids: int) -> Pin: ...
+
+
+@dataclass
+class IcebergLake:
+    """An Iceberg table in a catalog; each commit carries its time, six hours after the last."""
+
+    place: Path
+    commits: int = 0
+    config: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        uri, warehouse = f"sqlite:///{self.place}/catalog.db", f"file://{self.place}/lake"
+        self.catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
+        self.catalog.create_namespace("raw")
+        self.table: Table = self.catalog.create_table("raw.orders", SCHEMA)
+        self.config = {
+            "kind": "iceberg",
+            "catalog": {"name": "lake", "type": "sql", "uri": uri, "warehouse": warehouse},
+            "table": "raw.orders",
+            "instant_time": {"summary": "known-at"},
+        }
+
+    def source(self, **keys: Any) -> Source:
+        return open_source(_config(self.config, keys), LocalStorage())
+
+    def commit(self, *ids: int) -> Pin:
+        moment = START + STEP * self.commits
+        self.commits += 1
+        self.table.append(_rows(ids), snapshot_properties={"known-at": moment.isoformat()})
+        return self.source().pin(moment)
+
+
+@dataclass
+class Directory:
+    """A directory of Parquet files; each commit adds one and is listed six hours after the last."""
+
+    place: Path
+    commits: int = 0
+    config: dict[str, Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        root = self.place / "lake"
+        root.mkdir()
+        self.config = {"kind": "files", "path": str(root)}
+
+    def source(self, **keys: Any) -> Source:
+        listings = str(self.place / "listings")
+        return open_source(_config(self.config, keys), LocalStorage(), listings)
+
+    def commit(self, *ids: int) -> Pin:
+        moment = START + STEP * self.commits
+        self.commits += 1
+        pq.write_table(
+            _rows(ids), self.place / "lake" / f"{self.commits:03d}.parquet", row_group_size=2
+        )
+        return self.source().pin(moment)
+
+
+def _rows(ids: tuple[int, ...]) -> pa.Table:
+    return pa.table({"id": ids, "name": [f"n{number}" for number in ids]}, schema=SCHEMA)
+
+
+def _config(config: dict[str, Any], keys: dict[str, Any]) -> SourceConfig:
+    return SourceConfig.model_validate({**config, **keys})
+
+
+@pytest.fixture(params=[IcebergLake, Directory], ids=["iceberg", "files"])
+def table(request: pytest.FixtureRequest, tmp_path: Path) -> GrowingTable:
+    made: GrowingTable = request.param(tmp_path)
+    return made
+
+
+def _ids(source: Source, pin: Pin, start: Instant | None, end: Instant) -> list[int]:
+    ids: list[int] = (
+        read(source, pin, source.units(pin, InstantRange(start, end))).column("id").to_pylist()
+    )
+    return ids
+
+
+def test_empty_table_has_no_instants(table: GrowingTable) -> None:
+    source = table.source()
+    pin = source.pin(START)
+
+    assert pin.head is None
+    assert source.instants(pin, None) == ()
+    assert source.first_checkpoint(pin) is None
+
+
+def test_commits_are_instants_in_order_with_their_times(table: GrowingTable) -> None:
+    pins = [table.commit(1), table.commit(2), table.commit(3)]
+    source = table.source()
+
+    instants = source.instants(source.pin(START + 9 * STEP), None)
+
+    assert list(instants) == [pin.head for pin in pins]
+    assert [instant.time for instant in instants] == [START, START + STEP, START + 2 * STEP]
+
+
+def test_looking_twice_without_a_commit_changes_nothing(table: GrowingTable) -> None:
+    table.commit(1)
+
+    first, second = table.source().pin(START + STEP), table.source().pin(START + 2 * STEP)
+
+    assert (first.head, first.schema, first.identity) == (
+        second.head,
+        second.schema,
+        second.identity,
+    )
+
+
+@pytest.mark.parametrize("sizes", [(1, 1, 1, 1), (2, 2), (1, 3), (4,)], ids=str)
+def test_consecutive_windows_join_without_gap_or_overlap(
+    sizes: tuple[int, ...], table: GrowingTable
+) -> None:
+    for number in range(4):
+        table.commit(10 * number, 10 * number + 1)
+    source = table.source(start="earliest")
+    pin = source.pin(START + 9 * STEP)
+    instants = source.instants(pin, None)
+
+    start: Instant | None = None
+    ids, taken = [], 0
+    for size in sizes:
+        taken += size
+        ids += _ids(source, pin, start, instants[taken - 1])
+        start = instants[taken - 1]
+
+    assert ids == [0, 1, 10, 11, 20, 21, 30, 31]
+    assert source.instants(pin, start) == ()
+
+
+def test_first_window_of_a_full_start_is_the_table_as_it_stands(table: GrowingTable) -> None:
+    table.commit(1)
+    pin = table.commit(2)
+    source = table.source(start="full")
+    assert pin.head
+
+    assert source.first_checkpoint(pin) is None
+    assert sorted(_ids(source, pin, None, pin.head)) == [1, 2]
+
+
+def test_pin_does_not_see_later_commits(table: GrowingTable) -> None:
+    source = table.source()
+    table.commit(1)
+    pin = source.pin(START)
+    table.commit(2)
+
+    assert len(source.instants(pin, None)) == 1
+    assert pin.head
+    assert _ids(source, pin, None, pin.head) == [1]
+
+
+def test_stored_pin_reads_the_same_in_another_process(table: GrowingTable) -> None:
+    pin = table.commit(1, 2)
+    stored = Pin.from_text(pin.to_text())
+    assert stored.head
+
+    elsewhere = table.source()
+
+    assert _ids(elsewhere, stored, None, stored.head) == [1, 2]
+    assert elsewhere.schema(stored) == SCHEMA
+    assert stored.schema == (("id", "int64"), ("name", "string"))
+
+
+def test_planning_twice_gives_the_same_splits(table: GrowingTable) -> None:
+    for number in range(3):
+        pin = table.commit(number)
+    assert pin.head
+    config = _config(table.config, {}).split
+
+    def plan() -> Any:
+        source = table.source()
+        units = source.units(pin, InstantRange(None, pin.head))
+        return plan_splits(units, source.row_groups, config, row_width(SCHEMA), 2)
+
+    assert [split.to_text() for split in plan()] == [split.to_text() for split in plan()]
+
+
+def test_earlier_instant_can_be_read_as_it_was(table: GrowingTable) -> None:
+    first = table.commit(1).head
+    pin = table.commit(2)
+    source = table.source(read={"mode": "snapshot"})
+    assert first
+
+    earlier = source.at(pin, first)
+
+    assert earlier.head == first
+    assert _ids(source, earlier, None, first) == [1]
+
+
+def test_start_words_and_points(table: GrowingTable) -> None:
+    first, second, third = (table.commit(number).head for number in (1, 2, 3))
+    assert first
+    assert second
+    expected: list[tuple[Any, Instant | None]] = [
+        ("full", None),
+        ("earliest", None),
+        ("latest", third),
+        ({"after": second.id}, second),
+        ({"from": second.id}, first),
+        ({"from": first.id}, None),
+        ({"after": second.time.isoformat()}, second),
+        ({"from": second.time.isoformat()}, first),
+        ({"from": (second.time + STEP / 2).isoformat()}, second),
+    ]
+
+    for start, checkpoint in expected:
+        source = table.source(start=start)
+        assert source.first_checkpoint(source.pin(START + 9 * STEP)) == checkpoint, start
+
+
+def test_history_ends_with_the_instant_asked_for(table: GrowingTable) -> None:
+    heads = [table.commit(number).head for number in range(3)]
+    source = table.source()
+    pin = source.pin(START + 9 * STEP)
+    assert heads[1]
+
+    assert list(source.history(pin, heads[1])) == heads[:2]
+
+
+def test_instant_is_found_by_id_and_by_time(table: GrowingTable) -> None:
+    first, second = table.commit(1).head, table.commit(2).head
+    source = table.source()
+    pin = source.pin(START + 9 * STEP)
+    assert first
+    assert second
+
+    assert source.instant(pin, second.id) == second
+    assert source.instant(pin, (second.time - STEP / 2).isoformat()) == first
+    for unknown in ("42", "nonsense", (START - STEP).isoformat()):
+        with pytest.raises((InstantNotFound, SnapshotNotFound)):
+            source.instant(pin, unknown)
+
+
+def test_reports_say_what_each_commit_added(table: GrowingTable) -> None:
+    table.commit(1)
+    pin = table.commit(2, 3)
+    source = table.source()
+
+    reports = source.describe(pin, source.instants(pin, None))
+
+    assert [(report.files_added, report.files_removed or 0) for report in reports] == [
+        (1, 0),
+        (1, 0),
+    ]
+    assert [report.instant for report in reports] == list(source.instants(pin, None))
+
+
+def test_columns_come_as_asked_and_extra_ones_last(table: GrowingTable) -> None:
+    pin = table.commit(1)
+    config = _config(table.config, {"read": {"columns": ["name"]}})
+    listings = str(pin.identity) + ".listings" if config.kind == "files" else None
+    source = open_source(config, LocalStorage(), listings, extra_columns=("id",))
+
+    assert source.schema(source.pin(START)).names == ["name", "id"]
+
+
+def test_unknown_column_is_refused_while_pinning(table: GrowingTable) -> None:
+    table.commit(1)
+
+    with pytest.raises(ColumnMissing, match=r"'amount'.*id, name"):
+        table.source(read={"columns": ["amount"]}).pin(START)
+
+
+def _data_files(place: Path) -> list[Path]:
+    return sorted((place / "lake").rglob("*.parquet"))
+
+
+def test_file_deleted_after_planning_is_gone(table: GrowingTable, tmp_path: Path) -> None:
+    pin = table.commit(1)
+    source = table.source()
+    assert pin.head
+    (piece,) = source.units(pin, InstantRange(None, pin.head))
+    _data_files(tmp_path)[0].unlink()
+
+    with pytest.raises(SourceFileGone):
+        source.format(pin).open_input(piece)
+
+
+def test_file_cut_short_after_planning_is_damaged(table: GrowingTable, tmp_path: Path) -> None:
+    pin = table.commit(1)
+    source = table.source()
+    assert pin.head
+    (piece,) = source.units(pin, InstantRange(None, pin.head))
+    file = _data_files(tmp_path)[0]
+    file.write_bytes(file.read_bytes()[:-4])
+
+    with pytest.raises(SourceFileDamaged):
+        source.format(pin).open_input(piece)
+
+
+def test_row_groups_add_up_to_the_rows_of_the_piece(table: GrowingTable) -> None:
+    pin = table.commit(1, 2, 3, 4, 5)
+    source = table.source()
+    assert pin.head
+
+    (piece,) = source.units(pin, InstantRange(None, pin.head))
+
+    assert piece.rows == 5
+    assert sum(group.rows for group in source.row_groups(piece)) == 5
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"kind": "files", "path": "/nowhere/at/all"},
+        {"kind": "iceberg", "metadata": "/nowhere/at/all"},
+    ],
+    ids=["files", "iceberg"],
+)
+def test_table_that_is_not_there_is_not_found(config: dict[str, str]) -> None:
+    source = open_source(SourceConfig.model_validate(config), LocalStorage())
+
+    with pytest.raises(SourceNotFound, match="/nowhere/at/all"):
+        source.pin(START)

@@ -1,0 +1,250 @@
+"""Listings are instants, and what changed in files already taken in is never read in silence."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from golden_iceberg import read
+from tidegate.config import SourceConfig
+from tidegate.errors import InstantNotFound, PredicateInvalid, SourceFileDamaged, SourceRewritten
+from tidegate.model.instant import Instant, InstantRange
+from tidegate.source.files import FilesSource
+from tidegate.source.files.listing import ListedFile, Listing
+from tidegate.source.files.store import ListingStore
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+class Folder:
+    """A directory of Parquet files with its listings beside it."""
+
+    def __init__(self, place: Path) -> None:
+        self.root = place / "table"
+        self.listings = place / "listings"
+        self.root.mkdir()
+
+    def put(self, path: str, **columns: list[Any]) -> None:
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), file)
+
+    def source(self, **keys: Any) -> FilesSource:
+        config = SourceConfig.model_validate({"kind": "files", "path": str(self.root), **keys})
+        return FilesSource(config, LocalStorage(), str(self.listings))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    return Folder(tmp_path)
+
+
+def _names(units: Any) -> list[str]:
+    return [piece.path.rpartition("/")[2] for piece in units]
+
+
+def test_equal_listing_makes_no_new_instant_also_for_another_process(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+
+    first = folder.source().pin(NOW)
+    second = folder.source().pin(NOW + HOUR)
+
+    assert first == second
+    assert first.head
+    assert first.head.time == NOW
+    assert first.head.id.startswith("000001-")
+
+
+def test_changed_file_is_refused_before_a_window_is_taken(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    source = folder.source()
+    taken = source.pin(NOW).head
+    folder.put("a.parquet", id=[1, 2])
+    pin = source.pin(NOW + HOUR)
+
+    with pytest.raises(SourceRewritten) as refused:
+        source.instants(pin, taken)
+
+    assert refused.value.path == "a.parquet"
+    assert refused.value.expected != refused.value.found
+
+
+@pytest.mark.parametrize("event", ["changed", "vanished"])
+def test_disturbed_file_fails_or_is_ignored_and_noted(event: str, folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    taken = folder.source().pin(NOW).head
+    if event == "changed":
+        os.utime(folder.root / "a.parquet", ns=(1, 1))
+    else:
+        (folder.root / "a.parquet").unlink()
+    folder.put("b.parquet", id=[2])
+    careless = folder.source(on_changed_file="ignore")
+    pin = careless.pin(NOW + HOUR)
+    assert pin.head
+    window = InstantRange(taken, pin.head)
+
+    with pytest.raises(SourceRewritten):
+        folder.source().units(pin, window)
+    units = careless.units(pin, window)
+
+    assert _names(units) == ["b.parquet"]
+    assert units.notes == ("ignored 1 changed or vanished files",)
+
+
+def test_partition_columns_come_from_the_path_and_go_last(folder: Folder) -> None:
+    folder.put("dt=2026-01-01/a.parquet", dt=["wrong"], id=[1])
+    folder.put("dt=__DEFAULT_PARTITION__/b.parquet", dt=["wrong"], id=[2])
+    source = folder.source(partition_by={"dt": "date"})
+    pin = source.pin(NOW)
+    assert pin.head
+
+    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+
+    assert table.schema == pa.schema([("id", pa.int64()), ("dt", pa.date32())])
+    assert [row["dt"] and row["dt"].isoformat() for row in table.to_pylist()] == [
+        "2026-01-01",
+        None,
+    ]
+
+
+def test_column_that_a_file_lacks_is_null(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1], name=["x"])
+    folder.put("b.parquet", id=pa.array([2], pa.int32()))
+    source = folder.source()
+    pin = source.pin(NOW)
+    assert pin.head
+
+    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+
+    assert table.to_pydict() == {"id": [1, 2], "name": ["x", None]}
+
+
+def test_filter_on_partition_keys_prunes_files_exactly(folder: Folder) -> None:
+    for day in (1, 2, 3):
+        folder.put(f"dt=2026-01-0{day}/a.parquet", id=[day])
+    folder.put("dt=__DEFAULT_PARTITION__/a.parquet", id=[0])
+    keys = {"partition_by": {"dt": "date"}}
+
+    pruning = folder.source(read={"filter": "dt >= date '2026-01-02'"}, **keys)
+    mixed = folder.source(read={"filter": "dt >= date '2026-01-02' or id = 0"}, **keys)
+    pin = pruning.pin(NOW)
+    assert pin.head
+    window = InstantRange(None, pin.head)
+
+    assert len(pruning.units(pin, window)) == 2
+    assert pruning.units(pin, window).notes == ("the filter ruled out 2 files by partition",)
+    assert len(mixed.units(pin, window)) == 4
+
+
+def test_filter_that_does_not_fit_is_refused_while_planning(folder: Folder) -> None:
+    folder.put("dt=2026-01-01/a.parquet", id=[1])
+    source = folder.source(partition_by={"dt": "date"}, read={"filter": "day > 3"})
+    pin = source.pin(NOW)
+    assert pin.head
+
+    with pytest.raises(PredicateInvalid):
+        source.units(pin, InstantRange(None, pin.head))
+
+
+def test_file_that_is_no_parquet_is_named(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    (folder.root / "b.parquet").write_bytes(b"not at all")
+    source = folder.source()
+    pin = source.pin(NOW)
+    assert pin.head
+
+    with pytest.raises(SourceFileDamaged, match=r"b\.parquet"):
+        source.units(pin, InstantRange(None, pin.head))
+
+
+def test_skipped_paths_are_noted(folder: Folder) -> None:
+    folder.put("dt=2026-01-01/a.parquet", id=[1])
+    folder.put("stray/a.parquet", id=[2])
+    source = folder.source(partition_by={"dt": "date"}, on_bad_path="skip")
+    pin = source.pin(NOW)
+    assert pin.head
+
+    units = source.units(pin, InstantRange(None, pin.head))
+
+    assert units.notes == ("skipped 1 paths that are no partitions: stray, …",)
+
+
+def test_checkpoint_that_is_no_listing_is_not_found(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    source = folder.source()
+
+    with pytest.raises(InstantNotFound):
+        source.instants(source.pin(NOW), Instant("000001-0000000000000000", NOW))
+
+
+def test_start_by_number_and_by_time(folder: Folder) -> None:
+    for number in (1, 2, 3):
+        folder.put(f"{number}.parquet", id=[number])
+        folder.source().pin(NOW + number * HOUR)
+    at_two = (NOW + 2 * HOUR).isoformat()
+    expected = {
+        ("after", "2"): 2,
+        ("from", "2"): 1,
+        ("after", at_two): 2,
+        ("from", at_two): 1,
+        ("from", "1"): 0,
+    }
+
+    for (side, value), number in expected.items():
+        source = folder.source(start={side: value})
+        checkpoint = source.first_checkpoint(source.pin(NOW + 9 * HOUR))
+        assert (int(checkpoint.id[:6]) if checkpoint else 0) == number
+    source = folder.source(start={"after": "7"})
+    pin = source.pin(NOW + 9 * HOUR)
+    with pytest.raises(InstantNotFound):
+        source.first_checkpoint(pin)
+
+
+def test_two_processes_that_look_at_once_agree_on_one_numbering(tmp_path: Path) -> None:
+    root = str(tmp_path / "listings")
+    one, other = ListingStore(LocalStorage(), root), ListingStore(LocalStorage(), root)
+    assert one.heads() == other.heads() == ()
+    listings = [Listing((ListedFile(name, 1, 1),)) for name in ("a", "b")]
+
+    first = one.record(listings[0], NOW)
+    second = other.record(listings[1], NOW)
+    again = other.record(listings[1], NOW + HOUR)
+
+    assert (first.number, second.number, again) == (1, 2, second)
+    fresh = ListingStore(LocalStorage(), root)
+    assert fresh.heads() == (first, second)
+    assert fresh.listing(second) == listings[1]
+
+
+def test_listings_without_a_place_stay_in_memory(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    config = SourceConfig.model_validate({"kind": "files", "path": str(folder.root)})
+    source = FilesSource(config, LocalStorage(), None)
+    pin = source.pin(NOW)
+    assert pin.head
+
+    assert len(source.units(pin, InstantRange(None, pin.head))) == 1
+    assert not folder.listings.exists()
+
+
+def test_large_text_of_the_first_file_is_read_without_a_cast(folder: Folder) -> None:
+    folder.put("a.parquet", name=pa.array(["x"], pa.large_string()))
+    folder.put("b.parquet", name=["y"])
+    source = folder.source()
+    pin = source.pin(NOW)
+    assert pin.head
+
+    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+
+    assert table.schema.types == [pa.large_string()]
+    assert table.column("name").to_pylist() == ["x", "y"]

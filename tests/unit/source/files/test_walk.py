@@ -1,0 +1,176 @@
+"""A listing holds every file that counts, sorted, and refuses what is no partition (PC-R01–R04)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from tidegate.config import SourceConfig
+from tidegate.errors import (
+    PartitionPathInvalid,
+    PartitionValueInvalid,
+    SourceNotFound,
+    SourceUnreachable,
+)
+from tidegate.model.partition import Partition
+from tidegate.source.files.partition_values import arrow_type, parse_values
+from tidegate.source.files.walk import list_directory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def _config(root: Path, **keys: Any) -> SourceConfig:
+    return SourceConfig.model_validate({"kind": "files", "path": str(root), **keys})
+
+
+def _touch(root: Path, *paths: str, content: bytes = b"x") -> None:
+    for path in paths:
+        file = root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+
+
+def test_hidden_and_empty_files_are_left_out_at_every_level(tmp_path: Path) -> None:
+    _touch(
+        tmp_path,
+        "b.parquet",
+        "a/c.parquet",
+        "_SUCCESS",
+        "_tmp/x.parquet",
+        "a/.hidden/y.parquet",
+        "a/.z",
+    )
+    _touch(tmp_path, "empty.parquet", content=b"")
+
+    listing = list_directory(_config(tmp_path))
+
+    assert [file.path for file in listing.files] == ["a/c.parquet", "b.parquet"]
+
+
+def test_listed_file_has_size_and_modification_time(tmp_path: Path) -> None:
+    _touch(tmp_path, "a.parquet", content=b"four")
+
+    (file,) = list_directory(_config(tmp_path)).files
+
+    status = (tmp_path / "a.parquet").stat()
+    assert (file.size, file.modified) == (4, status.st_mtime_ns)
+
+
+def test_pattern_matches_the_whole_absolute_path(tmp_path: Path) -> None:
+    _touch(tmp_path, "a.parquet", "a.csv", "b/a.parquet")
+
+    listing = list_directory(_config(tmp_path, path_regex=r".*/b/[^/]+\.parquet"))
+
+    assert [file.path for file in listing.files] == ["b/a.parquet"]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "x.parquet",
+        "dt=2026-01-01/x.parquet",
+        "dt=2026-01-01/hr=3/deep/x.parquet",
+        "hr=3/dt=2026-01-01/x.parquet",
+    ],
+    ids=["root", "too-few", "too-deep", "wrong-order"],
+)
+def test_path_that_is_no_partition_fails_or_is_skipped_and_noted(path: str, tmp_path: Path) -> None:
+    _touch(tmp_path, path, "dt=2026-01-02/hr=4/good.parquet")
+    keys = {"dt": "date", "hr": "int"}
+
+    with pytest.raises(PartitionPathInvalid):
+        list_directory(_config(tmp_path, partition_by=keys))
+    listing = list_directory(_config(tmp_path, partition_by=keys, on_bad_path="skip"))
+
+    assert [file.path for file in listing.files] == ["dt=2026-01-02/hr=4/good.parquet"]
+    assert len(listing.skipped) == 1
+
+
+def test_empty_directory_at_a_partition_level_must_parse_too(tmp_path: Path) -> None:
+    (tmp_path / "dt=tomorrow").mkdir()
+
+    with pytest.raises(PartitionValueInvalid) as refused:
+        list_directory(_config(tmp_path, partition_by={"dt": "date"}))
+
+    assert (refused.value.path, refused.value.value, refused.value.type) == (
+        "dt=tomorrow",
+        "tomorrow",
+        "date",
+    )
+
+
+def test_root_that_is_no_directory_is_not_found(tmp_path: Path) -> None:
+    with pytest.raises(SourceNotFound):
+        list_directory(_config(tmp_path / "nowhere"))
+
+
+def test_directory_that_cannot_be_listed_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As root no directory refuses to be listed, so the store itself has to.
+    class Refusing:
+        def get_file_info(self, of: Any) -> Any:
+            if isinstance(of, str):
+                return pa.fs.LocalFileSystem().get_file_info(of)
+            raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tidegate.source.files.walk._FILES", Refusing())
+
+    with pytest.raises(SourceUnreachable, match="Permission denied"):
+        list_directory(_config(tmp_path))
+
+
+def _value(declared: str, text: str) -> Any:
+    partition = Partition((("k", text),))
+    return parse_values(partition, {"k": declared}, "__NONE__", "p")["k"].as_py()
+
+
+@pytest.mark.parametrize(
+    ("declared", "text", "shown"),
+    [
+        ("string", "a=b", "a=b"),
+        ("int", "-5", "-5"),
+        ("long", "3000000000", "3000000000"),
+        ("date", "2020-12-01", "2020-12-01"),
+        ("timestamp", "2020-12-01T11:00:00", "2020-12-01 11:00:00"),
+        ("timestamp", "2020-12-01 11:00:00.5", "2020-12-01 11:00:00.500000"),
+        ("boolean", "false", "False"),
+        ("decimal(9,2)", "12.30", "12.30"),
+    ],
+    ids=lambda value: str(value).replace(" ", "_"),
+)
+def test_canonical_text_reads_as_its_type(declared: str, text: str, shown: str) -> None:
+    assert str(_value(declared, text)) == shown
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ("int", "05"),
+        ("int", "3000000000"),
+        ("int", "1.0"),
+        ("date", "2020-13-01"),
+        ("date", "18597"),
+        ("timestamp", "2020-12-01"),
+        ("boolean", "TRUE"),
+        ("decimal(4,2)", "123.45"),
+        ("decimal(9,2)", "1e3"),
+        ("decimal(9,2)", "1.234"),
+    ],
+)
+def test_other_text_names_path_value_and_type(declared: str, text: str) -> None:
+    with pytest.raises(PartitionValueInvalid) as refused:
+        _value(declared, text)
+
+    assert refused.value.values == {"path": "p", "value": text, "type": declared}
+
+
+@pytest.mark.parametrize("text", ["__NONE__", None])
+def test_default_partition_reads_as_null_of_the_type(text: str | None) -> None:
+    value = parse_values(Partition((("k", text),)), {"k": "date"}, "__NONE__", "p")["k"]
+
+    assert not value.is_valid
+    assert value.type == arrow_type("date")

@@ -1,0 +1,145 @@
+"""Snapshots are classified by what their manifests hold, not by what they call themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+
+from golden_iceberg import answers, golden, golden_copy
+from tidegate.errors import (
+    NonAppendSnapshot,
+    SnapshotClassMismatch,
+    SourceFileDamaged,
+    SourceFileGone,
+    UnsupportedFeature,
+)
+from tidegate.model.instant import InstantRange
+from tidegate.source.iceberg.changes import ChangeReader
+from tidegate.source.iceberg.history import History
+from tidegate.source.iceberg.manifests import Entry, ManifestReader
+from tidegate.source.iceberg.pruning import Pruning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from pyiceberg.manifest import ManifestFile
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+NO_FILTER = Pruning(Schema(), {0: UNPARTITIONED_PARTITION_SPEC}, None)
+
+
+def _every_operation(operation: str | None) -> Any:
+    def change(raw: dict[str, Any]) -> None:
+        for step in raw["snapshots"]:
+            if operation is None:
+                del step["summary"]
+            else:
+                step["summary"]["operation"] = operation
+
+    return change
+
+
+def _read_all(table: Any, **read: str) -> list[str]:
+    source = table.source(start="earliest", read=read)
+    pin = source.pin(NOW)
+    return list(source.units(pin, InstantRange(None, pin.head)).notes)
+
+
+@pytest.mark.parametrize(
+    ("case", "found"),
+    [("cow_v2", r"removes \d+ files"), ("mor_v2", "adds delete files")],
+    ids=["removed-files", "added-deletes"],
+)
+def test_append_that_does_more_is_a_mismatch(case: str, found: str, tmp_path: Path) -> None:
+    table = golden_copy(case, tmp_path)
+    table.edit_metadata(_every_operation("append"))
+
+    with pytest.raises(SnapshotClassMismatch, match=found):
+        _read_all(table)
+
+
+@pytest.mark.parametrize("case", ["cow_v2", "mor_v2"])
+def test_snapshot_without_an_operation_is_classified_by_its_files(
+    case: str, tmp_path: Path
+) -> None:
+    table = golden_copy(case, tmp_path)
+    stated = [
+        (step["snapshot_id"], step["changes"]["delete"]["row_count"])
+        for step in answers(case)["snapshots"]
+        if step["snapshot_id"] in answers(case)["lineage"]
+    ]
+    table.edit_metadata(_every_operation(None))
+
+    with pytest.raises(NonAppendSnapshot) as refused:
+        _read_all(table)
+
+    for snapshot_id, rows_deleted in stated:
+        assert (f"{snapshot_id} (" in refused.value.snapshots) == (rows_deleted > 0)
+
+
+def test_skipped_snapshots_are_counted_by_class() -> None:
+    case = "cow_v2"
+    kinds = [
+        step["operation"]
+        for step in answers(case)["snapshots"]
+        if step["snapshot_id"] in answers(case)["lineage"]
+    ]
+
+    notes = _read_all(golden(case), on_non_append="skip")
+
+    for kind in {"overwrite", "delete", "replace"} & set(kinds):
+        assert any(note.startswith(f"skipped {kinds.count(kind)} {kind} ") for note in notes)
+
+
+class _Encrypted(ManifestReader):
+    """Reads real manifests of which every file claims to be encrypted."""
+
+    def entries(self, manifests: Iterable[ManifestFile]) -> list[list[Entry]]:
+        return [
+            [replace(entry, encrypted=True) for entry in entries]
+            for entries in super().entries(manifests)
+        ]
+
+
+def test_encrypted_file_is_refused() -> None:
+    source = golden("append_v2").source()
+    table = source._opener.open()
+    history = History("t", table.metadata, table.metadata.current_snapshot_id, None)
+    reader = ChangeReader("t", _Encrypted(table.io, "t"), NO_FILTER)
+
+    with pytest.raises(UnsupportedFeature, match="an encrypted file"):
+        reader.appended(history.ancestors, skip_non_append=False)
+
+
+def test_manifest_that_is_gone_is_named(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    for manifest in table.folder.rglob("*-m0.avro"):
+        manifest.unlink()
+
+    with pytest.raises(SourceFileGone, match=r"-m0\.avro"):
+        _read_all(table)
+
+
+def test_manifest_that_is_truncated_is_damaged(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    for manifest in table.folder.rglob("*-m0.avro"):
+        content = manifest.read_bytes()
+        manifest.write_bytes(content[: len(content) // 3])
+
+    with pytest.raises(SourceFileDamaged, match="no Iceberg manifest"):
+        _read_all(table)
+
+
+def test_manifest_list_that_is_something_else_is_damaged(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    for manifest_list in table.folder.rglob("snap-*.avro"):
+        manifest_list.write_bytes(b"PAR1" * 20)
+
+    with pytest.raises(SourceFileDamaged, match="snap-"):
+        _read_all(table)

@@ -1,0 +1,186 @@
+"""Files are opened as planned and conformed by field id, or the error names file and column."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from golden_iceberg import Golden, golden, golden_copy, read
+from tidegate.errors import (
+    ColumnMissing,
+    InvalidNameMapping,
+    MissingFieldIds,
+    SchemaIncompatible,
+    SourceFileDamaged,
+    SourceFileGone,
+)
+from tidegate.model.instant import InstantRange
+from tidegate.model.plan import Pin
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.model.plan import Piece
+    from tidegate.source.iceberg import IcebergSource
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def _planned(table: Golden, **keys: Any) -> tuple[IcebergSource, Pin, list[Piece]]:
+    source = table.source(start="earliest", **keys)
+    pin = source.pin(NOW)
+    assert pin.head
+    return source, pin, list(source.units(pin, InstantRange(None, pin.head)))
+
+
+def _conform(
+    source: IcebergSource, pin: Pin, piece: Piece, batch: pa.RecordBatch
+) -> pa.RecordBatch:
+    return source.format(pin).conform(batch, piece)
+
+
+def _field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
+    return pa.field(name, kind, metadata={"PARQUET:field_id": str(field_id)})
+
+
+def test_columns_that_fit_are_passed_on_uncopied() -> None:
+    source, pin, pieces = _planned(golden("append_v2"))
+    form = source.format(pin)
+    with form.open_input(pieces[0]) as file:
+        batch = next(pq.ParquetFile(file).iter_batches())
+
+    conformed = form.conform(batch, pieces[0])
+
+    for before, after in zip(batch.columns, conformed.columns, strict=True):
+        assert [buffer and buffer.address for buffer in before.buffers()] == [
+            buffer and buffer.address for buffer in after.buffers()
+        ]
+
+
+def test_reading_side_of_a_stored_pin_reads_the_same() -> None:
+    source, pin, pieces = _planned(golden("schema_evolution_nested_v2"))
+    stored = Pin.from_text(pin.to_text())
+    elsewhere = golden("schema_evolution_nested_v2").source(start="earliest")
+
+    assert read(elsewhere, stored, pieces) == read(source, pin, pieces)
+
+
+def test_columns_come_in_the_order_asked_for() -> None:
+    source, pin, pieces = _planned(golden("append_v2"), read={"columns": ["amount", "id"]})
+
+    assert read(source, pin, pieces).column_names == ["amount", "id"]
+    assert source.format(pin).physical_columns(
+        pieces[0], pa.schema([_field("id", pa.int64(), 1)])
+    ) == ["id"]
+
+
+def test_unknown_column_is_refused() -> None:
+    with pytest.raises(ColumnMissing, match="amuont"):
+        golden("append_v2").source(read={"columns": ["amuont"]}).pin(NOW)
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [(pa.string(), "int64"), (pa.float64(), "int64"), (pa.struct([("x", pa.int64())]), "int64")],
+    ids=["text", "double", "struct"],
+)
+def test_column_of_another_type_names_file_column_and_types(
+    kind: pa.DataType, expected: str
+) -> None:
+    source, pin, pieces = _planned(golden("append_v2"))
+    batch = pa.RecordBatch.from_arrays(
+        [pa.nulls(1, kind)], schema=pa.schema([_field("id", kind, 1)])
+    )
+
+    with pytest.raises(SchemaIncompatible) as refused:
+        _conform(source, pin, pieces[0], batch)
+
+    assert refused.value.values == {
+        "path": pieces[0].path,
+        "column": "id",
+        "expected": expected,
+        "found": str(kind),
+    }
+
+
+def test_file_without_ids_and_mapping_is_refused() -> None:
+    source, pin, pieces = _planned(golden("append_v2"))
+    batch = pa.record_batch({"id": [1]})
+
+    with pytest.raises(MissingFieldIds):
+        _conform(source, pin, pieces[0], batch)
+
+
+def test_name_mapping_that_is_no_mapping_is_refused() -> None:
+    source, pin, pieces = _planned(golden("append_v2"))
+    broken = replace(pin, details={**pin.details, "name_mapping": '[{"names": "id"}]'})
+
+    with pytest.raises(InvalidNameMapping):
+        _conform(source, broken, pieces[0], pa.record_batch({"id": [1]}))
+
+
+def test_required_column_without_any_value_is_refused() -> None:
+    source, pin, pieces = _planned(golden("append_v2"))
+    schema = pin.details["schema"].replace('"required":false', '"required":true')
+    required = replace(pin, details={**pin.details, "schema": schema})
+    batch = pa.RecordBatch.from_arrays(
+        [pa.array([1])], schema=pa.schema([_field("id", pa.int64(), 1)])
+    )
+
+    with pytest.raises(SchemaIncompatible, match="'name': expected a required column"):
+        _conform(source, required, pieces[0], batch)
+
+
+def test_identity_values_serve_columns_that_the_file_lacks() -> None:
+    source, pin, pieces = _planned(golden("transform_identity_v2"), read={"on_non_append": "skip"})
+    whole = read(source, pin, pieces)
+    only_id = pa.schema([_field("id", pa.int32(), 1)])
+
+    batches = [
+        _conform(source, pin, piece, pa.RecordBatch.from_arrays([ids], schema=only_id))
+        for piece, ids in zip(pieces, _ids(source, pin, pieces), strict=True)
+    ]
+
+    # Every other column of this table is an identity partition column, of every type.
+    assert pa.Table.from_batches(batches).to_pylist().__repr__() == whole.to_pylist().__repr__()
+
+
+def _ids(source: IcebergSource, pin: Pin, pieces: list[Piece]) -> list[pa.Array]:
+    return [read(source, pin, [piece]).column("id").combine_chunks() for piece in pieces]
+
+
+def test_data_file_that_was_deleted_is_gone(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    source, pin, pieces = _planned(table)
+    for file in table.folder.rglob("*.parquet"):
+        file.unlink()
+
+    with pytest.raises(SourceFileGone) as refused:
+        source.format(pin).open_input(pieces[0])
+
+    assert refused.value.path == pieces[0].path
+
+
+def test_data_file_of_another_length_is_damaged(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    source, pin, pieces = _planned(table)
+    for file in table.folder.rglob("*.parquet"):
+        file.write_bytes(file.read_bytes()[:-1])
+
+    with pytest.raises(SourceFileDamaged, match=r"expected .* bytes, found"):
+        source.format(pin).open_input(pieces[0])
+    with pytest.raises(SourceFileDamaged):
+        source.row_groups(pieces[0])
+
+
+def test_row_groups_add_up_to_the_file() -> None:
+    source, _, pieces = _planned(golden("sorted_bounds_v2"), read={"on_non_append": "skip"})
+
+    for piece in pieces:
+        assert sum(group.rows for group in source.row_groups(piece)) == piece.rows
+        assert len(source.row_groups(piece)) == len(piece.details["split_offsets"])

@@ -1,0 +1,101 @@
+"""Pruning leaves out only files without a passing row, whatever the filter is."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from golden_iceberg import golden, lines, read
+from tidegate.model.instant import InstantRange
+from tidegate.predicate import Predicate
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def _planned(case: str, text: str | None) -> tuple[Any, Any]:
+    keys = {"filter": text} if text else {}
+    source = golden(case).source(start="earliest", read={"on_non_append": "skip", **keys})
+    pin = source.pin(NOW)
+    units = source.units(pin, InstantRange(None, pin.head))
+    return units, read(source, pin, units)
+
+
+def _passing(table: Any, text: str) -> list[str]:
+    predicate = Predicate.parse(text, table.schema, "test")
+    return lines(
+        type(table).from_batches(
+            [batch.filter(predicate.mask(batch)) for batch in table.to_batches()], table.schema
+        )
+    )
+
+
+ALL_SORTED = _planned("sorted_bounds_v2", None)
+ID = "id"
+
+
+@given(
+    operator=st.sampled_from(["<", "<=", "=", ">=", ">", "<>"]),
+    bound=st.integers(-10, 2_100),
+    other=st.integers(-10, 2_100),
+    shape=st.sampled_from(["{a}", "NOT ({a})", "{a} AND {b}", "{a} OR {b}", "NOT ({a} AND {b})"]),
+)
+def test_pruned_files_hold_no_passing_row(
+    operator: str, bound: int, other: int, shape: str
+) -> None:
+    text = shape.format(a=f"{ID} {operator} {bound}", b=f"{ID} IN ({other}, {bound})")
+
+    units, table = _planned("sorted_bounds_v2", text)
+
+    assert _passing(table, text) == _passing(ALL_SORTED[1], text)
+    assert len(units) <= len(ALL_SORTED[0])
+
+
+def test_bounds_outside_the_filter_are_pruned_and_counted() -> None:
+    units, _ = _planned("sorted_bounds_v2", f"{ID} > 1000000000")
+
+    assert len(units) == 0
+    assert any("ruled out" in note for note in units.notes)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"abs({ID}) > 1000000000",
+        "cast(1 as varchar) = '1'",
+        f"CASE WHEN {ID} > 3 THEN true ELSE false END",
+    ],
+    ids=["function", "cast", "case"],
+)
+def test_filter_that_pyiceberg_cannot_parse_prunes_nothing(text: str) -> None:
+    units, _ = _planned("sorted_bounds_v2", text)
+
+    assert len(units) == len(ALL_SORTED[0])
+
+
+def test_pattern_is_left_to_the_reader() -> None:
+    # pyiceberg would read "_" as itself and rule out what the pattern matches.
+    units, table = _planned("append_v2", "name LIKE 'n_0%'")
+    everything = _planned("append_v2", None)[1]
+
+    assert _passing(table, "name LIKE 'n_0%'") == _passing(everything, "name LIKE 'n_0%'")
+    assert len(_passing(table, "name LIKE 'n_0%'")) == len(["n10", "n20", "n30"])
+    assert len(units) == len(_planned("append_v2", None)[0])
+
+
+def test_floats_are_left_to_the_reader() -> None:
+    # NaN is larger than all numbers for the reader, and in no bound.
+    units, _ = _planned("schema_evolution_v2", "f > 1e300")
+
+    assert len(units) == len(_planned("schema_evolution_v2", None)[0])
+
+
+def test_date_literals_prune_partitions() -> None:
+    everything = _planned("transform_identity_v2", None)[0]
+
+    units, _ = _planned("transform_identity_v2", "dt > date '9999-12-31'")
+
+    assert len(units) < len(everything)
