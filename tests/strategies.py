@@ -12,6 +12,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
+from tidegate.model.partition import Partition
+
 SMALL = 2
 """Most items of a collection: nesting makes enough of them."""
 
@@ -28,6 +30,12 @@ json_values: st.SearchStrategy[Any] = st.recursive(
     max_leaves=SMALL,
 )
 
+_names = st.text(min_size=1, max_size=8)
+partitions = st.lists(st.tuples(_names, st.none() | _names), max_size=SMALL).map(
+    lambda values: Partition(tuple(values))
+)
+"""Partitions whose path can be written: no name and no value is empty (PC-P02)."""
+
 _PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     Any: json_values,
     type(None): st.none(),
@@ -36,6 +44,7 @@ _PLAIN: dict[Any, st.SearchStrategy[Any]] = {
     float: st.floats(allow_nan=False, allow_infinity=False),
     str: st.text(max_size=12),
     datetime: moments,
+    Partition: partitions,
     timedelta: st.timedeltas(timedelta(days=-400), timedelta(days=400)),
 }
 

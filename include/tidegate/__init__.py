@@ -1,1 +1,4 @@
-"""Tidegate: read what changed in a lake table, and publish partitions when they are complete and good."""
+"""Tidegate: read what changed in a lake table.
+
+And publish partitions when they are complete and good.
+"""

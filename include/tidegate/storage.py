@@ -1,6 +1,7 @@
 """The only way to a file system: a few verbs that either happen whole or not at all.
 
-Paths are text. Everything that changes a disk goes through `LocalStorage`, and there through the few
+Paths are text. Everything that changes a disk goes through `LocalStorage`, and there through the
+few
 system calls of `OsCalls`, so that a test can stop the process before and after each of them.
 """
 
@@ -12,10 +13,10 @@ import fcntl
 import hashlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
 
 from tidegate.errors import (
     FileContentWrong,
@@ -29,6 +30,9 @@ from tidegate.errors import (
     StorageFull,
     TidegateError,
 )
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _HASH_CHUNK = 1 << 20
 
@@ -55,15 +59,15 @@ class OsCalls:
 
     def unlink(self, path: str) -> None:
         """Remove one name."""
-        os.unlink(path)  # noqa: PTH108 (this class is where system calls live)
+        os.unlink(path)
 
     def make_dir(self, path: str) -> None:
         """Make one directory."""
-        os.mkdir(path)  # noqa: PTH102
+        os.mkdir(path)
 
     def remove_dir(self, path: str) -> None:
         """Remove one empty directory."""
-        os.rmdir(path)  # noqa: PTH106
+        os.rmdir(path)
 
     def open_lock(self, path: str) -> int:
         """Open the file that a lock is taken on."""
@@ -75,30 +79,72 @@ class OsCalls:
         os.pwrite(descriptor, content, 0)
 
 
-class Storage(Protocol):
-    """What the product needs of a file system."""
+class Storage(Hashable, Protocol):
+    """What the product needs of a file system; equal storages reach the same files."""
 
-    def read_bytes(self, path: str) -> bytes: ...
-    def exists(self, path: str) -> bool: ...
-    def length(self, path: str) -> int | None: ...
-    def modified(self, path: str) -> datetime | None: ...
-    def sha256(self, path: str) -> str: ...
-    def list_files(self, root: str) -> list[str]: ...
-    def write_once(self, path: str, content: bytes) -> bool: ...
-    def open_new(self, path: str) -> BinaryIO: ...
-    def move_new(self, source: str, target: str) -> None: ...
-    def delete(self, path: str) -> None: ...
-    def delete_tree(self, path: str) -> None: ...
-    def make_dirs(self, path: str) -> None: ...
-    def sync_dir(self, path: str) -> None: ...
-    def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]: ...
+    def read_bytes(self, path: str) -> bytes:
+        """Read a whole small file."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Say whether something stands there."""
+        ...
+
+    def length(self, path: str) -> int | None:
+        """Give a file's size in bytes, None if there is none."""
+        ...
+
+    def modified(self, path: str) -> datetime | None:
+        """Give when a file was last changed, None if there is none."""
+        ...
+
+    def sha256(self, path: str) -> str:
+        """Hash a file's content."""
+        ...
+
+    def list_files(self, root: str) -> list[str]:
+        """List every file below a directory, relative to it, sorted."""
+        ...
+
+    def write_once(self, path: str, content: bytes) -> bool:
+        """Write a file whose name is given once; False if the name was taken."""
+        ...
+
+    def open_new(self, path: str) -> BinaryIO:
+        """Open a new file for writing; closing forces it to the disk."""
+        ...
+
+    def move_new(self, source: str, target: str) -> None:
+        """Move a file to a name that must be free."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file, if there is one."""
+        ...
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a directory with all below it, if there is one."""
+        ...
+
+    def make_dirs(self, path: str) -> None:
+        """Make a directory and those above it."""
+        ...
+
+    def sync_dir(self, path: str) -> None:
+        """Force a directory's names to the disk."""
+        ...
+
+    def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]:
+        """Hold an exclusive lock while the context lasts."""
+        ...
 
 
 @dataclass(frozen=True)
 class LocalStorage:
     """A mounted file system.
 
-    Failure: `write_once` and `move_new` leave the old state or the new one; a crash between may leave a
+    Failure: `write_once` and `move_new` leave the old state or the new one; a crash between may
+    leave a
     hidden temporary file or a second name for the same file, and doing the same again cleans it up.
     """
 
@@ -111,7 +157,7 @@ class LocalStorage:
             SourceFileGone: there is none.
         """
         try:
-            with open(path, "rb") as file:  # noqa: PTH123
+            with open(path, "rb") as file:
                 return file.read()
         except FileNotFoundError as gone:
             raise SourceFileGone(path=path) from gone
@@ -125,27 +171,30 @@ class LocalStorage:
     def length(self, path: str) -> int | None:
         """Give a file's size in bytes, None if there is none."""
         try:
-            return os.stat(path).st_size  # noqa: PTH116
+            return os.stat(path).st_size
         except FileNotFoundError:
             return None
 
     def modified(self, path: str) -> datetime | None:
         """Give when a file was last changed, None if there is none."""
         try:
-            return datetime.fromtimestamp(os.stat(path).st_mtime, UTC)  # noqa: PTH116
+            return datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
         except FileNotFoundError:
             return None
 
     def sha256(self, path: str) -> str:
         """Hash a file's content."""
         hasher = hashlib.sha256()
-        with open(path, "rb") as file:  # noqa: PTH123
+        with open(path, "rb") as file:
             while chunk := file.read(_HASH_CHUNK):
                 hasher.update(chunk)
         return hasher.hexdigest()
 
     def list_files(self, root: str) -> list[str]:
-        """List every file below a directory, sorted, relative to it; empty if there is no directory."""
+        """List every file below a directory, sorted, relative to it.
+
+        Empty if there is no directory.
+        """
         found = []
         for folder, _, names in os.walk(root):
             prefix = os.path.relpath(folder, root)
@@ -160,9 +209,9 @@ class LocalStorage:
         """
         if self.exists(path):
             return False
-        folder = os.path.dirname(path)  # noqa: PTH120
+        folder = os.path.dirname(path)
         self.make_dirs(folder)
-        temporary = f"{folder}/.{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}"  # noqa: PTH119
+        temporary = f"{folder}/.{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}"
         try:
             with self.open_new(temporary) as file:
                 file.write(content)
@@ -220,9 +269,9 @@ class LocalStorage:
 
     def make_dirs(self, path: str) -> None:
         """Make a directory and those above it."""
-        if os.path.isdir(path):  # noqa: PTH112
+        if os.path.isdir(path):
             return
-        parent = os.path.dirname(path)  # noqa: PTH120
+        parent = os.path.dirname(path)
         if parent and parent != path:
             self.make_dirs(parent)
         try:
@@ -247,7 +296,7 @@ class LocalStorage:
         Raises:
             PartitionBusy: another process holds it; names what that process said of itself.
         """
-        self.make_dirs(os.path.dirname(path))  # noqa: PTH120
+        self.make_dirs(os.path.dirname(path))
         descriptor = self.calls.open_lock(path)
         try:
             try:
@@ -263,7 +312,10 @@ class LocalStorage:
 
 
 class _NewFile:
-    """A file being written; hidden from nobody, so its directory must not be one that readers list."""
+    """A file being written.
+
+    Hidden from nobody, so its directory must not be one that readers list.
+    """
 
     def __init__(self, calls: OsCalls, path: str) -> None:
         self._calls = calls
@@ -316,7 +368,9 @@ class _NewFile:
         self.close()
 
 
-def settle(storage: Storage, staged: str, target: str, *, length: int, sha256: str, window: int) -> bool:
+def settle(
+    storage: Storage, staged: str, target: str, *, length: int, sha256: str, window: int
+) -> bool:
     """Find out what a planned file still needs (PC-F20–F26); changes nothing.
 
     Returns:
@@ -354,13 +408,16 @@ def below(root: str, path: str) -> str:
 
 
 def same_file_system(one: str, other: str) -> bool:
-    """Say whether a rename works between two places, of which the nearest existing parents count."""
-    return os.stat(_nearest(one)).st_dev == os.stat(_nearest(other)).st_dev  # noqa: PTH116
+    """Say whether a rename works between two places.
+
+    Of which the nearest existing parents count.
+    """
+    return os.stat(_nearest(one)).st_dev == os.stat(_nearest(other)).st_dev
 
 
 def _nearest(path: str) -> str:
-    while not os.path.exists(path):  # noqa: PTH110
-        path = os.path.dirname(path)  # noqa: PTH120
+    while not os.path.exists(path):
+        path = os.path.dirname(path)
     return path
 
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+
 from tidegate.errors import (
     ClaimHeld,
     FenceLost,
@@ -93,13 +94,23 @@ def holder(owner: str = "run-a", now: datetime = NOW) -> Holder:
 
 
 def contribution(
-    window: int, partition: Partition, plan: str = "p1", rows: int = 10, kind: WindowKind = WindowKind.LOAD
+    window: int,
+    partition: Partition,
+    plan: str = "p1",
+    rows: int = 10,
+    kind: WindowKind = WindowKind.LOAD,
 ) -> Contribution:
-    return Contribution(window, partition, plan, (f"m{window}",), rows, rows * 8, EventTimes(), kind=kind)
+    return Contribution(
+        window, partition, plan, (f"m{window}",), rows, rows * 8, EventTimes(), kind=kind
+    )
 
 
 def announcement(
-    sequence: int, attempt: int, *contributions: Contribution, plan: str = "p1", watermark: datetime | None = None
+    sequence: int,
+    attempt: int,
+    *contributions: Contribution,
+    plan: str = "p1",
+    watermark: datetime | None = None,
 ) -> Announcement:
     return Announcement(
         sequence=sequence,
@@ -113,7 +124,9 @@ def announcement(
     )
 
 
-def load(ledger: Ledger, end: int, *partitions: Partition, watermark: datetime | None = None) -> int:
+def load(
+    ledger: Ledger, end: int, *partitions: Partition, watermark: datetime | None = None
+) -> int:
     """Take and announce a window with ten rows for each partition."""
     state = ledger.pipeline.find()
     start = state.checkpoint
@@ -127,16 +140,22 @@ def load(ledger: Ledger, end: int, *partitions: Partition, watermark: datetime |
 
 
 def publication(ledger: Ledger, partition: Partition, revision: int = 0) -> Publication:
-    contributions = {str(item.window): item.plan_digest for item in ledger.windows.contributions(partition)}
+    contributions = {
+        str(item.window): item.plan_digest for item in ledger.windows.contributions(partition)
+    }
     adds = tuple(
-        PublishedFile(f"part-{window}.parquet", 80, "hash", 10, int(window), plan, f"staged/{window}")
+        PublishedFile(
+            f"part-{window}.parquet", 80, "hash", 10, int(window), plan, f"staged/{window}"
+        )
         for window, plan in contributions.items()
     )
     return Publication(partition, revision, adds, (), adds, contributions)
 
 
 def propose(ledger: Ledger, partition: Partition, claim: Claim, revision: int = 0) -> Publication:
-    return ledger.publications.propose(publication(ledger, partition, revision), claim, NOW).publication
+    return ledger.publications.propose(
+        publication(ledger, partition, revision), claim, NOW
+    ).publication
 
 
 def verdict(outcome: Outcome) -> Verdict:
@@ -152,7 +171,17 @@ def commit(ledger: Ledger, partition: Partition, revision: int = 0) -> None:
 
 def entry_of(proposed: Publication) -> RevisionEntry:
     return RevisionEntry(
-        proposed.partition, proposed.revision, proposed.digest, proposed.contributions, 10, 1, None, {}, "x", "run", NOW
+        proposed.partition,
+        proposed.revision,
+        proposed.digest,
+        proposed.contributions,
+        10,
+        1,
+        None,
+        {},
+        "x",
+        "run",
+        NOW,
     )
 
 
@@ -186,7 +215,11 @@ def test_start_at_second_call_changes_nothing(engine: sa.Engine) -> None:
     ledger.pipeline.start_at(instant(9), "table-2")
 
     state = ledger.pipeline.find()
-    assert (state.checkpoint, state.first_start, state.source_identity) == (instant(4), instant(4), "table-1")
+    assert (state.checkpoint, state.first_start, state.source_identity) == (
+        instant(4),
+        instant(4),
+        "table-1",
+    )
 
 
 def test_windows_taken_one_after_the_other_join_without_gap(ledger: Ledger) -> None:
@@ -194,7 +227,9 @@ def test_windows_taken_one_after_the_other_join_without_gap(ledger: Ledger) -> N
         load(ledger, end, DAY_1)
 
     ranges = [item.window.range for item in ledger.windows.all()]
-    assert [(r.start_exclusive.id if r.start_exclusive else None, r.end_inclusive.id) for r in ranges] == [
+    assert [
+        (r.start_exclusive.id if r.start_exclusive else None, r.end_inclusive.id) for r in ranges
+    ] == [
         (None, "s2"),
         ("s2", "s5"),
         ("s5", "s6"),
@@ -283,10 +318,16 @@ def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
     before = (ledger.partitions.all(), ledger.windows.contributions(DAY_1), ledger.pipeline.find())
 
     taken = ledger.windows.resume(1, holder())
-    changed = ledger.windows.announce(announcement(1, taken.attempt, contribution(1, DAY_1)), NOW + HOUR)
+    changed = ledger.windows.announce(
+        announcement(1, taken.attempt, contribution(1, DAY_1)), NOW + HOUR
+    )
 
     assert changed == ()
-    assert (ledger.partitions.all(), ledger.windows.contributions(DAY_1), ledger.pipeline.find()) == before
+    assert (
+        ledger.partitions.all(),
+        ledger.windows.contributions(DAY_1),
+        ledger.pipeline.find(),
+    ) == before
 
 
 def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -> None:
@@ -298,8 +339,12 @@ def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -
     )
 
     assert set(changed) == {DAY_1, DAY_2}
-    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_1)] == [("p2", 0)]
-    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_2)] == [("p2", 4)]
+    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_1)] == [
+        ("p2", 0)
+    ]
+    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_2)] == [
+        ("p2", 4)
+    ]
 
 
 def test_announce_replay_moves_neither_checkpoint_nor_watermark(ledger: Ledger) -> None:
@@ -308,7 +353,10 @@ def test_announce_replay_moves_neither_checkpoint_nor_watermark(ledger: Ledger) 
     taken = ledger.windows.resume(1, holder())
 
     ledger.windows.announce(
-        announcement(1, taken.attempt, contribution(1, DAY_1, "p2"), plan="p2", watermark=NOW + 9 * HOUR), NOW
+        announcement(
+            1, taken.attempt, contribution(1, DAY_1, "p2"), plan="p2", watermark=NOW + 9 * HOUR
+        ),
+        NOW,
     )
 
     state = ledger.pipeline.find()
@@ -319,7 +367,9 @@ def test_announce_history_window_moves_neither_checkpoint_nor_watermark(ledger: 
     load(ledger, 3, DAY_2, watermark=NOW)
     ledger.windows.take(draft(0, 1, kind=WindowKind.HISTORY), None, holder())
 
-    ledger.windows.announce(announcement(2, 1, contribution(2, DAY_1), watermark=NOW + 9 * HOUR), NOW)
+    ledger.windows.announce(
+        announcement(2, 1, contribution(2, DAY_1), watermark=NOW + 9 * HOUR), NOW
+    )
 
     state = ledger.pipeline.find()
     assert (state.checkpoint, state.watermark) == (instant(3), NOW)
@@ -340,7 +390,8 @@ def test_late_flag_is_stored_once_and_kept_by_replay(ledger: Ledger) -> None:
     for sequence in (first, second):
         taken = ledger.windows.resume(sequence, holder())
         ledger.windows.announce(
-            announcement(sequence, taken.attempt, contribution(sequence, DAY_1, "p2"), plan="p2"), NOW
+            announcement(sequence, taken.attempt, contribution(sequence, DAY_1, "p2"), plan="p2"),
+            NOW,
         )
 
     assert [item.late for item in ledger.windows.contributions(DAY_1)] == [False, True]
@@ -369,7 +420,9 @@ def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:
 
     attempts = [
         lambda: propose(ledger, DAY_1, stale),
-        lambda: ledger.publications.record_verdict(DAY_1, digest, verdict(Outcome.PASS), stale, None),
+        lambda: ledger.publications.record_verdict(
+            DAY_1, digest, verdict(Outcome.PASS), stale, None
+        ),
         lambda: ledger.publications.prepare(DAY_1, digest, stale),
         lambda: ledger.publications.advance(DAY_1, digest, PublicationState.MOVED, stale),
         lambda: ledger.publications.record(entry_of(proposed), stale),
@@ -398,7 +451,9 @@ def test_hold_ends_the_claim_and_lapses_with_new_content(ledger: Ledger) -> None
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
     proposed = propose(ledger, DAY_1, claim)
-    ledger.publications.record_verdict(DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED)
+    ledger.publications.record_verdict(
+        DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
+    )
     held = ledger.partitions.get(DAY_1)
 
     load(ledger, 2, DAY_1)
@@ -413,7 +468,9 @@ def test_approval_stays_with_the_same_content_and_goes_with_other_content(ledger
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
     proposed = propose(ledger, DAY_1, claim)
-    ledger.publications.record_verdict(DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED)
+    ledger.publications.record_verdict(
+        DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
+    )
     ledger.publications.decide(DAY_1, proposed.digest, Approval(True, "ada", NOW), GATE_FAILED)
 
     same = ledger.publications.propose(
@@ -446,7 +503,9 @@ def test_reopen_clears_verdict_and_makes_pending(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
     proposed = propose(ledger, DAY_1, claim)
-    ledger.publications.record_verdict(DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED)
+    ledger.publications.record_verdict(
+        DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
+    )
 
     ledger.publications.reopen(DAY_1)
 

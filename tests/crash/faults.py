@@ -1,7 +1,10 @@
-"""Stop this process before or after its n-th change of a disk or a database; find changes that went past.
+"""Stop this process before or after its n-th change of a disk or a database.
+
+Find changes that went past.
 
 A change is a system call of `OsCalls`, a statement that changes rows, or the end of a transaction.
-Nothing of this is in the product: storage takes its system calls as a value, and SQLAlchemy tells of its
+Nothing of this is in the product: storage takes its system calls as a value, and SQLAlchemy tells
+of its
 statements.
 """
 
@@ -11,13 +14,16 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
+
 from tidegate.storage import LocalStorage, OsCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 CHANGES = ("INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -138,4 +144,4 @@ def forbid_other_changes(root: str, calls: StoppingCalls) -> None:
 
 
 def _subject(arguments: tuple[Any, ...]) -> str:
-    return " ".join(os.path.basename(item) for item in arguments if isinstance(item, str))
+    return " ".join(item.rpartition("/")[2] for item in arguments if isinstance(item, str))

@@ -1,16 +1,21 @@
-"""Deliberate mistakes that the crash walk has to catch; each is made in the process that calls it."""
+"""Deliberate mistakes that the crash walk has to catch.
+
+Each is made in the process that calls it.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.publisher import Publisher
 from tidegate.ledger import windows
 from tidegate.ledger.windows import Windows
-from tidegate.model.publication import CommitPlan
 from tidegate.pipeline import pipeline, staging
 from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from tidegate.model.publication import CommitPlan
 
 
 def marker_first() -> None:
@@ -34,7 +39,10 @@ def marker_first() -> None:
 
 
 def checkpoint_before_contributions() -> None:
-    """Move the checkpoint and seal the window in a transaction of its own, then add the contributions."""
+    """Move the checkpoint and seal the window in a transaction of its own.
+
+    Then add the contributions.
+    """
     announce = Windows.announce
 
     def wrong(self: Windows, announced: Any, now: Any) -> Any:
@@ -51,7 +59,8 @@ def checkpoint_before_contributions() -> None:
             with self.engine.begin() as connection:
                 windows.store_watermark(connection, self.name, announced.watermark)
                 return tuple(
-                    item.partition for item in self._replace_contributions(connection, announced, now)
+                    item.partition
+                    for item in self._replace_contributions(connection, announced, now)
                 )
         return announce(self, announced, now)
 
@@ -59,7 +68,10 @@ def checkpoint_before_contributions() -> None:
 
 
 def message_replaced() -> None:
-    """Stage a sub-split again although it has a message, and let the second message replace the first."""
+    """Stage a sub-split again although it has a message.
+
+    And let the second message replace the first.
+    """
     write_once = LocalStorage.write_once
 
     def replacing(self: LocalStorage, path: str, content: bytes) -> bool:

@@ -1,7 +1,11 @@
-"""A pipeline's life in six steps, each of which may be done again; what stands at the end can be compared.
+"""A pipeline's life in six steps, each of which may be done again.
 
-Three windows of up to three partitions; each window is cut into two splits of two sub-splits. The third window
-brings late rows for the first day; the second day is held by a row rule and approved; then the second
+What stands at the end can be compared.
+
+Three windows of up to three partitions; each window is cut into two splits of two sub-splits. The
+third window
+brings late rows for the first day; the second day is held by a row rule and approved; then the
+second
 window is replayed with a changed pipeline file, which puts the offending row aside.
 """
 
@@ -9,25 +13,29 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlalchemy as sa
 from pyiceberg.catalog import load_catalog
+
 from tidegate.errors import NotHeld, PublicationLapsed
 from tidegate.ledger.schema import metadata
-from tidegate.model.message import CommitMessage
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
 from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.holders import process_owner
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from tidegate.model.message import CommitMessage
+    from tidegate.storage import Storage
 
 DAY_1 = datetime(2026, 2, 1, tzinfo=UTC)
 # Rows per day of each source commit. Two row groups a file make two splits, ten rows a sub-split.
@@ -76,7 +84,10 @@ def in_turn(_engine: str) -> Iterator[InTurn]:
 
 
 def make_source(folder: Path) -> tuple[str, tuple[datetime, ...]]:
-    """Make the Iceberg table, one commit a window; its metadata file, and when each commit was made."""
+    """Make the Iceberg table, one commit a window.
+
+    Its metadata file, and when each commit was made.
+    """
     folder.mkdir(parents=True)
     catalog = load_catalog(
         "lake", type="sql", uri=f"sqlite:///{folder}/catalog.db", warehouse=f"file://{folder}/wh"
@@ -102,11 +113,14 @@ def make_source(folder: Path) -> tuple[str, tuple[datetime, ...]]:
         )
         if table is None:
             table = catalog.create_table(
-                "raw.orders", schema=batch.schema, properties={"write.parquet.row-group-limit": "20"}
+                "raw.orders",
+                schema=batch.schema,
+                properties={"write.parquet.row-group-limit": "20"},
             )
         table.append(batch)
     if table is None:
-        raise AssertionError("no commits")
+        msg = "there are no commits"
+        raise AssertionError(msg)
     times = tuple(datetime.fromtimestamp(item.timestamp_ms / 1000, UTC) for item in table.history())
     return table.metadata_location, times
 
@@ -121,7 +135,9 @@ class Life:
     times: tuple[datetime, ...]
     """When each source commit was made."""
 
-    def pipeline(self, storage: Storage | None, effect: str, watch: Callable[[sa.Engine], None] | None) -> Pipeline:
+    def pipeline(
+        self, storage: Storage | None, effect: str, watch: Callable[[sa.Engine], None] | None
+    ) -> Pipeline:
         """Open the pipeline with the rule's effect as it is in this step."""
         path = self.root / f"orders-{effect}.yaml"
         pipeline = open_pipeline(path, ledger=f"sqlite:///{self.root}/ledger.db", storage=storage)
@@ -138,7 +154,9 @@ class Life:
             (self.root / f"orders-{effect}.yaml").write_text(text)
         self.pipeline(None, "hold", None).ledger.engine.dispose()
 
-    def live(self, storage: Storage | None = None, watch: Callable[[sa.Engine], None] | None = None) -> None:
+    def live(
+        self, storage: Storage | None = None, watch: Callable[[sa.Engine], None] | None = None
+    ) -> None:
         """Do every step; what is done already changes nothing."""
         owner = process_owner("cli")
         pipeline = self.pipeline(storage, "hold", watch)
@@ -197,7 +215,10 @@ VOLATILE = {
 
 
 def ending(root: Path) -> dict[str, Any]:
-    """Give everything that has to be equal at the end: files with their bytes, markers, the ledger."""
+    """Give everything that has to be equal at the end.
+
+    Files with their bytes, markers, the ledger.
+    """
     published = root / "published" / "orders"
     files = {
         str(path.relative_to(published)): hashlib.sha256(path.read_bytes()).hexdigest()
@@ -209,11 +230,19 @@ def ending(root: Path) -> dict[str, Any]:
         marker = json.loads(path.read_bytes())
         del marker["provenance"]
         markers[str(path.relative_to(published))] = marker
-    return {"files": files, "markers": markers, "ledger": ledger_content(root), "rows": row_ids(published)}
+    return {
+        "files": files,
+        "markers": markers,
+        "ledger": ledger_content(root),
+        "rows": row_ids(published),
+    }
 
 
 def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
-    """Read all tables but for what tells when and by whom; staged paths without the attempt's name."""
+    """Read all tables but for what tells when and by whom.
+
+    Staged paths without the attempt's name.
+    """
     engine = sa.create_engine(f"sqlite:///{root}/ledger.db")
     content = {}
     with engine.connect() as connection:
@@ -234,7 +263,9 @@ def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
 def _plain(item: Any) -> Any:
     if isinstance(item, list):
         return [
-            {key: value for key, value in entry.items() if key != "staged"} if isinstance(entry, dict) else entry
+            {key: value for key, value in entry.items() if key != "staged"}
+            if isinstance(entry, dict)
+            else entry
             for entry in item
         ]
     return item

@@ -1,7 +1,9 @@
 """The crash walk (issue: it must survive): die at every change, live again, compare (PC-V30, V31).
 
-Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed between
-them; so the usual suite dies before every change and after the last, and `make test-all` on both sides.
+Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
+between
+them; so the usual suite dies before every change and after the last, and `make test-all` on both
+sides.
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ WALKERS = 2
 @pytest.fixture
 def folder() -> Iterator[Path]:
     # Memory where there is any: the walk forces tens of thousands of files to the disk.
-    memory = Path("/dev/shm")  # noqa: S108 (a place of its own is made below it)
+    memory = Path("/dev/shm")
     with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as made:
         yield Path(made)
 
@@ -86,7 +88,9 @@ def test_reader_between_any_two_changes_finds_every_marker_true(folder: Path) ->
     ],
     ids=["marker first", "checkpoint before contributions", "message replaced"],
 )
-def test_deliberate_mistake_is_caught(folder: Path, arguments: tuple[str, ...], symptom: str) -> None:
+def test_deliberate_mistake_is_caught(
+    folder: Path, arguments: tuple[str, ...], symptom: str
+) -> None:
     codes, text = said([start(folder, *arguments)])
 
     assert codes == [1], text

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
+
 from crash.scenario import HELD, Life, ending, in_turn, make_source
 from tidegate.errors import LedgerLost, LedgerNotLost, WorkUnknown
 from tidegate.model.run import Run

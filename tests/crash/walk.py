@@ -1,4 +1,6 @@
-"""Walk a scenario: die at every change in turn, live again to the end, compare with an undisturbed life.
+"""Walk a scenario.
+
+Die at every change in turn, live again to the end, compare with an undisturbed life.
 
 Run as a program, because it forks: a process that forks must not have started threads. Nothing that
 computes runs in the parent.
@@ -18,16 +20,18 @@ import shutil
 import signal
 import sys
 import traceback
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
 from crash.faults import Stopper, forbid_other_changes, stopping_storage, watch_database
 from crash.mistakes import MISTAKES
 from crash.scenario import Life, ending, make_source
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 # Loaded before any fork, or every child would load them again.
 for _name in (
@@ -50,7 +54,10 @@ class ChildDied(AssertionError):
 
 
 def in_child(work: Callable[[], Any], result: Path | None = None) -> int:
-    """Do something in a forked process; its wait status. What it gives back is pickled to `result`."""
+    """Do something in a forked process.
+
+    Its wait status. What it gives back is pickled to `result`.
+    """
     child = os.fork()
     if child == 0:
         try:
@@ -58,7 +65,7 @@ def in_child(work: Callable[[], Any], result: Path | None = None) -> int:
             if result is not None:
                 result.write_bytes(pickle.dumps(given))
             os._exit(0)
-        except BaseException:
+        except BaseException:  # noqa: BLE001 (a forked child must not run on into the parent's code)
             traceback.print_exc()
             sys.stderr.flush()
             os._exit(1)
@@ -69,7 +76,8 @@ def ask_child(work: Callable[[], Any], result: Path) -> Any:
     """Do something in a forked process and give what it gave."""
     status = in_child(work, result)
     if status != 0:
-        raise ChildDied(f"status {status}")
+        msg = f"status {status}"
+        raise ChildDied(msg)
     return pickle.loads(result.read_bytes())
 
 
@@ -81,7 +89,10 @@ class Walk:
     mistake: str | None = None
 
     def life(self, name: str) -> Life:
-        """Give a life that has not begun, at the one root that all lives share: names are in the bytes."""
+        """Give a life that has not begun, at the one root that all lives share.
+
+        Names are in the bytes.
+        """
         metadata, times = pickle.loads((self.folder / "source.pickle").read_bytes())
         shutil.rmtree(self.folder / name, ignore_errors=True)
         return Life(self.folder / name, metadata, times)
@@ -103,7 +114,10 @@ class Walk:
         return made, ask_child(lambda: ending(life.root), self.folder / "ending.pickle")
 
     def die_at(self, number: int, side: str) -> tuple[dict[str, Any], list[str]]:
-        """Die at one change and live again: how it ends, and which write-once files were written again."""
+        """Die at one change and live again.
+
+        How it ends, and which write-once files were written again.
+        """
         life = self.life("root")
 
         def first() -> None:
@@ -112,7 +126,8 @@ class Walk:
 
         status = in_child(first)
         if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGKILL:
-            raise ChildDied(f"change {number}: expected signal 9, found status {status}")
+            msg = f"change {number}: expected signal 9, found status {status}"
+            raise ChildDied(msg)
 
         before = written_once(life.root)
 
@@ -125,7 +140,10 @@ class Walk:
         return end, [name for name, content in before.items() if after.get(name) != content]
 
     def read_along(self) -> list[str]:
-        """Live once while a reader in its own process looks between every two changes; what it saw wrong."""
+        """Live once while a reader in its own process looks between every two changes.
+
+        What it saw wrong.
+        """
         life = self.life("root")
         asks, asked = os.pipe()
         answers, answered = os.pipe()
@@ -205,13 +223,19 @@ def walk(steps: Walk, choose: Callable[[list[str]], list[int]], side: str) -> li
 
 
 def answer_questions(published: Path, asks: int, answers: int) -> None:
-    """Check all markers once for each byte that comes in; answer with what is wrong, and a line's end."""
+    """Check all markers once for each byte that comes in.
+
+    Answer with what is wrong, and a line's end.
+    """
     while os.read(asks, 1):
         os.write(answers, f"{broken_promise(published)}\n".encode())
 
 
 def broken_promise(published: Path) -> str:
-    """Say which marker lists a file that is not there as listed; empty if every marker keeps its word."""
+    """Say which marker lists a file that is not there as listed.
+
+    Empty if every marker keeps its word.
+    """
     for path in published.rglob("_SUCCESS"):
         marker = json.loads(path.read_bytes())
         for file in marker["files"]:
@@ -254,7 +278,9 @@ def main() -> int:
         steps.prepare()
         told = ["a reader looked between any two changes", *steps.read_along()]
     else:
-        told = walk(steps, lambda made: chosen(made, given.share, given.named, given.most), given.side)
+        told = walk(
+            steps, lambda made: chosen(made, given.share, given.named, given.most), given.side
+        )
     sys.stdout.write("\n".join(told) + "\n")
     return 1 if len(told) > 1 else 0
 

@@ -10,6 +10,7 @@ from tidegate.cli import (
     look_commands,
     project_commands,
     publish_commands,
+    upkeep_commands,
 )
 from tidegate.cli.logs import log_to_stderr
 
@@ -32,11 +33,12 @@ _SECTIONS = {
         publish_commands.reject,
         publish_commands.reopen,
     ),
-    "Set up and look after": (
+    "Set up": (
         project_commands.check,
         project_commands.init,
         project_commands.schema,
     ),
+    "Look after what stands": (upkeep_commands.fsck, upkeep_commands.gc),
     "See it at work": (demo_commands.demo, demo_commands.ui),
 }
 

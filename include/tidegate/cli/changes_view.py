@@ -12,10 +12,10 @@ from tidegate.cli import wording
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.pipeline.timeline import TimelineEntry
+    from tidegate.pipeline.history import SourceInstant
 
 
-def instant_table(entries: Sequence[TimelineEntry], zone: str) -> Table:
+def instant_table(entries: Sequence[SourceInstant], zone: str) -> Table:
     """List source commits: when, what they did, which window took them in."""
     table = Table("instant", "time", "operation", "files", "rows", "taken in")
     for column in table.columns[3:5]:
@@ -28,7 +28,7 @@ def instant_table(entries: Sequence[TimelineEntry], zone: str) -> Table:
             report.operation,
             difference(report.files_added, report.files_removed),
             difference(report.rows_added, report.rows_removed),
-            _taken(entry),
+            Text("not yet", "yellow") if entry.window is None else f"window {entry.window}",
         )
     return table
 
@@ -46,10 +46,3 @@ def difference(added: int | None, removed: int | None) -> str:
     """Write what came and what went; nothing where the source does not tell."""
     parts = [f"+{wording.count(added)}"] if added is not None else []
     return " ".join(parts + ([f"−{wording.count(removed)}"] if removed else []))
-
-
-def _taken(entry: TimelineEntry) -> Text:
-    if entry.window is None:
-        return Text("not yet", "yellow")
-    name = f"window {entry.window}"
-    return Text(name, "green") if entry.sealed else Text(f"{name}, open", "yellow")

@@ -22,6 +22,7 @@ from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
 from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.touching import touched_partitions
 
 
 def load(
@@ -60,9 +61,8 @@ def plan(
         opened = open_pipeline(pipeline)
         run = run_for(opened, now, begin, until)
         if dry_run:
-            preview = opened.preview(run, now)
-            output.show(preview.to_json(), preview_facts(preview, opened.config.timezone))
-            raise typer.Exit(0 if preview.plan else NOTHING)
+            _preview(opened, run, now, output)
+            return
         planned = opened.plan(run, now)
         lines = [
             f"window {item.sequence}: {item.pending} of {item.splits} splits to read; {item.uri}"
@@ -124,6 +124,21 @@ def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | Non
         interval = DataInterval(start, end)
     name = f"cli-{now:%Y%m%dT%H%M%S.%f}"
     return Run(name, process_owner("cli"), interval, None if interval else end)
+
+
+def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
+    """Say what a load would read and touch."""
+    plan = opened.preview(run, now).plan
+    if plan is None:
+        output.show({"plan": None}, "A load would find nothing new.")
+        raise typer.Exit(NOTHING)
+    touched = touched_partitions(opened, plan.window.range, now)
+    raw = {
+        "plan": plan.to_json(),
+        "partitions": {str(partition): rows for partition, rows in touched.items()},
+    }
+    output.show(raw, preview_facts(plan, touched, opened.config.timezone))
+    output.next(f"tidegate load {opened.config.name}")
 
 
 def _finish(

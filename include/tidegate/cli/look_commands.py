@@ -15,7 +15,6 @@ from tidegate.cli.output import NOTHING, reporting
 from tidegate.config import find_pipeline, load_pipeline
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.changes import read_changes
-from tidegate.pipeline.timeline import timeline
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,8 +50,10 @@ def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:
     """List the source's commits: what each did, and which are already taken in."""
     with reporting(as_json=as_json) as output:
         opened = open_pipeline(pipeline)
-        entries = timeline(opened, utc_now())
-        raw = {"instants": [entry.to_json() for entry in entries]}
+        entries = opened.instants(utc_now())
+        raw = {
+            "instants": [{**entry.report.to_json(), "window": entry.window} for entry in entries]
+        }
         table = instant_table(entries, opened.config.timezone)
         output.show(raw, table if entries else "The source has no commits yet.")
 

@@ -8,11 +8,13 @@ from tidegate.cli import wording
 from tidegate.cli.status_view import facts, summary_line
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from rich.table import Table
 
-    from tidegate.model.run import Announced, PlannedWindow, Preview
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import ScanPlan
+    from tidegate.model.run import Announced, PlannedWindow
 
 
 def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone: str) -> Table:
@@ -30,22 +32,18 @@ def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone
     return facts(rows)
 
 
-def preview_facts(preview: Preview, zone: str) -> Table:
+def preview_facts(plan: ScanPlan, touched: Mapping[Partition, int], zone: str) -> Table:
     """Say what a load would read: source commits, files, bytes, rows, partitions (PC-C08)."""
-    plan = preview.plan
-    if plan is None:
-        return facts([("would load", f"nothing: {preview.look.detail}")])
-    totals = plan.totals
-    end = plan.window.range.end_inclusive
+    totals, end = plan.totals, plan.window.range.end_inclusive
+    splits = f"{wording.count(totals.splits)} of {wording.plural(totals.sub_splits, 'sub-split')}"
     rows = [
-        ("would load", f"{plan.window.range} to {wording.moment(end.time, zone)}"),
+        ("would load", f"{plan.window.range}, up to {wording.moment(end.time, zone)}"),
         ("source commits", wording.count(totals.instants)),
-        ("files", f"{wording.count(totals.files)}, {wording.size(totals.bytes)}"),
+        ("files", f"{wording.count(totals.files)} with {wording.size(totals.bytes)}"),
         ("rows", wording.count(totals.rows)),
-        (
-            "splits",
-            f"{wording.count(totals.splits)} of {wording.plural(totals.sub_splits, 'sub-split')}",
-        ),
-        ("plan", plan.digest),
+        ("splits", splits),
     ]
+    for number, (partition, count) in enumerate(touched.items()):
+        label = "" if number else "would touch"
+        rows.append((label, f"{partition} with {wording.plural(count, 'row')}"))
     return facts(rows + [("note", note) for note in plan.notes])

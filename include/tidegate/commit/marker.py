@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import MarkerInvalid
-from tidegate.model.publication import Approval, Publication, Verdict
 from tidegate.model.wire import instant_text, pretty
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from tidegate.model.publication import Approval, Publication, Verdict
 
 MARKER_FORMAT = 1
 
@@ -31,7 +34,10 @@ class MarkerFacts:
 
 
 def write_marker(publication: Publication, facts: MarkerFacts) -> str:
-    """Write the marker's text; what depends on the attempt stands in `provenance` alone (design §5)."""
+    """Write the marker's text.
+
+    What depends on the attempt stands in `provenance` alone (design §5).
+    """
     return pretty(
         {
             "format": MARKER_FORMAT,

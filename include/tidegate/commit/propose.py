@@ -9,11 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from tidegate.model.message import Contribution
-from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.publication import Publication, PublishedFile
+
+if TYPE_CHECKING:
+    from tidegate.model.partition import Partition
 
 PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
 
@@ -29,7 +32,9 @@ def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
     if not rebuilds:
         return tuple(ordered)
     newest = rebuilds[-1]
-    return tuple(item for item in ordered if item.window >= newest and item.kind is not WindowKind.HISTORY)
+    return tuple(
+        item for item in ordered if item.window >= newest and item.kind is not WindowKind.HISTORY
+    )
 
 
 def propose(
@@ -46,7 +51,8 @@ def propose(
         base: what made the standing revision, with its content; None when nothing stands.
         base_revision: the standing revision, 0 for none.
         contributions: all effective contributions to the partition.
-        parts_of: reads the part files of a contribution; called only for those that do not stand yet.
+        parts_of: reads the part files of a contribution; called only for those that do not stand
+        yet.
 
     Returns:
         The difference; `is_empty` when the content would not change.
@@ -59,7 +65,8 @@ def propose(
     adds = tuple(
         part
         for key, item in wanted.items()
-        if key not in standing_keys and not (item.rows == 0 and stood.get(str(item.window)) == item.plan_digest)
+        if key not in standing_keys
+        and not (item.rows == 0 and stood.get(str(item.window)) == item.plan_digest)
         for part in parts_of(item)
     )
     adds, removes = _without_equal(adds, removes)
@@ -84,7 +91,10 @@ def with_content(publication: Publication, standing: Sequence[PublishedFile]) ->
 def _without_equal(
     adds: tuple[PublishedFile, ...], removes: tuple[PublishedFile, ...]
 ) -> tuple[tuple[PublishedFile, ...], tuple[PublishedFile, ...]]:
-    """Let a file stand that a replay wrote again byte for byte: only changed content makes a revision."""
+    """Let a file stand that a replay wrote again byte for byte.
+
+    Only changed content makes a revision.
+    """
     going = Counter((file.window, file.sha256, file.length) for file in removes)
     coming = Counter((file.window, file.sha256, file.length) for file in adds)
     return _beyond(adds, going & coming), _beyond(removes, going & coming)

@@ -1,18 +1,23 @@
-"""Carry out a commit plan: retract, move, verify, retire, policies, marker last (design §4, commit order).
+"""Carry out a commit plan.
 
-Decides nothing: which files come and go stands in the plan, and a replay does exactly the same again.
+Retract, move, verify, retire, policies, marker last (design §4, commit order).
+
+Decides nothing: which files come and go stands in the plan, and a replay does exactly the same
+again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tidegate.commit.policies import CommitPolicy, PolicyContext
 from tidegate.errors import FileLengthWrong, PolicyFailed, StagedFileMissing, TidegateError
 from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
 from tidegate.storage import Storage, below, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,10 @@ class Places:
 
 
 class CommitSteps(Protocol):
-    """What the publisher tells the ledger; each call fails with `FenceLost` once a successor took over."""
+    """What the publisher tells the ledger.
+
+    Each call fails with `FenceLost` once a successor took over.
+    """
 
     def check_fence(self) -> None:
         """Make sure that this process may still change the partition."""
@@ -41,9 +49,11 @@ class CommitSteps(Protocol):
 class Publisher:
     """Carries out the commit plan of one partition.
 
-    Runs on: one process per partition, under the partition's lock. Called: at least once per revision,
+    Runs on: one process per partition, under the partition's lock. Called: at least once per
+    revision,
     by whoever finds the publication unrecorded.
-    Failure: before the lock nothing has changed. After it a crash leaves files that no marker names; the
+    Failure: before the lock nothing has changed. After it a crash leaves files that no marker
+    names; the
     next attempt replays the same plan and ends with the same bytes.
     """
 
@@ -77,7 +87,10 @@ class Publisher:
         return f"{self.places.partition_root}/{name}"
 
     def _unfinished_moves(self, plan: CommitPlan) -> list[PublishedFile]:
-        """Check every add before anything changes (PC-F27); the ones that are not at their target yet."""
+        """Check every add before anything changes (PC-F27).
+
+        The ones that are not at their target yet.
+        """
         below(self.places.table_root, plan.publication.partition.path)
         return [
             file
@@ -108,10 +121,14 @@ class Publisher:
             found = self.storage.length(self._target(file.name))
             if found is None:
                 raise StagedFileMissing(
-                    path=f"{self.places.work}/{file.staged}", target=self._target(file.name), window=file.window
+                    path=f"{self.places.work}/{file.staged}",
+                    target=self._target(file.name),
+                    window=file.window,
                 )
             if found != file.length:
-                raise FileLengthWrong(path=self._target(file.name), expected=file.length, found=found)
+                raise FileLengthWrong(
+                    path=self._target(file.name), expected=file.length, found=found
+                )
 
     def _retire(self, files: Sequence[PublishedFile]) -> None:
         for file in files:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import typing
-from collections.abc import Mapping
+import inspect
 from typing import Any, ClassVar
+
+if typing.TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class TidegateError(Exception):
     """A condition that Tidegate knows by name.
 
-    A subclass annotates its values and gives `template`, a format string over them that says what was
-    expected, what was found and what to do. Errors pickle and travel as JSON with their values, so a
+    A subclass annotates its values and gives `template`, a format string over them that says what
+    was
+    expected, what was found and what to do. Errors pickle and travel as JSON with their values, so
+    a
     Spark driver's error is raised again as itself in the task that submitted it (AF-4.16).
     """
 
@@ -38,8 +42,8 @@ class TidegateError(Exception):
         for parent in reversed(cls.__mro__):
             names += [
                 name
-                for name, hint in parent.__dict__.get("__annotations__", {}).items()
-                if not str(hint).startswith(("ClassVar", "typing.ClassVar")) and typing.get_origin(hint) is not ClassVar
+                for name, hint in inspect.get_annotations(parent).items()
+                if not str(hint).startswith(("ClassVar", "typing.ClassVar"))
             ]
         return names
 

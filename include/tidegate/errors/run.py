@@ -11,7 +11,8 @@ class PipelineChanged(TerminalError):
     expected: str
     found: str
     template = (
-        "pipeline '{pipeline}': `{key}` was {expected} and is now {found}; it belongs to the pipeline's identity. "
+        "pipeline '{pipeline}': `{key}` was {expected} and is now {found}; it belongs to the "
+        "pipeline's identity. "
         "Change it back, or give the changed pipeline a new name and a new target."
     )
 
@@ -35,8 +36,10 @@ class LedgerLost(TerminalError):
     target: str
     expected: str
     template = (
-        "pipeline '{pipeline}': {target} was published with ledger {expected}, and the ledger in use does not know "
-        "it. Point TIDEGATE_LEDGER at that ledger, or restore it with `tidegate fsck {pipeline} --rebuild`."
+        "pipeline '{pipeline}': {target} was published with ledger {expected}, and the ledger in "
+        "use does not know "
+        "it. Point TIDEGATE_LEDGER at that ledger, or restore it with `tidegate fsck {pipeline} "
+        "--rebuild`."
     )
 
 
@@ -58,7 +61,10 @@ class WindowNotFound(TerminalError):
 
     pipeline: str
     sequence: int
-    template = "pipeline '{pipeline}': no window {sequence}. List them with `tidegate instants {pipeline}`."
+    template = (
+        "pipeline '{pipeline}': no window {sequence}. List them with `tidegate instants "
+        "{pipeline}`."
+    )
 
 
 class WindowOverlap(TerminalError):
@@ -81,7 +87,8 @@ class FenceLost(TerminalError):
     held: int
     found: int
     template = (
-        "pipeline '{pipeline}': {subject}: this process holds fence {held}, the ledger has {found}: "
+        "pipeline '{pipeline}': {subject}: this process holds fence {held}, the ledger has "
+        "{found}: "
         "a successor took over. Nothing was changed; let the successor finish."
     )
 
@@ -93,7 +100,10 @@ class ClaimHeld(TransientError):
     partition: str
     owner: str
     until: str
-    template = "pipeline '{pipeline}': {partition} is claimed by {owner} until {until}. The run is retried."
+    template = (
+        "pipeline '{pipeline}': {partition} is claimed by {owner} until {until}. The run is "
+        "retried."
+    )
 
 
 class PartitionBusy(TransientError):
@@ -101,7 +111,10 @@ class PartitionBusy(TransientError):
 
     partition: str
     holder: str
-    template = "{partition}: its files are being moved by {holder}. Wait for that process; the run is retried."
+    template = (
+        "{partition}: its files are being moved by {holder}. Wait for that process; the run is "
+        "retried."
+    )
 
 
 class PublicationLapsed(TerminalError):
@@ -131,7 +144,10 @@ class NotHeld(TerminalError):
     pipeline: str
     partition: str
     state: str
-    template = "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See `tidegate explain`."
+    template = (
+        "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See `tidegate "
+        "explain`."
+    )
 
 
 class StagedFileMissing(TerminalError):
@@ -164,7 +180,10 @@ class FileContentWrong(TerminalError):
     path: str
     expected: str
     found: str
-    template = "{path}: expected SHA-256 {expected}, found {found}. Nothing was changed; find out who wrote this file."
+    template = (
+        "{path}: expected SHA-256 {expected}, found {found}. Nothing was changed; find out who "
+        "wrote this file."
+    )
 
 
 class PolicyFailed(TransientError):
@@ -174,7 +193,10 @@ class PolicyFailed(TransientError):
     partition: str
     policy: str
     problem: str
-    template = "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The commit is retried from its plan."
+    template = (
+        "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The commit is "
+        "retried from its plan."
+    )
 
 
 class GateFailed(TerminalError):
@@ -183,7 +205,10 @@ class GateFailed(TerminalError):
     pipeline: str
     partition: str
     failures: str
-    template = "pipeline '{pipeline}': {partition}: the gate failed: {failures}. Correct the source and load again."
+    template = (
+        "pipeline '{pipeline}': {partition}: the gate failed: {failures}. Correct the source and "
+        "load again."
+    )
 
 
 class SuiteInvalid(TerminalError):
@@ -209,7 +234,9 @@ class PlanMissing(TerminalError):
     """A step asks for a plan that is not in the work directory."""
 
     path: str
-    template = "{path}: no plan there. Run the load again: planning is repeated with the same names."
+    template = (
+        "{path}: no plan there. Run the load again: planning is repeated with the same names."
+    )
 
 
 class WindowIncomplete(TransientError):
@@ -220,7 +247,8 @@ class WindowIncomplete(TransientError):
     missing: int
     expected: int
     template = (
-        "pipeline '{pipeline}': window {sequence}: {missing} of {expected} sub-splits have no message yet. "
+        "pipeline '{pipeline}': window {sequence}: {missing} of {expected} sub-splits have no "
+        "message yet. "
         "The load is retried and reads only those."
     )
 
@@ -242,7 +270,8 @@ class PolicyUnknown(TerminalError):
     policy: str
     problem: str
     template = (
-        "commit policy '{policy}' cannot be used: {problem}. Expected 'success-file' or `custom: module:Class` "
+        "commit policy '{policy}' cannot be used: {problem}. Expected 'success-file' or `custom: "
+        "module:Class` "
         "with a method commit(context), importable where commits run."
     )
 
@@ -254,7 +283,8 @@ class WorkUnknown(TerminalError):
     work: str
     template = (
         "pipeline '{pipeline}': {work} is no work directory of it. "
-        "Check `target.path` and `target.work`; without that directory there is nothing to restore from."
+        "Check `target.path` and `target.work`; without that directory there is nothing to "
+        "restore from."
     )
 
 

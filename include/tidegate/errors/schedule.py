@@ -21,7 +21,8 @@ class PartitionUnnamed(TerminalError):
 
     dag: str
     template = (
-        "{dag}: this run has neither a partition key nor the parameter `partition`. Trigger it again "
+        "{dag}: this run has neither a partition key nor the parameter `partition`. Trigger it "
+        "again "
         "with a key such as 2026-11-01 under Advanced, or with that parameter."
     )
 

@@ -16,7 +16,10 @@ class SourceUnreachable(TransientError):
 
     source: str
     problem: str
-    template = "{source}: cannot be reached: {problem}. Check the service and the connection; the run is retried."
+    template = (
+        "{source}: cannot be reached: {problem}. Check the service and the connection; the run is "
+        "retried."
+    )
 
 
 class SourceFileGone(TerminalError):
@@ -24,7 +27,8 @@ class SourceFileGone(TerminalError):
 
     path: str
     template = (
-        "{path}: expected by the plan, not found. The source deleted it after the window was planned; "
+        "{path}: expected by the plan, not found. The source deleted it after the window was "
+        "planned; "
         "let the source keep files longer, then rebuild the partitions with `tidegate rebuild`."
     )
 
@@ -34,7 +38,10 @@ class SourceFileDamaged(TerminalError):
 
     path: str
     problem: str
-    template = "{path}: cannot be read: {problem}. Restore the file in the source, then run the window again."
+    template = (
+        "{path}: cannot be read: {problem}. Restore the file in the source, then run the window "
+        "again."
+    )
 
 
 class SourceRewritten(TerminalError):
@@ -46,7 +53,8 @@ class SourceRewritten(TerminalError):
     found: str
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. "
-        "Rebuild the affected partitions with `tidegate rebuild`, or set `source.on_changed_file: ignore`."
+        "Rebuild the affected partitions with `tidegate rebuild`, or set "
+        "`source.on_changed_file: ignore`."
     )
 
 
@@ -69,7 +77,9 @@ class ColumnMissing(TerminalError):
     source: str
     column: str
     known: str
-    template = "{source}: no column '{column}'; found: {known}. Correct the name in the pipeline file."
+    template = (
+        "{source}: no column '{column}'; found: {known}. Correct the name in the pipeline file."
+    )
 
 
 class InstantNotFound(TerminalError):
@@ -81,14 +91,15 @@ class InstantNotFound(TerminalError):
 
 
 class InstantTimeMissing(TerminalError):
-    """`source.instant_time` names a summary property that a commit does not carry or that is no time."""
+    """The summary property that `source.instant_time` names is absent, or is no time."""
 
     source: str
     instant: str
     key: str
     found: str
     template = (
-        "{source}: instant {instant}: expected an ISO time in the summary property '{key}', found {found}. "
+        "{source}: instant {instant}: expected an ISO time in the summary property '{key}', "
+        "found {found}. "
         "Let the writer set it, or remove `source.instant_time`."
     )
 
@@ -101,7 +112,9 @@ class EmptyTable(IcebergSourceError):
     """A start point was asked for in a table without snapshots (ICE-2.6)."""
 
     source: str
-    template = "{source}: the table has no snapshot, but a start point is configured. Use `start: full`."
+    template = (
+        "{source}: the table has no snapshot, but a start point is configured. Use `start: full`."
+    )
 
 
 class TableIdentityChanged(IcebergSourceError):
@@ -111,7 +124,8 @@ class TableIdentityChanged(IcebergSourceError):
     expected: str
     found: str
     template = (
-        "{source}: expected the table with uuid {expected}, found {found}: it was dropped and made again. "
+        "{source}: expected the table with uuid {expected}, found {found}: it was dropped and "
+        "made again. "
         "Start a new pipeline name for the new table."
     )
 
@@ -129,7 +143,10 @@ class SnapshotNotFound(IcebergSourceError):
 
     source: str
     snapshot: str
-    template = "{source}: snapshot {snapshot} is not in the table's metadata. List them with `tidegate instants`."
+    template = (
+        "{source}: snapshot {snapshot} is not in the table's metadata. List them with `tidegate "
+        "instants`."
+    )
 
 
 class AmbiguousStart(IcebergSourceError):
@@ -137,7 +154,10 @@ class AmbiguousStart(IcebergSourceError):
 
     source: str
     start: str
-    template = "{source}: start '{start}' does not say its side. Write `{{after: {start}}}` or `{{from: {start}}}`."
+    template = (
+        "{source}: start '{start}' does not say its side. Write `{{after: {start}}}` or `{{from: "
+        "{start}}}`."
+    )
 
 
 class StartNotAncestor(IcebergSourceError):
@@ -146,7 +166,10 @@ class StartNotAncestor(IcebergSourceError):
     source: str
     snapshot: str
     head: str
-    template = "{source}: start snapshot {snapshot} is no ancestor of the head {head}. Choose one from `tidegate instants`."
+    template = (
+        "{source}: start snapshot {snapshot} is no ancestor of the head {head}. Choose one from "
+        "`tidegate instants`."
+    )
 
 
 class HistoryTruncated(IcebergSourceError):
@@ -157,20 +180,26 @@ class HistoryTruncated(IcebergSourceError):
     oldest_kept: str
     head: str
     template = (
-        "{source}: expected unbroken history from {start} to {head}, found it cut before {oldest_kept}. "
-        "Rebuild the affected partitions with `tidegate rebuild`, and let the table keep more snapshots."
+        "{source}: expected unbroken history from {start} to {head}, found it cut before "
+        "{oldest_kept}. "
+        "Rebuild the affected partitions with `tidegate rebuild`, and let the table keep more "
+        "snapshots."
     )
 
 
 class CursorOffLineage(IcebergSourceError):
-    """The checkpoint is no ancestor of the head: the table was rolled back or a branch replaced (ICE-2.17)."""
+    """The checkpoint is no ancestor of the head.
+
+    The table was rolled back or a branch replaced (ICE-2.17).
+    """
 
     source: str
     checkpoint: str
     head: str
     common_ancestor: str
     template = (
-        "{source}: checkpoint {checkpoint} is no ancestor of the head {head} (common ancestor: {common_ancestor}): "
+        "{source}: checkpoint {checkpoint} is no ancestor of the head {head} (common ancestor: "
+        "{common_ancestor}): "
         "the table was rolled back. Rebuild the affected partitions with `tidegate rebuild`."
     )
 
@@ -183,7 +212,8 @@ class CursorExpired(IcebergSourceError):
     oldest_kept: str
     head: str
     template = (
-        "{source}: cannot read all changes after the checkpoint {checkpoint}: it was expired; oldest kept is "
+        "{source}: cannot read all changes after the checkpoint {checkpoint}: it was expired; "
+        "oldest kept is "
         "{oldest_kept}, head {head}. Rebuild the affected partitions with `tidegate rebuild`, "
         "and let the table keep more snapshots."
     )
@@ -196,7 +226,8 @@ class NonAppendSnapshot(IcebergSourceError):
     snapshots: str
     template = (
         "{source}: expected appends only, found {snapshots}. "
-        "Set `read.on_non_append: skip` to pass over such commits (their changes are then lost to this pipeline)."
+        "Set `read.on_non_append: skip` to pass over such commits (their changes are then lost "
+        "to this pipeline)."
     )
 
 
@@ -206,11 +237,14 @@ class SnapshotClassMismatch(IcebergSourceError):
     source: str
     snapshot: str
     found: str
-    template = "{source}: snapshot {snapshot} says 'append' but {found}. Its writer is not to be trusted; see `tidegate instants`."
+    template = (
+        "{source}: snapshot {snapshot} says 'append' but {found}. Its writer is not to be "
+        "trusted; see `tidegate instants`."
+    )
 
 
 class UnsupportedFeature(IcebergSourceError):
-    """The table uses something that this version refuses rather than reads approximately (ICE-1.3)."""
+    """The table uses something that is refused rather than read approximately (ICE-1.3)."""
 
     source: str
     feature: str
@@ -221,7 +255,10 @@ class MissingFieldIds(IcebergSourceError):
     """A data file has neither field ids nor a name mapping (ICE-6.14)."""
 
     path: str
-    template = "{path}: neither field ids nor a name mapping. Set `schema.name-mapping.default` on the table."
+    template = (
+        "{path}: neither field ids nor a name mapping. Set `schema.name-mapping.default` on the "
+        "table."
+    )
 
 
 class InvalidNameMapping(IcebergSourceError):
@@ -229,4 +266,7 @@ class InvalidNameMapping(IcebergSourceError):
 
     source: str
     problem: str
-    template = "{source}: `schema.name-mapping.default` cannot be parsed: {problem}. Correct that table property."
+    template = (
+        "{source}: `schema.name-mapping.default` cannot be parsed: {problem}. Correct that table "
+        "property."
+    )

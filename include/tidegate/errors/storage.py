@@ -15,7 +15,9 @@ class StorageFull(TransientError):
 
     path: str
     problem: str
-    template = "{path}: cannot be written: {problem}. Free space on that file system; the run is retried."
+    template = (
+        "{path}: cannot be written: {problem}. Free space on that file system; the run is retried."
+    )
 
 
 class StorageDenied(TerminalError):
@@ -27,7 +29,10 @@ class StorageDenied(TerminalError):
 
 
 class WorkElsewhere(TerminalError):
-    """The work directory is not on the target's file system, so that a rename cannot publish (PC-F03)."""
+    """The work directory is not on the target's file system.
+
+    So that a rename cannot publish (PC-F03).
+    """
 
     work: str
     target: str
@@ -42,7 +47,10 @@ class WorkInsideTarget(TerminalError):
 
     work: str
     target: str
-    template = "{work}: lies inside {target}, where readers list files. Choose `target.work` beside the target."
+    template = (
+        "{work}: lies inside {target}, where readers list files. Choose `target.work` beside the "
+        "target."
+    )
 
 
 class PathEscapes(TerminalError):
@@ -50,7 +58,10 @@ class PathEscapes(TerminalError):
 
     path: str
     root: str
-    template = "{path}: expected to lie below {root}. Remove the symbolic link or correct the partition value."
+    template = (
+        "{path}: expected to lie below {root}. Remove the symbolic link or correct the partition "
+        "value."
+    )
 
 
 class EnvironmentIncomplete(TerminalError):
@@ -66,4 +77,6 @@ class LedgerUnreachable(TransientError):
 
     ledger: str
     problem: str
-    template = "{ledger}: the ledger cannot be opened: {problem}. Check TIDEGATE_LEDGER and the database."
+    template = (
+        "{ledger}: the ledger cannot be opened: {problem}. Check TIDEGATE_LEDGER and the database."
+    )

@@ -11,7 +11,8 @@ class FormatUnknown(TerminalError):
     expected: int
     template = (
         "{kind}: expected format version {expected}, found {found}. "
-        "Use the version of Tidegate that wrote it, or plan the window again with `tidegate replay`."
+        "Use the version of Tidegate that wrote it, or plan the window again with `tidegate "
+        "replay`."
     )
 
 
@@ -31,7 +32,9 @@ class PipelineNotFound(TerminalError):
     name: str
     folder: str
     known: str
-    template = "pipeline '{name}': no file in {folder} has this name; found: {known}. Check the spelling."
+    template = (
+        "pipeline '{name}': no file in {folder} has this name; found: {known}. Check the spelling."
+    )
 
 
 class SecretMissing(TerminalError):
@@ -39,7 +42,9 @@ class SecretMissing(TerminalError):
 
     name: str
     key: str
-    template = "`{key}`: the environment variable {name} is not set in this process. Set it and run again."
+    template = (
+        "`{key}`: the environment variable {name} is not set in this process. Set it and run again."
+    )
 
 
 class PartitionPathInvalid(TerminalError):
@@ -47,7 +52,10 @@ class PartitionPathInvalid(TerminalError):
 
     path: str
     expected: str
-    template = "partition path '{path}': expected {expected}. Move the directory away or correct `partition_by`."
+    template = (
+        "partition path '{path}': expected {expected}. Move the directory away or correct "
+        "`partition_by`."
+    )
 
 
 class PartitionKeyIllegal(TerminalError):
@@ -56,8 +64,10 @@ class PartitionKeyIllegal(TerminalError):
     partition: str
     key: str
     template = (
-        "partition {partition}: the key '{key}' is not legal; expected 1 to 250 of [A-Za-z0-9_.~:+-], one value "
-        "per partition key joined by '~'. Partition by shorter values, or publish it with `tidegate publish`."
+        "partition {partition}: the key '{key}' is not legal; expected 1 to 250 of "
+        "[A-Za-z0-9_.~:+-], one value "
+        "per partition key joined by '~'. Partition by shorter values, or publish it with "
+        "`tidegate publish`."
     )
 
 
@@ -67,7 +77,10 @@ class PartitionValueInvalid(TerminalError):
     path: str
     value: str
     type: str
-    template = "{path}: expected a value of type {type}, found '{value}'. Correct the directory or the declared type."
+    template = (
+        "{path}: expected a value of type {type}, found '{value}'. Correct the directory or the "
+        "declared type."
+    )
 
 
 class PredicateInvalid(TerminalError):
@@ -76,7 +89,10 @@ class PredicateInvalid(TerminalError):
     where: str
     predicate: str
     problem: str
-    template = "{where}: the predicate \"{predicate}\" cannot be used: {problem}. Correct it in the pipeline file."
+    template = (
+        '{where}: the predicate "{predicate}" cannot be used: {problem}. '
+        "Correct it in the pipeline file."
+    )
 
 
 class PartitionFieldInvalid(TerminalError):
@@ -94,6 +110,7 @@ class PartitionValueReserved(TerminalError):
     column: str
     value: str
     template = (
-        "column '{column}': the value '{value}' is the name of the default partition and would be read back as NULL. "
+        "column '{column}': the value '{value}' is the name of the default partition and would "
+        "be read back as NULL. "
         "Set another `target.default_partition_name`, or put such rows aside with a row rule."
     )

@@ -1,6 +1,7 @@
 """The durable truth: checkpoints, windows, contributions, partitions, publications, revisions.
 
-Every transition is a compare-and-set in one transaction. Decides nothing about data and moves no file.
+Every transition is a compare-and-set in one transaction. Decides nothing about data and moves no
+file.
 """
 
 from tidegate.ledger.connect import open_engine

@@ -28,9 +28,7 @@ def open_engine(url: str) -> sa.Engine:
     """
     address = sa.make_url(url)
     if address.get_backend_name() == "sqlite" and address.database:
-        folder = Path(address.database).parent
-        if not folder.is_dir():
-            folder.mkdir(parents=True, exist_ok=True)
+        _make_folder(address, Path(address.database).parent)
     engine = sa.create_engine(address, pool_pre_ping=True, **_pool(address))
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)
@@ -41,6 +39,17 @@ def open_engine(url: str) -> sa.Engine:
             ledger=address.render_as_string(hide_password=True), problem=str(refused.orig)
         ) from refused
     return engine
+
+
+def _make_folder(address: sa.URL, folder: Path) -> None:
+    if folder.is_dir():
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as refused:
+        raise LedgerUnreachable(
+            ledger=address.render_as_string(), problem=f"{folder}: {refused.strerror}"
+        ) from refused
 
 
 def migrate(engine: sa.Engine) -> None:
@@ -63,7 +72,8 @@ def _pool(address: sa.URL) -> dict[str, Any]:
 def _prepare_sqlite(engine: sa.Engine) -> None:
     """WAL, real foreign keys, and transactions that take the write lock when they begin.
 
-    A transaction that reads first and writes later would otherwise fail instead of waiting when another
+    A transaction that reads first and writes later would otherwise fail instead of waiting when
+    another
     writer came between.
     """
 

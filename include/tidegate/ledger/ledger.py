@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING
 
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.ledger.publications import Publications
 from tidegate.ledger.windows import Windows
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -10,10 +11,12 @@ from tidegate.errors import ClaimHeld, FenceLost, PartitionNotFound
 from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.schema import partition
-from tidegate.ledger.windows import Holder
 from tidegate.model.ledger_rows import Claim, PartitionState
-from tidegate.model.partition import Partition
-from tidegate.model.watermark import Evaluation
+
+if TYPE_CHECKING:
+    from tidegate.ledger.windows import Holder
+    from tidegate.model.partition import Partition
+    from tidegate.model.watermark import Evaluation
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,18 @@ class Partitions:
             .order_by(partition.c.start.is_(None), partition.c.start, partition.c.partition)
         )
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
-            return tuple(rows.read_partition_state(row) for row in connection.execute(query).mappings())
+            return tuple(
+                rows.read_partition_state(row) for row in connection.execute(query).mappings()
+            )
 
     def find(self, target: Partition) -> PartitionState | None:
         """Give one partition, None if no window ever touched it."""
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
-            row = connection.execute(sa.select(partition).where(*self._key(target))).mappings().first()
+            row = (
+                connection.execute(sa.select(partition).where(*self._key(target)))
+                .mappings()
+                .first()
+            )
         return None if row is None else rows.read_partition_state(row)
 
     def get(self, target: Partition) -> PartitionState:
@@ -51,8 +60,12 @@ class Partitions:
         found = self.find(target)
         if found is None:
             known = [str(state.partition) for state in self.all()]
-            listed = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
-            raise PartitionNotFound(pipeline=self.name, partition=str(target), known=listed or "none")
+            listed = ", ".join(known[:5]) + (
+                f" and {len(known) - 5} more" if len(known) > 5 else ""
+            )
+            raise PartitionNotFound(
+                pipeline=self.name, partition=str(target), known=listed or "none"
+            )
         return found
 
     def record_why(self, target: Partition, why: Evaluation) -> None:
@@ -113,7 +126,9 @@ class Partitions:
             connection.execute(
                 sa.update(partition)
                 .where(*self._key(target))
-                .values(pending="none", first_seen=None, why=None, claim_owner=None, claim_expires=None)
+                .values(
+                    pending="none", first_seen=None, why=None, claim_owner=None, claim_expires=None
+                )
             )
 
     def _key(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:
@@ -121,7 +136,10 @@ class Partitions:
 
 
 def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:
-    """Compare a claim's fence inside the caller's transaction, and keep others from taking it until that ends."""
+    """Compare a claim's fence inside the caller's transaction.
+
+    And keep others from taking it until that ends.
+    """
     found = connection.scalar(
         sa.select(partition.c.claim_fence)
         .where(partition.c.pipeline == name, partition.c.partition == target.path)

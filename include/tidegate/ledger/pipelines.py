@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
@@ -13,9 +12,14 @@ from tidegate.errors import PipelineChanged, TargetOwned
 from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.schema import pipeline
-from tidegate.model.instant import Instant
-from tidegate.model.ledger_rows import PipelineState
-from tidegate.model.watermark import WatermarkStep
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from tidegate.model.instant import Instant
+    from tidegate.model.ledger_rows import PipelineState
+    from tidegate.model.watermark import WatermarkStep
 
 
 @dataclass(frozen=True)
@@ -28,10 +32,16 @@ class Pipelines:
     def find(self) -> PipelineState | None:
         """Give the pipeline's state, None if this ledger does not know it."""
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
-            row = connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name)).mappings().first()
+            row = (
+                connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name))
+                .mappings()
+                .first()
+            )
         return None if row is None else rows.read_pipeline(row)
 
-    def register(self, identity: Mapping[str, str], target: str, now: datetime, ledger_id: str | None = None) -> str:
+    def register(
+        self, identity: Mapping[str, str], target: str, now: datetime, ledger_id: str | None = None
+    ) -> str:
         """Make the pipeline known, or check that it is still the one that was.
 
         Args:
@@ -48,7 +58,11 @@ class Pipelines:
             TargetOwned: another pipeline of this ledger has the target.
         """
         with self.engine.begin() as connection:
-            row = connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name)).mappings().first()
+            row = (
+                connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name))
+                .mappings()
+                .first()
+            )
             if row is not None:
                 self._check_identity(row["identity"], identity)
                 return str(row["ledger_id"])
@@ -76,11 +90,16 @@ class Pipelines:
             connection.execute(
                 sa.update(pipeline)
                 .where(pipeline.c.name == self.name, pipeline.c.started == sa.false())
-                .values(started=True, first_start=raw, checkpoint=raw, source_identity=source_identity)
+                .values(
+                    started=True, first_start=raw, checkpoint=raw, source_identity=source_identity
+                )
             )
 
     def advance_watermark(self, step: WatermarkStep) -> None:
-        """Store a watermark that moved without rows: the source is idle (design §7). Never goes back."""
+        """Store a watermark that moved without rows.
+
+        The source is idle (design §7). Never goes back.
+        """
         with self.engine.begin() as connection:
             store_watermark(connection, self.name, step)
 
@@ -88,12 +107,18 @@ class Pipelines:
         for key in sorted({*expected, *found}):
             if expected.get(key) != found.get(key):
                 raise PipelineChanged(
-                    pipeline=self.name, key=key, expected=str(expected.get(key)), found=str(found.get(key))
+                    pipeline=self.name,
+                    key=key,
+                    expected=str(expected.get(key)),
+                    found=str(found.get(key)),
                 )
 
 
 def store_watermark(connection: sa.Connection, name: str, step: WatermarkStep) -> None:
-    """Write a watermark and how it came about, inside the caller's transaction; never backwards (PC-W04)."""
+    """Write a watermark and how it came about, inside the caller's transaction.
+
+    Never backwards (PC-W04).
+    """
     connection.execute(
         sa.update(pipeline)
         .where(

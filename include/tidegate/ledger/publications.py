@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -14,12 +12,21 @@ from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.partitions import check_fence
 from tidegate.ledger.schema import contribution, partition, publication, revision
-from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
-from tidegate.model.partition import Partition
 from tidegate.model.publication import Approval, Publication, PublicationState, Verdict
-from tidegate.model.watermark import Evaluation
 
-_OPEN = (PublicationState.PREPARED.value, PublicationState.MOVED.value, PublicationState.MARKED.value)
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
+    from tidegate.model.partition import Partition
+    from tidegate.model.watermark import Evaluation
+
+_OPEN = (
+    PublicationState.PREPARED.value,
+    PublicationState.MOVED.value,
+    PublicationState.MARKED.value,
+)
 
 
 @dataclass(frozen=True)
@@ -77,9 +84,16 @@ class Publications:
             return rows.read_publication(row, proposal.partition)
 
     def record_verdict(
-        self, target: Partition, digest: str, verdict: Verdict, claim: Claim, held: Evaluation | None
+        self,
+        target: Partition,
+        digest: str,
+        verdict: Verdict,
+        claim: Claim,
+        held: Evaluation | None,
     ) -> None:
-        """Store what the gate said; with `held` the partition waits for a person and the claim ends.
+        """Store what the gate said.
+
+        With `held` the partition waits for a person and the claim ends.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -87,13 +101,17 @@ class Publications:
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
             connection.execute(
-                sa.update(publication).where(*self._key(target, digest)).values(verdict=verdict.to_json())
+                sa.update(publication)
+                .where(*self._key(target, digest))
+                .values(verdict=verdict.to_json())
             )
             if held is not None:
                 connection.execute(
                     sa.update(partition)
                     .where(*self._partition(target))
-                    .values(pending="held", why=held.to_json(), claim_owner=None, claim_expires=None)
+                    .values(
+                        pending="held", why=held.to_json(), claim_owner=None, claim_expires=None
+                    )
                 )
 
     def decide(self, target: Partition, digest: str, approval: Approval, why: Evaluation) -> None:
@@ -104,15 +122,25 @@ class Publications:
             PublicationLapsed: the content is no longer the one that was held (PC-C06).
         """
         with self.engine.begin() as connection:
-            state = connection.scalar(sa.select(partition.c.pending).where(*self._partition(target)))
+            state = connection.scalar(
+                sa.select(partition.c.pending).where(*self._partition(target))
+            )
             if state != "held":
                 raise NotHeld(pipeline=self.name, partition=str(target), state=str(state))
-            row = connection.execute(sa.select(publication).where(*self._key(target, digest))).mappings().first()
+            row = (
+                connection.execute(sa.select(publication).where(*self._key(target, digest)))
+                .mappings()
+                .first()
+            )
             self._check_current(connection, target, row)
             connection.execute(
-                sa.update(publication).where(*self._key(target, digest)).values(approval=approval.to_json())
+                sa.update(publication)
+                .where(*self._key(target, digest))
+                .values(approval=approval.to_json())
             )
-            connection.execute(sa.update(partition).where(*self._partition(target)).values(why=why.to_json()))
+            connection.execute(
+                sa.update(partition).where(*self._partition(target)).values(why=why.to_json())
+            )
 
     def restore_approval(self, target: Partition, digest: str, approval: Approval | None) -> None:
         """Give a publication its approval back when a lost ledger is restored."""
@@ -130,7 +158,9 @@ class Publications:
             NotHeld: the partition is not held.
         """
         with self.engine.begin() as connection:
-            state = connection.scalar(sa.select(partition.c.pending).where(*self._partition(target)))
+            state = connection.scalar(
+                sa.select(partition.c.pending).where(*self._partition(target))
+            )
             if state != "held":
                 raise NotHeld(pipeline=self.name, partition=str(target), state=str(state))
             connection.execute(
@@ -139,7 +169,9 @@ class Publications:
                 .values(verdict=None, approval=None)
             )
             connection.execute(
-                sa.update(partition).where(*self._partition(target)).values(pending="pending", why=None)
+                sa.update(partition)
+                .where(*self._partition(target))
+                .values(pending="pending", why=None)
             )
 
     def prepare(self, target: Partition, digest: str, claim: Claim) -> None:
@@ -151,7 +183,11 @@ class Publications:
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
-            row = connection.execute(sa.select(publication).where(*self._key(target, digest))).mappings().first()
+            row = (
+                connection.execute(sa.select(publication).where(*self._key(target, digest)))
+                .mappings()
+                .first()
+            )
             self._check_current(connection, target, row)
             connection.execute(
                 sa.update(publication)
@@ -172,7 +208,9 @@ class Publications:
             )
 
     def record(self, entry: RevisionEntry, claim: Claim) -> None:
-        """End a commit: the revision counts, and nothing is pending unless something came meanwhile.
+        """End a commit: the revision counts.
+
+        And nothing is pending unless something came meanwhile.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -193,8 +231,12 @@ class Publications:
                 "claim_expires": None,
                 "why": None,
             }
-            values |= {"pending": "none", "first_seen": None} if complete else {"pending": "pending"}
-            connection.execute(sa.update(partition).where(*self._partition(target)).values(**values))
+            values |= (
+                {"pending": "none", "first_seen": None} if complete else {"pending": "pending"}
+            )
+            connection.execute(
+                sa.update(partition).where(*self._partition(target)).values(**values)
+            )
             connection.execute(
                 sa.insert(revision).values(
                     pipeline=self.name,
@@ -220,9 +262,13 @@ class Publications:
             .order_by(revision.c.revision)
         )
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
-            return tuple(rows.read_revision(row, target) for row in connection.execute(query).mappings())
+            return tuple(
+                rows.read_revision(row, target) for row in connection.execute(query).mappings()
+            )
 
-    def _find(self, target: Partition, *conditions: sa.ColumnElement[bool]) -> PublicationEntry | None:
+    def _find(
+        self, target: Partition, *conditions: sa.ColumnElement[bool]
+    ) -> PublicationEntry | None:
         query = sa.select(publication).where(*self._of(target), *conditions)
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
             row = connection.execute(query).mappings().first()
@@ -234,7 +280,9 @@ class Publications:
         )
         return {str(window): digest for window, digest in connection.execute(query)}
 
-    def _check_current(self, connection: sa.Connection, target: Partition, row: rows.Row | None) -> None:
+    def _check_current(
+        self, connection: sa.Connection, target: Partition, row: rows.Row | None
+    ) -> None:
         now_effective = self._contributions(connection, target)
         if row is None or row["state"] != PublicationState.PROPOSED.value:
             state = "unknown" if row is None else row["state"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
@@ -19,9 +18,18 @@ from tidegate.model.ledger_rows import (
 from tidegate.model.message import Contribution, EventTimes, RunSummary
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Window, WindowKind
-from tidegate.model.publication import Approval, Publication, PublicationState, PublishedFile, Verdict
+from tidegate.model.publication import (
+    Approval,
+    Publication,
+    PublicationState,
+    PublishedFile,
+    Verdict,
+)
 from tidegate.model.watermark import Evaluation, WatermarkStep
 from tidegate.model.wire import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 Row = sa.RowMapping
 V = TypeVar("V", bound=Value)

@@ -17,11 +17,11 @@ class UtcText(sa.types.TypeDecorator[datetime]):
     impl = sa.String(27)
     cache_ok = True
 
-    def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> str | None:
+    def process_bind_param(self, value: datetime | None, _dialect: sa.Dialect) -> str | None:
         """Write the moment as text."""
         return None if value is None else instant_text(value)
 
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> datetime | None:
+    def process_result_value(self, value: str | None, _dialect: sa.Dialect) -> datetime | None:
         """Read the moment back."""
         return None if value is None else parse_instant_text(value)
 
@@ -32,11 +32,11 @@ class CanonicalJson(sa.types.TypeDecorator[Any]):
     impl = sa.Text
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: sa.Dialect) -> str | None:
+    def process_bind_param(self, value: Any, _dialect: sa.Dialect) -> str | None:
         """Write the value as text."""
         return None if value is None else canonical(value)
 
-    def process_result_value(self, value: str | None, dialect: sa.Dialect) -> Any:
+    def process_result_value(self, value: str | None, _dialect: sa.Dialect) -> Any:
         """Read the value back."""
         return None if value is None else json.loads(value)
 
@@ -161,9 +161,12 @@ publication = sa.Table(
     sa.Column("approval", CanonicalJson),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("proposed_at", UtcText, nullable=False),
-    sa.ForeignKeyConstraint(["pipeline", "partition"], ["partition.pipeline", "partition.partition"]),
+    sa.ForeignKeyConstraint(
+        ["pipeline", "partition"], ["partition.pipeline", "partition.partition"]
+    ),
     sa.CheckConstraint(
-        "state IN ('proposed', 'prepared', 'moved', 'marked', 'recorded', 'dropped')", name="publication_state"
+        "state IN ('proposed', 'prepared', 'moved', 'marked', 'recorded', 'dropped')",
+        name="publication_state",
     ),
 )
 sa.Index(
@@ -190,5 +193,7 @@ revision = sa.Table(
     sa.Column("commit_plan", sa.Text, nullable=False),
     sa.Column("owner", sa.Text, nullable=False),
     sa.Column("committed_at", UtcText, nullable=False),
-    sa.ForeignKeyConstraint(["pipeline", "partition"], ["partition.pipeline", "partition.partition"]),
+    sa.ForeignKeyConstraint(
+        ["pipeline", "partition"], ["partition.pipeline", "partition.partition"]
+    ),
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
@@ -14,17 +12,25 @@ from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.pipelines import store_watermark
 from tidegate.ledger.schema import contribution, partition, pipeline, plan, window
-from tidegate.model.instant import DataInterval, Instant
-from tidegate.model.ledger_rows import WindowState
 from tidegate.model.message import Contribution, EventTimes, RunSummary
-from tidegate.model.partition import Partition
 from tidegate.model.plan import ScanPlan, Window, WindowKind
-from tidegate.model.watermark import WatermarkStep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
+
+    from tidegate.model.instant import DataInterval, Instant
+    from tidegate.model.ledger_rows import WindowState
+    from tidegate.model.partition import Partition
+    from tidegate.model.watermark import WatermarkStep
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who takes a window or a claim, until when, and how to find out that another holder is gone."""
+    """Who takes a window or a claim, until when.
+
+    And how to find out that another holder is gone.
+    """
 
     owner: str
     now: datetime
@@ -89,7 +95,9 @@ class Windows:
             window.c.state == "sealed",
             window.c.kind != WindowKind.REBUILD.value,
             sa.or_(
-                sa.and_(window.c.interval_start == interval.start, window.c.interval_end == interval.end),
+                sa.and_(
+                    window.c.interval_start == interval.start, window.c.interval_end == interval.end
+                ),
                 sa.and_(window.c.end_time >= interval.start, window.c.end_time < interval.end),
             ),
         )
@@ -110,9 +118,14 @@ class Windows:
             held = connection.execute(self._where(window.c.state == "open")).mappings().first()
             if held is not None:
                 raise self._open_error(held)
-            if draft.kind is WindowKind.LOAD and state["checkpoint"] != rows.json_or_none(checkpoint):
+            if draft.kind is WindowKind.LOAD and state["checkpoint"] != rows.json_or_none(
+                checkpoint
+            ):
                 raise WindowOpen(
-                    pipeline=self.name, sequence=state["next_sequence"] - 1, run="another run", until="now"
+                    pipeline=self.name,
+                    sequence=state["next_sequence"] - 1,
+                    run="another run",
+                    until="now",
                 )
             taken = replace(draft, sequence=state["next_sequence"])
             connection.execute(
@@ -122,7 +135,9 @@ class Windows:
             )
             connection.execute(sa.insert(window).values(**self._window_values(taken, holder)))
             return rows.read_window(
-                connection.execute(self._where(window.c.sequence == taken.sequence)).mappings().one()
+                connection.execute(self._where(window.c.sequence == taken.sequence))
+                .mappings()
+                .one()
             )
 
     def resume(self, sequence: int, holder: Holder) -> WindowState:
@@ -145,14 +160,18 @@ class Windows:
                 .where(window.c.pipeline == self.name, window.c.sequence == sequence)
                 .values(attempt=held["attempt"] + 1, owner=holder.owner, expires=holder.expires)
             )
-            return rows.read_window(connection.execute(self._where(window.c.sequence == sequence)).mappings().one())
+            return rows.read_window(
+                connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
+            )
 
     def record_plan(self, scan: ScanPlan, uri: str) -> None:
         """Note that a plan stands in the work directory."""
         key = {"pipeline": self.name, "window": scan.window.sequence, "digest": scan.digest}
         with self.engine.begin() as connection:
             known = connection.scalar(
-                sa.select(plan.c.state).where(*(plan.c[name] == value for name, value in key.items()))
+                sa.select(plan.c.state).where(
+                    *(plan.c[name] == value for name, value in key.items())
+                )
             )
             if known is None:
                 connection.execute(
@@ -194,7 +213,11 @@ class Windows:
         """
         with self.engine.begin() as connection:
             self._lock(connection)
-            held = connection.execute(self._where(window.c.sequence == announced.sequence)).mappings().one()
+            held = (
+                connection.execute(self._where(window.c.sequence == announced.sequence))
+                .mappings()
+                .one()
+            )
             if held["attempt"] != announced.attempt:
                 raise FenceLost(
                     pipeline=self.name,
@@ -213,7 +236,9 @@ class Windows:
             if held["state"] == "open" and held["kind"] == WindowKind.LOAD.value:
                 end = rows.read_window(held).window.range.end_inclusive
                 connection.execute(
-                    sa.update(pipeline).where(pipeline.c.name == self.name).values(checkpoint=end.to_json())
+                    sa.update(pipeline)
+                    .where(pipeline.c.name == self.name)
+                    .values(checkpoint=end.to_json())
                 )
                 store_watermark(connection, self.name, announced.watermark)
             return tuple(item.partition for item in effective)
@@ -226,10 +251,15 @@ class Windows:
             .order_by(contribution.c.window)
         )
         with self._reading() as connection:
-            return tuple(rows.read_contribution(row, target) for row in connection.execute(query).mappings())
+            return tuple(
+                rows.read_contribution(row, target) for row in connection.execute(query).mappings()
+            )
 
     def contributions_of(self, sequence: int) -> tuple[Contribution, ...]:
-        """Give what one window contributed, by partition: lineage from source to partitions (PC-C09)."""
+        """Give what one window contributed, by partition.
+
+        Lineage from source to partitions (PC-C09).
+        """
         query = (
             sa.select(contribution, partition.c["values"].label("partition_values"))
             .join_from(
@@ -262,7 +292,9 @@ class Windows:
 
     def _select(self, *conditions: sa.ColumnElement[bool]) -> tuple[WindowState, ...]:
         with self._reading() as connection:
-            found = connection.execute(self._where(*conditions).order_by(window.c.sequence)).mappings()
+            found = connection.execute(
+                self._where(*conditions).order_by(window.c.sequence)
+            ).mappings()
             return tuple(rows.read_window(row) for row in found)
 
     def _open_error(self, held: rows.Row) -> WindowOpen:
@@ -337,12 +369,16 @@ class Windows:
             )
         )
         fresh = {item.partition.path: item for item in announced.contributions}
-        emptied = [self._emptied(connection, path, announced) for path in before if path not in fresh]
+        emptied = [
+            self._emptied(connection, path, announced) for path in before if path not in fresh
+        ]
         connection.execute(sa.delete(contribution).where(*mine))
         effective = []
         for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
             path = item.partition.path
-            revision = self._touch(connection, item.partition, announced.times.get(item.partition), now)
+            revision = self._touch(
+                connection, item.partition, announced.times.get(item.partition), now
+            )
             late = before[path]["late"] if path in before else revision > 0
             connection.execute(
                 sa.insert(contribution).values(
@@ -364,7 +400,9 @@ class Windows:
             effective.append(rows.with_late(item, late=late))
         return tuple(effective)
 
-    def _emptied(self, connection: sa.Connection, path: str, announced: Announcement) -> Contribution:
+    def _emptied(
+        self, connection: sa.Connection, path: str, announced: Announcement
+    ) -> Contribution:
         values = connection.scalar(
             sa.select(partition.c["values"]).where(
                 partition.c.pipeline == self.name, partition.c.partition == path
@@ -391,7 +429,11 @@ class Windows:
         start, end = times or (None, None)
         key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
         # Locked before the contribution is inserted: a commit that ends meanwhile has to see it.
-        row = connection.execute(sa.select(partition).where(*key).with_for_update()).mappings().first()
+        row = (
+            connection.execute(sa.select(partition).where(*key).with_for_update())
+            .mappings()
+            .first()
+        )
         if row is None:
             connection.execute(
                 sa.insert(partition).values(
@@ -408,8 +450,11 @@ class Windows:
                 )
             )
             return 0
-        # A hold lapses with the content that it was for; first-seen starts anew after a commit (PC-T03).
+        # A hold lapses with the content that it was for; first-seen starts anew after a commit
+        # (PC-T03).
         connection.execute(
-            sa.update(partition).where(*key).values(pending="pending", first_seen=row["first_seen"] or now)
+            sa.update(partition)
+            .where(*key)
+            .values(pending="pending", first_seen=row["first_seen"] or now)
         )
         return int(row["revision"])

@@ -27,7 +27,10 @@ class EventTimes(Value):
         lows = [moment for moment in (self.smallest, other.smallest) if moment is not None]
         highs = [moment for moment in (self.largest, other.largest) if moment is not None]
         return EventTimes(
-            min(lows, default=None), max(highs, default=None), self.missing + other.missing, self.future + other.future
+            min(lows, default=None),
+            max(highs, default=None),
+            self.missing + other.missing,
+            self.future + other.future,
         )
 
 
@@ -73,7 +76,10 @@ class Contribution(Value):
     partition: Partition
     plan_digest: str
     messages: tuple[str, ...]
-    """Sub-splits whose messages hold this partition's parts, in plan order; empty: nothing remains."""
+    """Sub-splits whose messages hold this partition's parts, in plan order.
+
+    Empty: nothing remains.
+    """
     rows: int
     bytes: int
     event_times: EventTimes

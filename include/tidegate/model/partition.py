@@ -41,20 +41,30 @@ class PartitionField(Value):
 
 @dataclass(frozen=True)
 class Partition(Value):
-    """One combination of partition values in declared key order; None is the default partition's value."""
+    """One combination of partition values in declared key order.
+
+    None is the default partition's value.
+    """
 
     values: tuple[tuple[str, str | None], ...]
 
     @property
     def path(self) -> str:
-        """Directory below the table root, without a trailing slash; empty for an unpartitioned target."""
+        """Directory below the table root, without a trailing slash.
+
+        Empty for an unpartitioned target.
+        """
         return "/".join(
-            f"{escape(name)}={escape(DEFAULT_NAME if value is None else value)}" for name, value in self.values
+            f"{escape(name)}={escape(DEFAULT_NAME if value is None else value)}"
+            for name, value in self.values
         )
 
     @property
     def key(self) -> str:
-        """Key of the partition in Airflow (AF-3.16): the values joined by `~`, reversibly encoded."""
+        """Key of the partition in Airflow (AF-3.16).
+
+        The values joined by `~`, reversibly encoded.
+        """
         if not self.values:
             return UNPARTITIONED_KEY
         key = "~".join(_encode_key(value) for _, value in self.values)
@@ -84,7 +94,9 @@ class Partition(Value):
         for component, name in zip(components, names, strict=True):
             key, equals, value = component.partition("=")
             if not equals or unescape(key) != name or not value:
-                raise PartitionPathInvalid(path=path, expected="/".join(f"{name}=…" for name in names))
+                raise PartitionPathInvalid(
+                    path=path, expected="/".join(f"{name}=…" for name in names)
+                )
             text = unescape(value)
             values.append((name, None if text == DEFAULT_NAME else text))
         return cls(tuple(values))
@@ -101,7 +113,9 @@ class Partition(Value):
         parts = key.split("~")
         if len(parts) != len(names) or not all(parts):
             raise PartitionKeyIllegal(partition=", ".join(names), key=key)
-        return cls(tuple((name, _decode_key(part)) for name, part in zip(names, parts, strict=True)))
+        return cls(
+            tuple((name, _decode_key(part)) for name, part in zip(names, parts, strict=True))
+        )
 
 
 def escape(text: str) -> str:
@@ -123,9 +137,11 @@ def unescape(text: str) -> str:
 def _encode_key(value: str | None) -> str:
     if value is None:
         return _KEY_NULL
-    # "_" opens an escape, so it is escaped itself, as is ".." (AF-3.16 forbids it anywhere in a key).
+    # "_" opens an escape, so it is escaped itself, as is ".." (AF-3.16 forbids it anywhere in a
+    # key).
     plain = "".join(
-        character if _KEY_SAFE.match(character) and character != "_" else _bytes_key(character) for character in value
+        character if _KEY_SAFE.match(character) and character != "_" else _bytes_key(character)
+        for character in value
     )
     return plain.replace("..", "_2E_2E")
 

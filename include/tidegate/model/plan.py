@@ -21,7 +21,10 @@ class WindowKind(Enum):
     HISTORY = "history"
     """Lies before the first window; moves neither."""
     REBUILD = "rebuild"
-    """Reads named partitions whole as of the checkpoint; what came before in them no longer counts."""
+    """Reads named partitions whole as of the checkpoint.
+
+    What came before in them no longer counts.
+    """
 
 
 @dataclass(frozen=True)
@@ -29,7 +32,10 @@ class Pin(Value):
     """The source as it stood when a run looked: everything read later is read as of this."""
 
     identity: str
-    """Table uuid, or for files the table root: differs when the table was dropped and made again."""
+    """Table uuid, or for files the table root.
+
+    Differs when the table was dropped and made again.
+    """
     head: Instant | None
     """Newest instant; None for a source without any."""
     schema: tuple[tuple[str, str], ...]
@@ -122,7 +128,10 @@ class ScanPlan(Value):
     """One window, pinned, with everything that a task needs: stands in `plan.json`."""
 
     digest: str
-    """16 hexadecimal digits over window, pinned inputs, configuration and fingerprint; known before planning."""
+    """16 hexadecimal digits over window, pinned inputs, configuration and fingerprint.
+
+    Known before planning.
+    """
     pipeline: str
     window: Window
     pin: Pin
@@ -138,9 +147,16 @@ class ScanPlan(Value):
 
 
 def plan_digest(
-    pipeline: str, window: Window, pin: Pin, config: Mapping[str, Any], fingerprint: Mapping[str, str]
+    pipeline: str,
+    window: Window,
+    pin: Pin,
+    config: Mapping[str, Any],
+    fingerprint: Mapping[str, str],
 ) -> str:
-    """Name a plan by everything that decides its bytes; the source's head beyond the window is left out."""
+    """Name a plan by everything that decides its bytes.
+
+    The source's head beyond the window is left out.
+    """
     inputs = {
         "pipeline": pipeline,
         "sequence": window.sequence,

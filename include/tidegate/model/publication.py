@@ -1,4 +1,7 @@
-"""The difference between what stands in a partition and what should: adds, removes, verdict, marker."""
+"""The difference between what stands in a partition and what should.
+
+Adds, removes, verdict, marker.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,7 @@ from tidegate.model.wire import Value, digest
 class Outcome(Enum):
     """What the gate says of a partition."""
 
-    PASS = "pass"  # noqa: S105 (a verdict, no secret)
+    PASS = "pass"
     WARN = "warn"
     HOLD = "hold"
     FAIL = "fail"
@@ -102,7 +105,10 @@ class Publication(Value):
 
     @property
     def digest(self) -> str:
-        """16 hexadecimal digits over the base revision, adds, removes: what an approval is bound to."""
+        """16 hexadecimal digits over the base revision, adds, removes.
+
+        What an approval is bound to.
+        """
         return digest(
             {
                 "base": self.base_revision,
@@ -141,7 +147,10 @@ class PolicySpec(Value):
 
 @dataclass(frozen=True)
 class CommitPlan(Value):
-    """`<revision>-<digest>.json`: written once before anything changes, then replayed as it stands (PC-F15)."""
+    """`<revision>-<digest>.json`.
+
+    Written once before anything changes, then replayed as it stands (PC-F15).
+    """
 
     pipeline: str
     publication: Publication
@@ -160,7 +169,10 @@ class CommitPlan(Value):
 
 @dataclass(frozen=True)
 class GateRecord(Value):
-    """What the gate said of one proposed revision, with all that it saw: stands in `….gate.json`."""
+    """What the gate said of one proposed revision, with all that it saw.
+
+    Stands in `….gate.json`.
+    """
 
     publication: Publication
     verdict: Verdict

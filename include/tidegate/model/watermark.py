@@ -20,7 +20,10 @@ class WatermarkStep(Value):
     idle: bool
     value: datetime | None
     last_data_at: datetime | None = None
-    """When the source last brought rows, by the clock of announce; what `idle_timeout` counts from."""
+    """When the source last brought rows, by the clock of announce.
+
+    What `idle_timeout` counts from.
+    """
 
 
 class Reason(Enum):
@@ -53,4 +56,7 @@ class Evaluation(Value):
     """For people: the values compared and what is missing."""
     evaluated_at: datetime
     due: datetime | None = None
-    """Event time (partition-time) or clock (process-time) that has to be passed; None if unknown."""
+    """Event time (partition-time) or clock (process-time) that has to be passed.
+
+    None if unknown.
+    """

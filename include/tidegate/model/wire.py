@@ -1,4 +1,7 @@
-"""Turn frozen values into JSON and back, the same bytes for the same value. Reads and writes no file."""
+"""Turn frozen values into JSON and back.
+
+The same bytes for the same value. Reads and writes no file.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,9 @@ class Value:
             FormatUnknown: the format version is not the one that this version of Tidegate reads.
         """
         if raw.get("format") != cls.FORMAT:
-            raise FormatUnknown(kind=cls.__name__, found=str(raw.get("format")), expected=cls.FORMAT)
+            raise FormatUnknown(
+                kind=cls.__name__, found=str(raw.get("format")), expected=cls.FORMAT
+            )
         return _decode(cls, {key: item for key, item in raw.items() if key != "format"})  # type: ignore[no-any-return]
 
     def to_text(self) -> str:
@@ -81,15 +86,17 @@ def _encode(value: Any) -> Any:
         return _encode_fields(value)
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, datetime):
-        return instant_text(value)
-    if isinstance(value, timedelta):
-        return value.total_seconds()
     if isinstance(value, tuple | list):
         return [_encode(item) for item in value]
     if isinstance(value, Mapping):
         return {str(key): _encode(item) for key, item in value.items()}
-    return value
+    return _encode_moment(value)
+
+
+def _encode_moment(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return instant_text(value)
+    return value.total_seconds() if isinstance(value, timedelta) else value
 
 
 def _encode_fields(value: Any) -> dict[str, Any]:

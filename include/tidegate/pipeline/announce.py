@@ -4,33 +4,39 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.watermark import advance
-from tidegate.config import PipelineConfig
-from tidegate.ledger import Ledger
 from tidegate.ledger.windows import Announcement
-from tidegate.model.ledger_rows import PipelineState
 from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
-from tidegate.model.partition import Partition
-from tidegate.model.plan import ScanPlan
 from tidegate.model.run import Announced, PlannedWindow
 from tidegate.model.sealed import SealedWindow
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load import Loader, read_plan
 from tidegate.stage import layout
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PipelineState
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import ScanPlan
+    from tidegate.storage import Storage
 
 
 @dataclass(frozen=True)
 class Announcer:
     """Seals windows: the one place where checkpoint and watermark move.
 
-    Runs on: the process of one run's step. Called: at least once per run, also when there was no window.
-    Failure: `sealed.json` may stand without its transaction; the next attempt announces what it says.
+    Runs on: the process of one run's step. Called: at least once per run, also when there was no
+    window.
+    Failure: `sealed.json` may stand without its transaction; the next attempt announces what it
+    says.
     """
 
     config: PipelineConfig
@@ -39,7 +45,9 @@ class Announcer:
     loader: Loader
 
     def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
-        """Seal the windows of a run; without one, let an idle source move the watermark (design §7).
+        """Seal the windows of a run.
+
+        Without one, let an idle source move the watermark (design §7).
 
         Raises:
             WindowIncomplete: a sub-split has no message yet (Transient).
@@ -101,7 +109,9 @@ class Announcer:
 
     def _idle(self, now: datetime) -> None:
         state = self._state()
-        step = advance(self.config.event_time, state.watermark_step, EventTimes(), rows_read=0, now=now)
+        step = advance(
+            self.config.event_time, state.watermark_step, EventTimes(), rows_read=0, now=now
+        )
         if step.value is not None and step.value != state.watermark:
             self.ledger.pipeline.advance_watermark(step)
 
@@ -113,7 +123,9 @@ class Announcer:
         return state
 
 
-def announcement_of(config: PipelineConfig, sealed: SealedWindow, attempt: int, uri: str) -> Announcement:
+def announcement_of(
+    config: PipelineConfig, sealed: SealedWindow, attempt: int, uri: str
+) -> Announcement:
     """Give what the ledger is told of a sealed window."""
     clock = PartitionClock.of(config)
     return Announcement(
@@ -145,7 +157,9 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
             messages=tuple(speakers[partition]),
             rows=sum(part.rows for part in parts[partition]),
             bytes=sum(part.length for part in parts[partition]),
-            event_times=functools.reduce(EventTimes.merged, (part.event_times for part in parts[partition])),
+            event_times=functools.reduce(
+                EventTimes.merged, (part.event_times for part in parts[partition])
+            ),
             held_rule=rules.get(partition),
             kind=scan.window.kind,
         )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.marker import read_marker
-from tidegate.config import SourceConfig
+from tidegate.config import SourceConfig, read_source
 from tidegate.errors import InstantNotFound
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.partition import DEFAULT_NAME
@@ -17,6 +16,8 @@ from tidegate.source import open_source
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -34,16 +35,18 @@ def read_changes(
     end_inclusive: str | int | None = None,
     mode: str | None = None,
     columns: Sequence[str] | None = None,
-    filter: str | None = None,  # noqa: A002 (the word of the pipeline file)
+    filter: str | None = None,
 ) -> pa.RecordBatchReader:
     """Read what changed in a table between two instants.
 
     Args:
         source: what stands under `source` in a pipeline file.
-        start_exclusive: an instant as the source names it (Iceberg: a snapshot id), an ISO time (the last
+        start_exclusive: an instant as the source names it (Iceberg: a snapshot id), an ISO time
+        (the last
             instant at or before it), `earliest` or `latest`; None is `earliest`.
         end_inclusive: the same; None is `latest`.
-        mode: `append`, the default: rows that were added; `snapshot`: the table as it stands at the end.
+        mode: `append`, the default: rows that were added; `snapshot`: the table as it stands at the
+        end.
         columns: output columns in this order; all by default.
         filter: SQL condition, such as `region = 'eu' and amount > 10`.
 
@@ -64,7 +67,8 @@ def read_changes(
 
     config = _source_config(source, mode, columns, filter)
     opened = open_source(config, LocalStorage(), None, filter_columns(config.read))
-    pin = opened.pin(datetime.now(UTC))
+    # A call from a notebook is a command of its own: it has nobody to be given a clock by.
+    pin = opened.pin(datetime.now(UTC))  # noqa: TID251
     window = _window(opened, pin, start_exclusive, end_inclusive)
     if window is None:
         reading = Reading.of(config, opened, pin)
@@ -119,12 +123,16 @@ def _source_config(
     columns: Sequence[str] | None,
     filter_text: str | None,
 ) -> SourceConfig:
-    raw = source.model_dump(mode="json", by_alias=True) if isinstance(source, SourceConfig) else dict(source)
+    raw = (
+        source.model_dump(mode="json", by_alias=True)
+        if isinstance(source, SourceConfig)
+        else dict(source)
+    )
     read = dict(raw.get("read") or {})
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}
     # Without a start the rows are those that were added since the oldest retained instant.
-    return SourceConfig.model_validate({**raw, "read": read, "start": EARLIEST})
+    return read_source({**raw, "read": read, "start": EARLIEST})
 
 
 def _window(
@@ -138,7 +146,9 @@ def _window(
     if start_instant is not None:
         known = {item.id for item in source.instants(source.at(pin, end_instant), start_instant)}
         if end_instant.id not in known:
-            raise InstantNotFound(source=source.name, instant=f"{end_instant.id} after {start_instant.id}")
+            raise InstantNotFound(
+                source=source.name, instant=f"{end_instant.id} after {start_instant.id}"
+            )
     return InstantRange(start_instant, end_instant)
 
 
@@ -149,4 +159,3 @@ def _bound(source: Source, pin: Pin, given: str | int | None, default: str) -> I
     if text == LATEST:
         return pin.head
     return source.instant(pin, text)
-

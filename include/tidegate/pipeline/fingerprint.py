@@ -1,10 +1,16 @@
-"""Which libraries decide the bytes of a part file: with the same versions the same bytes (design §5)."""
+"""Which libraries decide the bytes of a part file.
+
+With the same versions the same bytes (design §5).
+"""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _WRITERS = ("pyarrow", "polars")
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING
 
-from tidegate.ledger import Ledger
-from tidegate.model.instant import Instant
-from tidegate.model.ledger_rows import WindowState
 from tidegate.model.plan import WindowKind
-from tidegate.source.protocol import InstantReport, Source
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.instant import Instant
+    from tidegate.model.ledger_rows import WindowState
+    from tidegate.source.protocol import InstantReport, Source
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,8 @@ def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[Sour
     instants = source.history(pin, pin.head)
     taken = _taken(instants, ledger.windows.all() if state else ())
     return tuple(
-        SourceInstant(report, taken.get(report.instant.id)) for report in source.describe(pin, instants)
+        SourceInstant(report, taken.get(report.instant.id))
+        for report in source.describe(pin, instants)
     )
 
 

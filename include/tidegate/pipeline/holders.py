@@ -20,7 +20,8 @@ def process_owner(kind: str) -> str:
 def is_gone(owner: str) -> bool:
     """Say whether a holder is a process of this host that no longer runs.
 
-    A holder that is an Airflow run, or lives on another host, is never known to be gone: its time has to
+    A holder that is an Airflow run, or lives on another host, is never known to be gone: its time
+    has to
     run out.
     """
     match = _PROCESS.match(owner)

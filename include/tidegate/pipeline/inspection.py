@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
 
 from tidegate.commit.marker import read_marker
-from tidegate.config import PipelineConfig
 from tidegate.errors import MarkerInvalid
-from tidegate.ledger import Ledger
-from tidegate.model.ledger_rows import PartitionState, WindowState
 from tidegate.model.message import CommitMessage
-from tidegate.model.publication import PublishedFile
-from tidegate.pipeline.publish import Committer
-from tidegate.pipeline.work import Roots
 from tidegate.stage import layout
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime, timedelta
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PartitionState, WindowState
+    from tidegate.model.publication import PublishedFile
+    from tidegate.pipeline.publish import Committer
+    from tidegate.pipeline.work import Roots
+    from tidegate.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,9 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Inspector:
-    """Looks at one pipeline's files; `sweep` alone changes anything, and only below the work directory.
+    """Looks at one pipeline's files.
+
+    `sweep` alone changes anything, and only below the work directory.
 
     Failure: a sweep that is interrupted leaves some garbage; the next one takes it.
     """
@@ -53,7 +59,9 @@ class Inspector:
             listed |= self._expected_names(state)
         for name in self.storage.list_files(self.roots.target):
             if name not in listed:
-                yield f"{name}: stands in the table, and no revision or marker of the ledger names it"
+                yield (
+                    f"{name}: stands in the table, and no revision or marker of the ledger names it"
+                )
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
         """Find what no window, publication or hold needs, and that is old enough (PC-F40)."""
@@ -76,7 +84,10 @@ class Inspector:
         for file in standing.content:
             yield from self._file_findings(f"{root}/{file.name}", file)
         if not self.storage.exists(marker):
-            yield f"{state.partition}: revision {state.revision} is recorded, but its marker is missing"
+            yield (
+                f"{state.partition}: revision {state.revision} is recorded, but its marker is "
+                f"missing"
+            )
             return
         try:
             raw = read_marker(marker, self.storage.read_bytes(marker))
@@ -84,7 +95,10 @@ class Inspector:
             yield str(broken)
             return
         if raw["revision"] != state.revision:
-            yield f"{state.partition}: the marker says revision {raw['revision']}, the ledger {state.revision}"
+            yield (
+                f"{state.partition}: the marker says revision {raw['revision']}, the ledger "
+                f"{state.revision}"
+            )
 
     def _file_findings(self, path: str, file: PublishedFile) -> Iterator[str]:
         found = self.storage.length(path)
@@ -109,7 +123,10 @@ class Inspector:
             yield self._garbage(f"{root}/{name}", "replaced by a later revision")
 
     def _left_over(self) -> Iterator[Garbage]:
-        """Find attempts that lost, plans that were replaced, and staged files that stand already."""
+        """Find attempts that lost, plans that were replaced.
+
+        And staged files that stand already.
+        """
         for state in self.ledger.windows.all():
             if not state.sealed or state.owner is not None:
                 continue
@@ -123,10 +140,15 @@ class Inspector:
                     if f"{root}/{name}" not in needed:
                         yield self._garbage(f"{root}/{name}", "of a plan that a replay replaced")
                 elif f"{root}/{name}" not in needed:
-                    yield self._garbage(f"{root}/{name}", "of an attempt that lost, or published already")
+                    yield self._garbage(
+                        f"{root}/{name}", "of an attempt that lost, or published already"
+                    )
 
     def _needed(self, state: WindowState) -> set[str]:
-        """Name the staged files of a window that a publication may still move, and its quarantine."""
+        """Name the staged files of a window that a publication may still move.
+
+        And its quarantine.
+        """
         needed: set[str] = set()
         if state.plan_digest is None:
             return needed

@@ -6,29 +6,33 @@ Each step can be repeated, by the same run or by another one, and finds what its
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING
 
-from tidegate.config import PipelineConfig
 from tidegate.errors import WindowIncomplete
-from tidegate.ledger import Ledger
 from tidegate.ledger.windows import Holder
 from tidegate.model.instant import InstantRange
-from tidegate.model.ledger_rows import PipelineState, WindowState
 from tidegate.model.message import CommitMessage
-from tidegate.model.partition import Partition
 from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind, plan_digest
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import canonical, pretty
 from tidegate.pipeline import taking
 from tidegate.pipeline.fingerprint import library_fingerprint
 from tidegate.pipeline.holders import is_gone
-from tidegate.pipeline.work import Roots
 from tidegate.plan import plan_splits, row_width
-from tidegate.source.protocol import Source
 from tidegate.stage import layout
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PipelineState, WindowState
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.work import Roots
+    from tidegate.source.protocol import Source
+    from tidegate.storage import Storage
 
 # Fixed, not the machine's cores: the same window is cut alike wherever it is planned.
 _PARALLELISM = 8
@@ -49,7 +53,8 @@ class Loader:
     """The first half of a pipeline: once per window.
 
     Runs on: the process of one run's step. Called: at least once per step and run.
-    Failure: a window that was taken stays taken; the next attempt goes on with it, plans to the same
+    Failure: a window that was taken stays taken; the next attempt goes on with it, plans to the
+    same
     digest, and stages only the sub-splits without a message.
     """
 
@@ -63,18 +68,24 @@ class Loader:
         """Say what a run would find, from the source's metadata alone; takes nothing."""
         held = self.ledger.windows.open()
         if held is not None:
-            return Look("changes", f"window {held.window.sequence} {held.window.range} is open and goes on")
+            return Look(
+                "changes", f"window {held.window.sequence} {held.window.range} is open and goes on"
+            )
         pin, state = self._pin(now)
         sealed = self.ledger.windows.sealed_for(run.interval) if run.interval else ()
         if taking.is_behind(run.interval, state, sealed):
             return self._look_behind(run, pin, state, sealed)
         found = self._ahead(run, pin, state)
         if found is None:
-            return Look("none", f"nothing after {_name(state)} up to {run.end_exclusive or 'the head'}")
+            return Look(
+                "none", f"nothing after {_name(state)} up to {run.end_exclusive or 'the head'}"
+            )
         return Look("changes", f"instants {found}")
 
     def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
-        """Take the run's window, or those that it replays, and make their plans stand in the work directory.
+        """Take the run's window, or those that it replays.
+
+        And make their plans stand in the work directory.
 
         Returns:
             One entry per window; none when there is nothing to do.
@@ -91,8 +102,13 @@ class Loader:
         taken = self.ledger.windows.resume(sequence, self._holder(run, now))
         return (self._plan_window(taken, pin, now),)
 
-    def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
-        """Take a window that reads partitions whole, as of the checkpoint; none before the first load."""
+    def rebuild(
+        self, partitions: Sequence[Partition], run: Run, now: datetime
+    ) -> tuple[PlannedWindow, ...]:
+        """Take a window that reads partitions whole, as of the checkpoint.
+
+        None before the first load.
+        """
         pin, state = self._pin(now)
         if state.checkpoint is None:
             return ()
@@ -116,7 +132,9 @@ class Loader:
         found = self._ahead(run, pin, state)
         if found is None:
             return Preview(None, None, ())
-        return Preview(found, *self._scan(Window(0, found, WindowKind.LOAD, run.interval, run.id), pin, now))
+        return Preview(
+            found, *self._scan(Window(0, found, WindowKind.LOAD, run.interval, run.id), pin, now)
+        )
 
     def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
         """Read the commit messages of a plan, in plan order.
@@ -136,7 +154,10 @@ class Loader:
                     missing += 1
         if missing:
             raise WindowIncomplete(
-                pipeline=self.config.name, sequence=planned.sequence, missing=missing, expected=expected
+                pipeline=self.config.name,
+                sequence=planned.sequence,
+                missing=missing,
+                expected=expected,
             )
         return iter(found)
 
@@ -167,7 +188,10 @@ class Loader:
         return [self.ledger.windows.take(draft, state.checkpoint, holder)] if draft else []
 
     def _started(self, pin: Pin) -> PipelineState:
-        """Fix the first window's start before the first window is taken: `latest` must not move later."""
+        """Fix the first window's start before the first window is taken.
+
+        `latest` must not move later.
+        """
         state = self.ledger.pipeline.find()
         if state is not None and not state.started and pin.head is not None:
             self.ledger.pipeline.start_at(self.source.first_checkpoint(pin), pin.identity)
@@ -191,14 +215,24 @@ class Loader:
         found = taking.history(retained, run.interval, self.ledger.windows.all(), self.config.name)
         return Window(0, found, WindowKind.HISTORY, run.interval, run.id) if found else None
 
-    def _look_behind(self, run: Run, pin: Pin, state: PipelineState, sealed: Sequence[WindowState]) -> Look:
+    def _look_behind(
+        self, run: Run, pin: Pin, state: PipelineState, sealed: Sequence[WindowState]
+    ) -> Look:
         if sealed:
             names = ", ".join(str(item.window.sequence) for item in sealed)
-            return Look("replay", f"windows {names} were taken for this interval and are done again")
+            return Look(
+                "replay", f"windows {names} were taken for this interval and are done again"
+            )
         if self._history(run, pin, state) is not None:
             return Look("changes", "history before the first window")
-        covering = taking.covering(self.ledger.windows.all(), run.interval) if run.interval else None
-        where = f"window {covering.window.sequence} of run {covering.window.run}" if covering else "no window"
+        covering = (
+            taking.covering(self.ledger.windows.all(), run.interval) if run.interval else None
+        )
+        where = (
+            f"window {covering.window.sequence} of run {covering.window.run}"
+            if covering
+            else "no window"
+        )
         return Look("none", f"the interval lies behind the checkpoint; {where} covers it")
 
     def _plan_window(self, taken: WindowState, pin: Pin, now: datetime) -> PlannedWindow:
@@ -216,7 +250,9 @@ class Loader:
         return _planned(taken, digest, uri, scan, self._pending(uri))
 
     def _digest(self, window: Window, pinned: Pin) -> str:
-        return plan_digest(self.config.name, window, pinned, self.config.plan_inputs(), library_fingerprint())
+        return plan_digest(
+            self.config.name, window, pinned, self.config.plan_inputs(), library_fingerprint()
+        )
 
     def _scan(self, window: Window, pin: Pin, now: datetime) -> tuple[ScanPlan, tuple[Split, ...]]:
         pinned = self.source.at(pin, window.range.end_inclusive)
@@ -262,10 +298,13 @@ class Loader:
 
     def _pending(self, uri: str) -> tuple[Split, ...]:
         done = {
-            layout.sub_split_of_message(name) for name in self.storage.list_files(layout.messages_root(uri))
+            layout.sub_split_of_message(name)
+            for name in self.storage.list_files(layout.messages_root(uri))
         }
         splits = read_splits(self.storage, uri)
-        return tuple(split for split in splits if any(part.id not in done for part in split.sub_splits))
+        return tuple(
+            split for split in splits if any(part.id not in done for part in split.sub_splits)
+        )
 
 
 def read_plan(storage: Storage, uri: str) -> ScanPlan:
@@ -281,7 +320,9 @@ def read_splits(storage: Storage, uri: str) -> tuple[Split, ...]:
 
 def pending_indexes(storage: Storage, uri: str) -> list[int]:
     """Give the positions of splits that have a sub-split without a message."""
-    done = {layout.sub_split_of_message(name) for name in storage.list_files(layout.messages_root(uri))}
+    done = {
+        layout.sub_split_of_message(name) for name in storage.list_files(layout.messages_root(uri))
+    }
     return [
         index
         for index, split in enumerate(read_splits(storage, uri))
@@ -299,7 +340,12 @@ def _planned(
         uri=uri,
         splits=scan.totals.splits,
         pending=len(pending),
-        pending_bytes=sum(piece.size_bytes for split in pending for part in split.sub_splits for piece in part.pieces),
+        pending_bytes=sum(
+            piece.size_bytes
+            for split in pending
+            for part in split.sub_splits
+            for piece in part.pieces
+        ),
         sealed=taken.sealed and taken.plan_digest == digest,
     )
 

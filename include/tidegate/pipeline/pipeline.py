@@ -7,9 +7,9 @@ import functools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidegate.config import (
     PipelineConfig,
@@ -19,12 +19,8 @@ from tidegate.config import (
 )
 from tidegate.errors import NotHeld, PublicationLapsed, TidegateError
 from tidegate.execute import Executor
-from tidegate.gate import SparkFrame
 from tidegate.ledger import Ledger, open_engine
-from tidegate.model.ledger_rows import PartitionState
-from tidegate.model.partition import Partition
 from tidegate.model.publication import Outcome, Verdict
-from tidegate.model.report import PartitionExplanation, PipelineReport
 from tidegate.model.run import (
     Announced,
     Committed,
@@ -34,7 +30,6 @@ from tidegate.model.run import (
     PublishOutcome,
     Run,
 )
-from tidegate.model.watermark import Evaluation
 from tidegate.pipeline.announce import Announcer
 from tidegate.pipeline.history import SourceInstant, source_instants
 from tidegate.pipeline.inspection import Garbage, Inspector
@@ -46,9 +41,18 @@ from tidegate.pipeline.restore import Restored, Restorer
 from tidegate.pipeline.staging import stage_split
 from tidegate.pipeline.work import Roots, adopt
 from tidegate.source import open_source
-from tidegate.source.protocol import Source
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Storage
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from tidegate.gate import SparkFrame
+    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.partition import Partition
+    from tidegate.model.report import PartitionExplanation, PipelineReport
+    from tidegate.model.watermark import Evaluation
+    from tidegate.source.protocol import Source
 
 ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
 """Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
@@ -100,7 +104,9 @@ class Pipeline:
         return Reporter(self.config, self.roots, self.ledger, self.storage, self._committer)
 
     def adopt(self, now: datetime) -> None:
-        """Register the pipeline, or check that ledger and target are its own; the first step of a load.
+        """Register the pipeline, or check that ledger and target are its own.
+
+        The first step of a load.
 
         Raises:
             PipelineChanged, TargetOwned, LedgerLost, WorkElsewhere: they are not.
@@ -125,7 +131,9 @@ class Pipeline:
         self.adopt(now)
         return self._loader.replay(sequence, run, now)
 
-    def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+    def rebuild(
+        self, partitions: Sequence[Partition], run: Run, now: datetime
+    ) -> tuple[PlannedWindow, ...]:
         """Plan to read whole partitions again, as of the checkpoint."""
         self.adopt(now)
         return self._loader.rebuild(partitions, run, now)
@@ -141,7 +149,12 @@ class Pipeline:
         total = sum(item.pending_bytes for item in open_windows)
         return "local" if total < self.config.execute.local_below else "spark"
 
-    def stage(self, planned: PlannedWindow, executor: Executor, progress: Callable[[int], None] | None = None) -> int:
+    def stage(
+        self,
+        planned: PlannedWindow,
+        executor: Executor,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
         """Read and stage what a plan still lacks; how many sub-splits were finished."""
         started = time.monotonic()
         pending = pending_indexes(self.storage, planned.uri)
@@ -185,7 +198,9 @@ class Pipeline:
         """Check the partition as it would stand."""
         return self._committer.gate(partition, publication, owner, now)
 
-    def decide(self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime) -> str:
+    def decide(
+        self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime
+    ) -> str:
         """Store a person's decision on a held partition; the publication it is bound to."""
         return self._committer.decide(partition, approved=approved, by=by, comment=comment, now=now)
 
@@ -194,14 +209,17 @@ class Pipeline:
         self.ledger.partitions.get(partition)
         self.ledger.publications.reopen(partition)
 
-    def commit(self, partition: Partition, publication: str, owner: str, now: datetime) -> Committed:
+    def commit(
+        self, partition: Partition, publication: str, owner: str, now: datetime
+    ) -> Committed:
         """Make a checked publication stand."""
         return self._committer.commit(partition, publication, owner, now)
 
     def publish(self, partition: Partition, owner: str, now: datetime) -> PublishOutcome:
         """Do for one partition what its publish run does: evaluate, propose, gate, commit.
 
-        Content that arrives between gate and commit is proposed and checked again (design §2, commit).
+        Content that arrives between gate and commit is proposed and checked again (design §2,
+        commit).
         """
         looked = self.evaluate(partition, now)
         if looked is None or not looked.committable:
@@ -224,7 +242,10 @@ class Pipeline:
         )
 
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
-        """Publish every pending partition, in order of partition time; one failure stops no other (PC-T05)."""
+        """Publish every pending partition, in order of partition time.
+
+        One failure stops no other (PC-T05).
+        """
         for state in self.ledger.partitions.all():
             if state.pending == "none":
                 continue
@@ -238,7 +259,8 @@ class Pipeline:
         return tuple(
             state.partition
             for state in self.ledger.partitions.all()
-            if state.pending == "pending" and (state.owner is None or (state.expires and state.expires <= now))
+            if state.pending == "pending"
+            and (state.owner is None or (state.expires and state.expires <= now))
         )
 
     def status(self, now: datetime) -> PipelineReport | None:
@@ -301,7 +323,9 @@ class Pipeline:
 
     def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:
         for item in planned:
-            self.ledger.windows.note_seconds(item.sequence, item.attempt, stage, time.monotonic() - started)
+            self.ledger.windows.note_seconds(
+                item.sequence, item.attempt, stage, time.monotonic() - started
+            )
 
 
 def open_pipeline(

@@ -1,11 +1,12 @@
-"""From contributions to a standing revision: evaluate, propose, gate, commit, one partition at a time."""
+"""From contributions to a standing revision.
+
+Evaluate, propose, gate, commit, one partition at a time.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.marker import MarkerFacts, write_marker
 from tidegate.commit.policies import BUILT_IN, CommitPolicy
@@ -17,11 +18,9 @@ from tidegate.commit.watermark import is_idle
 from tidegate.config import CustomPolicy, PipelineConfig
 from tidegate.errors import NotHeld, PublicationLapsed
 from tidegate.gate import GateInput, SparkFrame, check, load_suite
-from tidegate.ledger import Ledger
 from tidegate.ledger.windows import Holder
 from tidegate.model.ledger_rows import Claim, PartitionState, PublicationEntry, RevisionEntry
 from tidegate.model.message import CommitMessage, Contribution
-from tidegate.model.partition import Partition
 from tidegate.model.publication import (
     Approval,
     CheckResult,
@@ -39,9 +38,16 @@ from tidegate.model.run import Committed, Proposal
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import digest, instant_text, pretty
 from tidegate.pipeline.holders import is_gone
-from tidegate.pipeline.work import Roots
 from tidegate.stage import layout
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.work import Roots
+    from tidegate.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class Committer:
     """The second half of a pipeline: once per partition.
 
     Runs on: one process per partition. Called: at least once per revision.
-    Failure: a publication that was prepared is finished by the next call, by the same written list; one
+    Failure: a publication that was prepared is finished by the next call, by the same written list;
+    one
     that was not is proposed again.
     """
 
@@ -145,7 +152,9 @@ class Committer:
             self.ledger.partitions.release(partition, claim)
         return verdict
 
-    def decide(self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime) -> str:
+    def decide(
+        self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime
+    ) -> str:
         """Store a person's decision on a held partition; the digest it is bound to.
 
         Raises:
@@ -157,7 +166,9 @@ class Committer:
         if entry is None or state.pending != "held":
             raise NotHeld(pipeline=self.config.name, partition=str(partition), state=state.pending)
         before = state.why.detail if state.why else ""
-        words = f"{'approved' if approved else 'rejected'} by {by}" + (f": {comment}" if comment else "")
+        words = f"{'approved' if approved else 'rejected'} by {by}" + (
+            f": {comment}" if comment else ""
+        )
         why = Evaluation(False, Reason.GATE_FAILED, f"{before.split(' — ')[0]} — {words}", now)
         held = entry.publication
         decision = DecisionRecord(partition, held.digest, Approval(approved, by, now, comment), why)
@@ -167,7 +178,9 @@ class Committer:
         self.storage.write_once(path, pretty(decision.to_json()))
         return held.digest
 
-    def commit(self, partition: Partition, publication: str, owner: str, now: datetime) -> Committed:
+    def commit(
+        self, partition: Partition, publication: str, owner: str, now: datetime
+    ) -> Committed:
         """Make a checked publication stand (design §4, commit order).
 
         Raises:
@@ -179,7 +192,11 @@ class Committer:
             entry = self._proposed(partition, publication)
             if not _may_commit(entry):
                 outcome = entry.verdict.outcome.value if entry.verdict else "not checked"
-                raise NotHeld(pipeline=self.config.name, partition=str(partition), state=f"{outcome}, not approved")
+                raise NotHeld(
+                    pipeline=self.config.name,
+                    partition=str(partition),
+                    state=f"{outcome}, not approved",
+                )
             claim = self._claim(partition, owner, now)
             path = self._write_commit_plan(partition, entry, owner, now)
             self.ledger.publications.prepare(partition, publication, claim)
@@ -230,7 +247,10 @@ class Committer:
     def _finish(
         self, partition: Partition, claim: Claim, owner: str, now: datetime, only: str | None = None
     ) -> bool:
-        """Carry out an unrecorded publication that a predecessor left; whether it was the wanted one."""
+        """Carry out an unrecorded publication that a predecessor left.
+
+        Whether it was the wanted one.
+        """
         entry = self.ledger.publications.unrecorded(partition)
         if entry is None:
             done = self.ledger.publications.find(partition, only) if only else None
@@ -256,7 +276,9 @@ class Committer:
         staged_root = layout.relative_to_work(self.roots.work, root)
         found = []
         for sub_split in contribution.messages:
-            message = CommitMessage.from_text(self.storage.read_bytes(layout.message_file(root, sub_split)))
+            message = CommitMessage.from_text(
+                self.storage.read_bytes(layout.message_file(root, sub_split))
+            )
             found += [
                 PublishedFile(
                     name=part.name,
@@ -277,7 +299,9 @@ class Committer:
         if entry is None or entry.state is not PublicationState.PROPOSED:
             state = entry.state.value if entry else "unknown"
             raise PublicationLapsed(
-                pipeline=self.config.name, partition=str(partition), change=f"the proposal is {state}"
+                pipeline=self.config.name,
+                partition=str(partition),
+                change=f"the proposal is {state}",
             )
         standing = self.standing(partition)
         content = standing.content if standing else ()
@@ -296,7 +320,9 @@ class Committer:
             verdict = replace(verdict, outcome=Outcome.HOLD, checks=(*rules, *verdict.checks))
         return verdict, report
 
-    def _holding_rules(self, partition: Partition, publication: Publication) -> tuple[CheckResult, ...]:
+    def _holding_rules(
+        self, partition: Partition, publication: Publication
+    ) -> tuple[CheckResult, ...]:
         added = {file.window for file in publication.adds}
         return tuple(
             CheckResult(
@@ -311,7 +337,10 @@ class Committer:
         )
 
     def _write_gate_record(self, record: GateRecord) -> None:
-        """Keep what the gate saw beside the publication; the name tells one verdict on it from another."""
+        """Keep what the gate saw beside the publication.
+
+        The name tells one verdict on it from another.
+        """
         checks = [check.to_json() for check in record.verdict.checks]
         name = f"{record.publication.digest}-{digest([record.verdict.outcome.value, *checks], 8)}"
         partition, revision = record.publication.partition, record.publication.revision
@@ -359,10 +388,15 @@ class Committer:
 
     def _source_range(self, publication: Publication) -> dict[str, Any]:
         """Say which source instants are in a revision: window by window, ends included."""
-        windows = [self.ledger.windows.get(int(sequence)) for sequence in sorted(publication.contributions, key=int)]
+        windows = [
+            self.ledger.windows.get(int(sequence))
+            for sequence in sorted(publication.contributions, key=int)
+        ]
         return {
             str(item.window.sequence): {
-                "after": item.window.range.start_exclusive.id if item.window.range.start_exclusive else None,
+                "after": item.window.range.start_exclusive.id
+                if item.window.range.start_exclusive
+                else None,
                 "to": item.window.range.end_inclusive.id,
                 "to_time": instant_text(item.window.range.end_inclusive.time),
             }
@@ -372,7 +406,9 @@ class Committer:
     def _read_commit_plan(self, path: str) -> CommitPlan:
         return CommitPlan.from_text(self.storage.read_bytes(path))
 
-    def _carry_out(self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime) -> None:
+    def _carry_out(
+        self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime
+    ) -> None:
         plan = self._read_commit_plan(path)
         publication = plan.publication
         steps = _Steps(self.ledger, partition, publication.digest, claim)

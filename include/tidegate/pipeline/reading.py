@@ -1,17 +1,24 @@
-"""Read pieces of a source as a pipeline wants them: conformed, filtered, without the filter's own columns."""
+"""Read pieces of a source as a pipeline wants them.
+
+Conformed, filtered, without the filter's own columns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from tidegate.config import ReadConfig, SourceConfig
-from tidegate.model.plan import Piece, Pin
 from tidegate.predicate import Predicate, named_columns
 from tidegate.read import PieceFormat, read_pieces
-from tidegate.source.protocol import Source
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+
+    from tidegate.config import ReadConfig, SourceConfig
+    from tidegate.model.plan import Piece, Pin
+    from tidegate.source.protocol import Source
 
 _WHERE = "source.read.filter"
 
@@ -39,6 +46,8 @@ class Reading:
         Raises:
             PredicateInvalid: the filter does not fit the schema.
         """
+        import pyarrow as pa
+
         read, whole = config.read, source.schema(pin)
         names = [name for name in whole.names if name not in set(filter_columns(read))]
         return cls(

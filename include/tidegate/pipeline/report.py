@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING
 
-from tidegate.config import PipelineConfig
 from tidegate.errors import PartitionPathInvalid
-from tidegate.ledger import Ledger
-from tidegate.model.ledger_rows import PartitionState, RevisionEntry, WindowState
-from tidegate.model.message import Contribution
 from tidegate.model.partition import UNPARTITIONED_KEY, Partition
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.load import read_plan
-from tidegate.pipeline.publish import Committer
-from tidegate.pipeline.work import Roots
 from tidegate.stage import layout
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PartitionState, RevisionEntry, WindowState
+    from tidegate.model.message import Contribution
+    from tidegate.pipeline.publish import Committer
+    from tidegate.pipeline.work import Roots
+    from tidegate.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,9 @@ class Reporter:
         )
 
     def parse(self, text: str) -> Partition:
-        """Read a partition as people write it: a path such as `dt=2013-02-09`, or the key `2013-02-09`.
+        """Read a partition as people write it.
+
+        A path such as `dt=2013-02-09`, or the key `2013-02-09`.
 
         Raises:
             PartitionPathInvalid, PartitionKeyIllegal: it names no partition of this pipeline.
@@ -73,14 +79,20 @@ class Reporter:
         names = tuple(field.name for field in self.config.target.partition_by)
         if not names:
             if text != UNPARTITIONED_KEY:
-                raise PartitionPathInvalid(path=text, expected=f"'{UNPARTITIONED_KEY}': the target has no partitions")
+                raise PartitionPathInvalid(
+                    path=text, expected=f"'{UNPARTITIONED_KEY}': the target has no partitions"
+                )
             return Partition(())
         return Partition.parse(text, names) if "=" in text else Partition.parse_key(text, names)
 
     def _report(self, state: PartitionState, now: datetime) -> PartitionReport:
         revisions = self.ledger.publications.revisions(state.partition)
         newest = revisions[-1] if revisions else None
-        why = self.committer.evaluate(state.partition, now) if state.pending == "pending" else state.why
+        why = (
+            self.committer.evaluate(state.partition, now)
+            if state.pending == "pending"
+            else state.why
+        )
         return PartitionReport(
             state=state,
             name=_state_name(state),
@@ -118,7 +130,8 @@ class Reporter:
             f"the pipeline file changed after window {item.window.sequence} was planned; "
             "the window goes on with what it was planned with, the next one takes the change"
             for name in plans[-1:]
-            if dict(read_plan(self.storage, f"{root}/{name.removesuffix('/plan.json')}").config) != current
+            if dict(read_plan(self.storage, f"{root}/{name.removesuffix('/plan.json')}").config)
+            != current
         ]
 
     def _quarantines(self, contributions: Sequence[Contribution]) -> list[str]:

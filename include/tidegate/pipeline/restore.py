@@ -1,22 +1,19 @@
 """Write a lost ledger again from what stands in the work directory and in the target (design §4).
 
-Every announce left a `sealed.json`, every commit its plan, every verdict and decision a record; done
+Every announce left a `sealed.json`, every commit its plan, every verdict and decision a record;
+done
 again in the order of their times they give the ledger that was lost, but for claims.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 from tidegate.commit.propose import with_content
-from tidegate.config import PipelineConfig
 from tidegate.errors import LedgerNotLost, WorkUnknown
-from tidegate.ledger import Ledger
 from tidegate.ledger.windows import Holder
-from tidegate.model.ledger_rows import Claim
-from tidegate.model.partition import Partition
 from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord, Publication
 from tidegate.model.sealed import SealedWindow
 from tidegate.pipeline.announce import announcement_of
@@ -24,7 +21,15 @@ from tidegate.pipeline.load import read_plan
 from tidegate.pipeline.publish import Committer, revision_of
 from tidegate.pipeline.work import Roots, read_owner
 from tidegate.stage import layout
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import Claim
+    from tidegate.model.partition import Partition
+    from tidegate.storage import Storage
 
 _OWNER = "fsck"
 _CLAIM = timedelta(hours=1)
@@ -79,7 +84,9 @@ class Restorer:
         sealed = sorted(self._sealed(), key=lambda item: item[1].announced_at)
         chains = [self._chain(plans) for plans in self._plans_by_partition()]
         began = sealed[0][1].announced_at if sealed else _UNKNOWN
-        self.ledger.pipeline.register(self.config.identity(), self.roots.target, began, owner["ledger"])
+        self.ledger.pipeline.register(
+            self.config.identity(), self.roots.target, began, owner["ledger"]
+        )
         for uri, item in sealed:
             self._announce(uri, item)
             for chain in chains:
@@ -89,7 +96,9 @@ class Restorer:
         return Restored(
             windows=len({item.window.sequence for _, item in sealed}),
             revisions=sum(len(chain.recorded) for chain in chains),
-            unfinished=tuple(str(chain.unfinished.publication.partition) for chain in chains if chain.unfinished),
+            unfinished=tuple(
+                str(chain.unfinished.publication.partition) for chain in chains if chain.unfinished
+            ),
         )
 
     def _sealed(self) -> Iterator[tuple[str, SealedWindow]]:
@@ -97,7 +106,10 @@ class Restorer:
         for name in self.storage.list_files(root):
             if name.endswith("/sealed.json"):
                 path = f"{root}/{name}"
-                yield path.removesuffix("/sealed.json"), SealedWindow.from_text(self.storage.read_bytes(path))
+                yield (
+                    path.removesuffix("/sealed.json"),
+                    SealedWindow.from_text(self.storage.read_bytes(path)),
+                )
 
     def _announce(self, uri: str, sealed: SealedWindow) -> None:
         now, sequence = sealed.announced_at, sealed.window.sequence
@@ -107,12 +119,14 @@ class Restorer:
         if sequence in {item.window.sequence for item in self.ledger.windows.all()}:
             taken = self.ledger.windows.resume(sequence, holder)
         else:
-            taken = self.ledger.windows.take(sealed.window, state.checkpoint if state else None, holder)
+            taken = self.ledger.windows.take(
+                sealed.window, state.checkpoint if state else None, holder
+            )
         self.ledger.windows.record_plan(read_plan(self.storage, uri), uri)
         self.ledger.windows.announce(announcement_of(self.config, sealed, taken.attempt, uri), now)
 
     def _commit_what_fits(self, chain: _Chain) -> None:
-        """Record each revision when the partition has exactly the contributions that it was made of."""
+        """Record each revision once the partition has just the contributions it was made of."""
         for path, plan in chain.recorded:
             if self._fits(plan.publication):
                 claim = self._prepare(plan)
@@ -122,7 +136,10 @@ class Restorer:
             self._prepare(chain.unfinished)
 
     def _settle_unchanged(self) -> None:
-        """Leave nothing pending where a replay gave what stood already: that left no trace but this."""
+        """Leave nothing pending where a replay gave what stood already.
+
+        That left no trace but this.
+        """
         for state in self.ledger.partitions.all():
             begun = self.ledger.publications.unrecorded(state.partition)
             if state.pending == "pending" and state.revision and begun is None:
@@ -161,11 +178,14 @@ class Restorer:
     def _chain(self, plans: Sequence[tuple[str, CommitPlan]]) -> _Chain:
         """Find which plans became revisions: from the marker that stands down to the first.
 
-        A plan may also have been written and never carried out, because its content lapsed. The plan of a
+        A plan may also have been written and never carried out, because its content lapsed. The
+        plan of a
         revision is the one whose content its successor began from.
         """
         newest_first = sorted(
-            plans, key=lambda item: (item[1].publication.revision, item[1].prepared_at), reverse=True
+            plans,
+            key=lambda item: (item[1].publication.revision, item[1].prepared_at),
+            reverse=True,
         )
         standing = next((plan for _, plan in newest_first if self._stands(plan)), None)
         # Without a marker the newest commit was under way: it retracts the marker first.
@@ -191,7 +211,9 @@ class Restorer:
         target, now = publication.partition, plan.prepared_at
         claim = self._claim(target, now)
         self.ledger.publications.propose(publication, claim, now)
-        self.ledger.publications.record_verdict(target, publication.digest, plan.verdict, claim, None)
+        self.ledger.publications.record_verdict(
+            target, publication.digest, plan.verdict, claim, None
+        )
         self.ledger.publications.restore_approval(target, publication.digest, plan.approval)
         self.ledger.publications.prepare(target, publication.digest, claim)
         return claim
@@ -199,9 +221,12 @@ class Restorer:
     def _restore_proposals(self) -> None:
         """Give partitions that wait for gate or person their verdicts and decisions back."""
         decisions = [
-            DecisionRecord.from_text(self.storage.read_bytes(path)) for path in self._records(".decision")
+            DecisionRecord.from_text(self.storage.read_bytes(path))
+            for path in self._records(".decision")
         ]
-        records = [GateRecord.from_text(self.storage.read_bytes(path)) for path in self._records(".gate")]
+        records = [
+            GateRecord.from_text(self.storage.read_bytes(path)) for path in self._records(".gate")
+        ]
         for record in sorted(records, key=lambda item: item.verdict.checked_at):
             if self._fits(record.publication):
                 self._restore_proposal(record, decisions)

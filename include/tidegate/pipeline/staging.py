@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import functools
 import os
+from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.model.message import CommitMessage
-from tidegate.model.plan import ScanPlan, Split, SubSplit
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load import read_plan, read_splits
 from tidegate.pipeline.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
-from tidegate.storage import Storage
+
+if TYPE_CHECKING:
+    from tidegate.model.plan import ScanPlan, Split, SubSplit
+    from tidegate.storage import Storage
 
 
 def stage_split(
@@ -25,7 +28,8 @@ def stage_split(
 ) -> tuple[CommitMessage, ...]:
     """Stage what one split of a plan still lacks.
 
-    *Runs on:* a Spark task or a local thread. *Called:* at least once per split, also twice at the same
+    *Runs on:* a Spark task or a local thread. *Called:* at least once per split, also twice at the
+    same
     time. *Failure:* sub-splits with a message are done; the others are staged again under another
     attempt's name, with the same file names and bytes.
 

@@ -56,6 +56,7 @@ def run_job(step: Step, arguments: Sequence[str] | None = None) -> int:
         step(pipeline, given.request)
     except TidegateError as error:
         pipeline.storage.write_once(given.report, pretty(error.to_json()))
+        # The message is written for people; a traceback would hide it.
         logging.getLogger(__name__).error("%s: %s", error.code, error)  # noqa: TRY400
         return TERMINAL_EXIT if isinstance(error, TerminalError) else TRANSIENT_EXIT
     return 0

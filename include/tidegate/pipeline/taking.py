@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tidegate.errors import WindowOverlap
 from tidegate.model.instant import DataInterval, Instant, InstantRange
-from tidegate.model.ledger_rows import PipelineState, WindowState
 from tidegate.model.plan import WindowKind
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
 
-def is_behind(interval: DataInterval | None, state: PipelineState, sealed: Sequence[WindowState]) -> bool:
+    from tidegate.model.ledger_rows import PipelineState, WindowState
+
+
+def is_behind(
+    interval: DataInterval | None, state: PipelineState, sealed: Sequence[WindowState]
+) -> bool:
     """Say whether a run's interval was taken in before: then it replays, it takes nothing new.
 
     Args:
@@ -30,7 +36,9 @@ def is_behind(interval: DataInterval | None, state: PipelineState, sealed: Seque
 def ahead(
     instants: Sequence[Instant], checkpoint: Instant | None, end_exclusive: datetime | None
 ) -> InstantRange | None:
-    """Take what follows the checkpoint, up to the first instant at or past the end (design §4, case 1).
+    """Take what follows the checkpoint, up to the first instant at or past the end (design §4.
+
+    Case 1).
 
     Args:
         instants: what follows the checkpoint, in the source's order.
@@ -40,12 +48,19 @@ def ahead(
     Returns:
         The range, None when there is nothing to take.
     """
-    taken = list(itertools.takewhile(lambda item: end_exclusive is None or item.time < end_exclusive, instants))
+    taken = list(
+        itertools.takewhile(
+            lambda item: end_exclusive is None or item.time < end_exclusive, instants
+        )
+    )
     return InstantRange(checkpoint, taken[-1]) if taken else None
 
 
 def history(
-    retained: Sequence[Instant], interval: DataInterval, windows: Sequence[WindowState], pipeline: str
+    retained: Sequence[Instant],
+    interval: DataInterval,
+    windows: Sequence[WindowState],
+    pipeline: str,
 ) -> InstantRange | None:
     """Take instants of the interval that `start` left out (design §4, case 3).
 
@@ -81,13 +96,22 @@ def history(
 
 
 def covering(windows: Sequence[WindowState], interval: DataInterval) -> WindowState | None:
-    """Find the window in which an interval's instants would be: the first that ends at or after its end."""
+    """Find the window in which an interval's instants would be.
+
+    The first that ends at or after its end.
+    """
     loads = [item for item in windows if item.window.kind is WindowKind.LOAD]
-    return next((item for item in loads if item.window.range.end_inclusive.time >= interval.end), None)
+    return next(
+        (item for item in loads if item.window.range.end_inclusive.time >= interval.end), None
+    )
 
 
 def _covered(taken: InstantRange, retained: Sequence[Instant]) -> set[str]:
     ids = [item.id for item in retained]
-    start = ids.index(taken.start_exclusive.id) + 1 if taken.start_exclusive and taken.start_exclusive.id in ids else 0
+    start = (
+        ids.index(taken.start_exclusive.id) + 1
+        if taken.start_exclusive and taken.start_exclusive.id in ids
+        else 0
+    )
     end = ids.index(taken.end_inclusive.id) + 1 if taken.end_inclusive.id in ids else start
     return set(ids[start:end])

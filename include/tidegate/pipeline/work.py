@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tidegate.commit.publisher import Places
 from tidegate.config import PipelineConfig, resolve_secret
 from tidegate.errors import LedgerLost, TargetOwned, WorkElsewhere, WorkInsideTarget
-from tidegate.ledger import Ledger
-from tidegate.model.partition import Partition
 from tidegate.model.wire import pretty
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
 
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+
 
 @dataclass(frozen=True)
 class Roots:
-    """Where a pipeline publishes and where it works, with `${env:NAME}` resolved in this process."""
+    """Where a pipeline publishes and where it works.
+
+    With `${env:NAME}` resolved in this process.
+    """
 
     target: str
     work: str
@@ -52,10 +59,13 @@ class Roots:
         )
 
 
-def adopt(config: PipelineConfig, roots: Roots, ledger: Ledger, storage: Storage, now: datetime) -> None:
+def adopt(
+    config: PipelineConfig, roots: Roots, ledger: Ledger, storage: Storage, now: datetime
+) -> None:
     """Register the pipeline in its ledger and in its work directory, or check that both know it.
 
-    The ledger comes first: a crash in between leaves a ledger entry without an owner file, which the
+    The ledger comes first: a crash in between leaves a ledger entry without an owner file, which
+    the
     next call completes, never an owner file that no ledger knows.
 
     Raises:
@@ -71,7 +81,12 @@ def adopt(config: PipelineConfig, roots: Roots, ledger: Ledger, storage: Storage
         check_owner(owner, config.name, roots, ledger)
     ledger_id = ledger.pipeline.register(config.identity(), roots.target, now)
     if owner is None:
-        content = {"format": 1, "pipeline": config.name, "ledger": ledger_id, "target": roots.target}
+        content = {
+            "format": 1,
+            "pipeline": config.name,
+            "ledger": ledger_id,
+            "target": roots.target,
+        }
         storage.write_once(layout.owner_file(roots.work), pretty(content))
         check_owner(read_owner(storage, roots.work) or {}, config.name, roots, ledger)
 

@@ -88,6 +88,11 @@ class PieceFormat(Protocol):
 class Source(Protocol):
     """Where changes come from. Answers belong to a pin; only `pin` looks at the source's head."""
 
+    @property
+    def name(self) -> str:
+        """The source's name for people."""
+        ...
+
     def pin(self, now: datetime, expected_identity: str | None = None) -> Pin:
         """Look at the source once.
 

@@ -1,11 +1,17 @@
-"""What a commit does besides moving files; a new policy is a new module and a line in `BUILT_IN`."""
+"""What a commit does besides moving files.
+
+A new policy is a new module and a line in `BUILT_IN`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from tidegate.commit.policies.protocol import CommitPolicy, PolicyContext
 from tidegate.commit.policies.success_file import SuccessFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
 
 SUCCESS_FILE = "success-file"
 

@@ -1,13 +1,19 @@
-"""A policy of the user's own: `module:Class`, built with texts, called with the context (PC-A11)."""
+"""A policy of the user's own.
+
+`module:Class`, built with texts, called with the context (PC-A11).
+"""
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from tidegate.commit.policies.protocol import CommitPolicy
 from tidegate.errors import PolicyUnknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.commit.policies.protocol import CommitPolicy
 
 
 def load_custom(reference: str, parameters: Sequence[str]) -> CommitPolicy:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from tidegate.model.partition import Partition
-from tidegate.storage import Storage
+if TYPE_CHECKING:
+    from tidegate.model.partition import Partition
+    from tidegate.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,12 @@ class PolicyContext:
 
 
 class CommitPolicy(Protocol):
-    """Runs on: one process per partition. Called: at least once per revision, after all files stand.
+    """Runs on: one process per partition. Called: at least once per revision.
 
-    Failure: an error leaves the partition pending; the same commit calls the policy again with the same
+    After all files stand.
+
+    Failure: an error leaves the partition pending; the same commit calls the policy again with the
+    same
     context. So doing it twice has to have the effect of once.
     """
 

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from tidegate.commit.policies.protocol import PolicyContext
+from typing import TYPE_CHECKING
+
 from tidegate.errors import FileExistsAlready
+
+if TYPE_CHECKING:
+    from tidegate.commit.policies.protocol import PolicyContext
 
 
 class SuccessFile:
     """Write the marker of a partition.
 
-    Failure: the marker appears whole or not at all; a repetition finds its own bytes and is content.
+    Failure: the marker appears whole or not at all; a repetition finds its own bytes and is
+    content.
     """
 
     def commit(self, context: PolicyContext) -> None:
         """Write the marker's bytes as planned.
 
         Raises:
-            FileExistsAlready: another marker stands although it was retracted; somebody else wrote it.
+            FileExistsAlready: another marker stands although it was retracted; somebody else wrote
+            it.
         """
         path = f"{context.partition_root}/{context.marker_name}"
         content = context.marker.encode()
-        if not context.storage.write_once(path, content) and context.storage.read_bytes(path) != content:
+        if (
+            not context.storage.write_once(path, content)
+            and context.storage.read_bytes(path) != content
+        ):
             raise FileExistsAlready(path=path)

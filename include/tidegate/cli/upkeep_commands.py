@@ -1,0 +1,102 @@
+"""Commands that look after what stands: fsck, gc."""
+
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from tidegate.cli import wording
+from tidegate.cli.arguments import AsJson, PipelineName, utc_now
+from tidegate.cli.output import FAILED, NOTHING, Output, reporting
+from tidegate.config.words import parse_duration
+from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline.inspection import Garbage
+
+_LISTED = 20
+
+
+def fsck(
+    pipeline: PipelineName,
+    rebuild: Annotated[
+        bool,
+        typer.Option(
+            "--rebuild", help="Write a lost ledger again, from work directory and markers."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare table, markers and ledger; repairs nothing. Ends with 1 where they disagree."""
+    with reporting(as_json=as_json) as output:
+        opened = open_pipeline(pipeline)
+        if rebuild:
+            _rebuild(opened, output)
+            return
+        findings = list(opened.findings())
+        output.show({"findings": findings}, *(findings or ["Table, markers and ledger agree."]))
+        raise typer.Exit(FAILED if findings else 0)
+
+
+def gc(
+    pipeline: PipelineName,
+    older_than: Annotated[
+        str, typer.Option(metavar="DURATION", help="Leave what is younger, such as 12h or 30d.")
+    ] = "7d",
+    delete: Annotated[
+        bool, typer.Option("--delete", help="Delete it; without this, only list it.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Find files of the work directory that nobody needs: retired parts, attempts that lost."""
+    with reporting(as_json=as_json) as output:
+        try:
+            age = parse_duration(older_than)
+        except ValueError as broken:
+            raise typer.BadParameter(str(broken), param_hint="--older-than") from broken
+        opened = open_pipeline(pipeline)
+        garbage = opened.garbage(utc_now(), age)
+        if delete:
+            opened.sweep(garbage)
+        raw = {
+            "deleted": delete,
+            "files": [{"path": item.path, "reason": item.reason} for item in garbage],
+        }
+        if not garbage:
+            output.show(raw, "Nothing to delete.")
+            raise typer.Exit(NOTHING)
+        output.show(raw, garbage_table(garbage), _total(garbage, delete=delete))
+        if not delete:
+            output.next(f"tidegate gc {pipeline} --older-than {older_than} --delete")
+
+
+def garbage_table(garbage: Sequence[Garbage]) -> Table:
+    """List the first files that may go."""
+    table = Table("file", "size", "why")
+    for item in garbage[:_LISTED]:
+        table.add_row(item.path, wording.size(item.bytes), item.reason)
+    rest = len(garbage) - _LISTED
+    if rest > 0:
+        table.add_row(f"… and {wording.plural(rest, 'more file')}", "", "")
+    return table
+
+
+def _total(garbage: Sequence[Garbage], *, delete: bool) -> str:
+    size = wording.size(sum(item.bytes for item in garbage))
+    verb = "Deleted" if delete else "Would delete"
+    return f"{verb} {wording.plural(len(garbage), 'file')} with {size}."
+
+
+def _rebuild(opened: Pipeline, output: Output) -> None:
+    restored = opened.restore_ledger()
+    raw = {
+        "windows": restored.windows,
+        "revisions": restored.revisions,
+        "unfinished": list(restored.unfinished),
+    }
+    text = (
+        f"Restored {wording.plural(restored.windows, 'window')} and "
+        f"{wording.plural(restored.revisions, 'revision')}."
+    )
+    output.show(raw, text)
+    for partition in restored.unfinished:
+        output.next(f"tidegate publish {opened.config.name} {partition}")

@@ -1,0 +1,49 @@
+"""Which target partitions a load would touch, found by reading only the columns that say so."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tidegate.pipeline.reading import Reading, filter_columns
+from tidegate.source import open_source
+from tidegate.stage import layout
+from tidegate.stage.partition_split import PartitionComputer
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.model.instant import InstantRange
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.pipeline import Pipeline
+
+
+def touched_partitions(
+    pipeline: Pipeline, window: InstantRange, now: datetime
+) -> dict[Partition, int]:
+    """Count the rows of a window by target partition, before row rules; writes nothing.
+
+    Returns:
+        Partition → rows, in order of their paths.
+    """
+    config = pipeline.config
+    target = config.target
+    columns = tuple(dict.fromkeys(field.column for field in target.partition_by)) or None
+    read = config.source.read.model_copy(update={"columns": columns})
+    narrow = config.source.model_copy(update={"read": read})
+    listings = layout.listings_root(pipeline.roots.work)
+    source = open_source(narrow, pipeline.storage, listings, filter_columns(read))
+    pin = source.at(source.pin(now), window.end_inclusive)
+    reading = Reading.of(narrow, source, pin)
+    computer = PartitionComputer(
+        reading.schema,
+        target.partition_by,
+        timezone=config.timezone,
+        default_name=target.default_partition_name,
+    )
+    rows: Counter[Partition] = Counter()
+    for batch in reading.batches(source.units(pin, window).pieces):
+        split = computer.split(batch)
+        for partition, part in split.slices(batch):
+            rows[partition] += part.num_rows
+    return {partition: rows[partition] for partition in sorted(rows, key=lambda item: item.path)}

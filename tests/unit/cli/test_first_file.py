@@ -1,0 +1,57 @@
+"""What kind of table a text means, and the file drafted for it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidegate.cli.first_file import draft_pipeline, source_mapping
+from tidegate.config import load_pipeline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOW = datetime(2024, 5, 3, tzinfo=UTC)
+
+
+def test_table_by_three_names_is_iceberg() -> None:
+    assert source_mapping("lake.raw.orders") == {"kind": "iceberg", "table": "lake.raw.orders"}
+
+
+def test_table_directory_with_metadata_is_iceberg(tmp_path: Path) -> None:
+    (tmp_path / "metadata").mkdir()
+
+    assert source_mapping(str(tmp_path)) == {"kind": "iceberg", "metadata": str(tmp_path)}
+
+
+def test_metadata_file_is_iceberg() -> None:
+    found = source_mapping("/lake/orders/metadata/00001.metadata.json")
+
+    assert found == {"kind": "iceberg", "metadata": "/lake/orders/metadata/00001.metadata.json"}
+
+
+def test_other_directory_is_plain_files(tmp_path: Path) -> None:
+    assert source_mapping(str(tmp_path)) == {"kind": "files", "path": str(tmp_path)}
+
+
+@pytest.mark.parametrize("name", [None, "sales"], ids=["named-by-table", "named"])
+def test_draft_for_plain_files_is_a_valid_pipeline(name: str | None, tmp_path: Path) -> None:
+    root = tmp_path / "orders"
+    root.mkdir()
+    table = pa.table({"id": [1], "ordered_at": pa.array([NOW], pa.timestamp("us", "UTC"))})
+    pq.write_table(table, root / "a.parquet")
+
+    draft = draft_pipeline(str(root), NOW, name=name, target=str(tmp_path / "out"))
+
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(draft.text)
+    config = load_pipeline(file)
+    assert config.name == draft.name == (name or "orders")
+    assert draft.event_time == "ordered_at"
+    assert config.event_time is not None
+    assert config.event_time.column == "ordered_at"
+    assert config.target.path == str(tmp_path / "out")
