@@ -53,7 +53,7 @@ class PipelineJob(SparkSubmitOperator):
         super().__init__(
             application=str(_JOBS / job),
             conn_id=SPARK_CONNECTION,
-            conf={"spark.ui.showConsoleProgress": "false"},
+            conf={"spark.ui.showConsoleProgress": "false", "spark.log.level": "WARN"},
             **kwargs,
         )
         self.pipeline = pipeline

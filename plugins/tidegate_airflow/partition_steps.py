@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
 from tidegate.model.publication import Outcome
 from tidegate.model.run import Proposal
-from tidegate_airflow.runs import publish_partition, run_owner, utc_now
+from tidegate_airflow.runs import nothing_pending, publish_partition, run_owner, utc_now
 from tidegate_airflow.triggers import PartitionTrigger, opened
 
 if TYPE_CHECKING:
@@ -52,8 +52,12 @@ class ProposeRevision(BaseOperator):
         pipeline = opened(self.pipeline)
         partition = publish_partition(context, pipeline.config)
         owner = run_owner(context)
+        now = utc_now()
+        # Another run may have published it, or held it, while this one was on its way.
+        if pipeline.evaluate(partition, now) is None:
+            raise AirflowSkipException(nothing_pending(partition))
         try:
-            proposal = pipeline.propose(partition, owner, utc_now())
+            proposal = pipeline.propose(partition, owner, now)
         except ClaimHeld as held:
             self.log.info("waiting: %s", held)
             self.defer(

@@ -67,3 +67,8 @@ def publish_partition(context: Context, config: PipelineConfig) -> Partition:
     if not text:
         raise PartitionUnnamed(dag=f"{config.name}_publish")
     return read_partition(config, text)
+
+
+def nothing_pending(partition: Partition) -> str:
+    """Say why a publish run has nothing to do."""
+    return f"{partition}: nothing is pending: it is published, or held for a decision"

@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseSensorOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from tidegate_airflow.runs import load_run, publish_partition, run_owner, utc_now
+from tidegate_airflow.runs import (
+    load_run,
+    nothing_pending,
+    publish_partition,
+    run_owner,
+    utc_now,
+)
 from tidegate_airflow.triggers import (
     PartitionTrigger,
     WindowTrigger,
@@ -99,8 +105,7 @@ class PartitionCommitSensor(BaseSensorOperator):
         owner = run_owner(context)
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
-            msg = f"{partition}: nothing is pending: it is published, or held for a decision"
-            raise AirflowSkipException(msg)
+            raise AirflowSkipException(nothing_pending(partition))
         if evaluation.committable and partition_is_free(pipeline, partition, owner, now):
             self.log.info("%s may be committed: %s", partition, evaluation.detail)
             return

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
 
 
+GIVE_WAY = timedelta(seconds=8)
+"""Longer than a new run takes from its sensor to its claim."""
+
+
 class LedgerTrigger(BaseTrigger):
     """Looks every `poll_seconds` and fires once.
 
@@ -77,11 +81,17 @@ class WindowTrigger(LedgerTrigger):
 
 
 class PartitionTrigger(LedgerTrigger):
-    """Fires when this run may commit a partition, or when nothing is pending for it any more."""
+    """Fires when this run may commit a partition, or when nothing is pending for it any more.
+
+    Rows that move the watermark over a partition's end often belong to that partition, too, and
+    then start a second run for it, which finds it committable at once. So this one gives way for a
+    moment: two runs that wake together would only contend for the claim.
+    """
 
     def __init__(self, pipeline: str, owner: str, key: str, poll_seconds: float) -> None:
         super().__init__(pipeline, owner, poll_seconds)
         self.key = key
+        self._committable_since: datetime | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Give what the trigger is made again from in the triggerer."""
@@ -94,7 +104,11 @@ class PartitionTrigger(LedgerTrigger):
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
             return True
-        return evaluation.committable and partition_is_free(pipeline, partition, self.owner, now)
+        if not (evaluation.committable and partition_is_free(pipeline, partition, self.owner, now)):
+            self._committable_since = None
+            return False
+        self._committable_since = self._committable_since or now
+        return now - self._committable_since >= GIVE_WAY
 
 
 def window_is_free(pipeline: Pipeline, sequence: int, owner: str, now: datetime) -> bool:

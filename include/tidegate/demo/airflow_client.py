@@ -39,6 +39,7 @@ class Question:
     task_id: str
     subject: str
     body: str
+    asked_at: datetime
 
 
 class AirflowClient:
@@ -127,6 +128,7 @@ class AirflowClient:
                 item["task_instance"]["task_id"],
                 item["subject"],
                 item["body"] or "",
+                datetime.fromisoformat(item["created_at"]),
             )
             for item in found
         ]

@@ -252,27 +252,19 @@ def _wait_until_empty(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _spark_variables(home: Path) -> dict[str, str]:
-    """Give what Spark needs, with a configuration directory that no other Spark shares."""
-    settings = home / "spark-conf"
-    settings.mkdir(exist_ok=True)
+    """Give what Spark needs; no directory of settings, which would put the class archive out of use."""
     local = home / "spark-local"
     local.mkdir(exist_ok=True)
-    (settings / "spark-defaults.conf").write_text(
-        "spark.ui.enabled false\n"
-        "spark.driver.host 127.0.0.1\n"
-        "spark.driver.bindAddress 127.0.0.1\n"
-        f"spark.local.dir {local}\n"
-    )
-    found = importlib.util.find_spec("pyspark")
-    java = Path(sys.prefix) / "java"
     variables = {
-        "SPARK_CONF_DIR": str(settings),
+        "SPARK_LOCAL_DIRS": str(local),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
     }
+    found = importlib.util.find_spec("pyspark")
     if found is not None and found.submodule_search_locations:
         variables["SPARK_HOME"] = next(iter(found.submodule_search_locations))
+    java = Path(sys.prefix) / "java"
     if (java / "home").exists():
         variables["JAVA_HOME"] = str(java / "home")
     if (java / "options").exists():

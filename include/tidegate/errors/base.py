@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-if typing.TYPE_CHECKING:
+if TYPE_CHECKING:
     from collections.abc import Mapping
 
 
