@@ -32,7 +32,6 @@ PRINT_MODULES = (
         pytest.param(
             "tidegate.errors, tidegate.model.plan, tidegate.config", set(), id="vocabulary"
         ),
-        pytest.param("tidegate.cli", set(), id="command-line"),
         pytest.param("tidegate.gate", {"pyarrow"}, id="gate"),
         pytest.param("tidegate.execute", {"pyarrow"}, id="execute"),
     ],

@@ -27,7 +27,5 @@ def log_to_stderr(*, verbose: bool) -> None:
     )
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(formatter)
-    root = logging.getLogger()
-    root.handlers = [handler]
-    root.setLevel(logging.WARNING)
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
     logging.getLogger("tidegate").setLevel(logging.INFO if verbose else logging.WARNING)

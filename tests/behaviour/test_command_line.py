@@ -1,0 +1,299 @@
+"""A pipeline run by its commands: what they print, what they end with, what they change."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from tidegate.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+PIPELINE = """
+name: orders
+source: {{kind: files, path: {root}/raw}}
+event_time: {{column: ordered_at}}
+rows: [{{name: has_amount, where: "amount > 0", on_failure: hold}}]
+target: {{path: {root}/published, partition_by: {{dt: day(ordered_at)}}}}
+execute: {{engine: local}}
+"""
+FIRST, SECOND, THIRD = "dt=2024-05-01", "dt=2024-05-02", "dt=2024-05-03"
+
+
+class Command(Protocol):
+    """Runs `tidegate` with arguments in this process."""
+
+    def __call__(self, *arguments: str) -> Result: ...
+
+
+def add_rows(root: Path, name: str, *rows: tuple[int, str, float]) -> None:
+    """Add a file to the source: (id, ISO time, amount)."""
+    ids, times, amounts = zip(*rows, strict=True)
+    moments = [datetime.fromisoformat(text).replace(tzinfo=UTC) for text in times]
+    table = pa.table({"id": ids, "ordered_at": moments, "amount": amounts})
+    (root / "raw").mkdir(exist_ok=True)
+    pq.write_table(table, root / "raw" / f"{name}.parquet")
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A source of three days, the second with a row that holds it back; the third is not over."""
+    pipelines = tmp_path / "pipelines"
+    pipelines.mkdir()
+    (pipelines / "orders.yaml").write_text(PIPELINE.format(root=tmp_path))
+    monkeypatch.setenv("TIDEGATE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(pipelines))
+    add_rows(
+        tmp_path,
+        "first",
+        (1, "2024-05-01T08:00", 10.0),
+        (2, "2024-05-01T09:00", 20.0),
+        (3, "2024-05-02T08:00", -1.0),
+        (4, "2024-05-03T08:00", 5.0),
+    )
+    return tmp_path
+
+
+@pytest.fixture
+def tidegate(root: Path) -> Command:
+    """Run a command in this process."""
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+
+    return run
+
+
+def said(result: Result) -> Any:
+    """Read what a command printed with --json: one object, nothing beside it."""
+    return json.loads(result.stdout)
+
+
+def states(tidegate: Command) -> dict[str, tuple[str, int, int]]:
+    """Ask `status` for each partition's state, revision and rows."""
+    report = said(tidegate("status", "orders", "--json"))
+    return {
+        "/".join("=".join(value) for value in item["state"]["partition"]["values"]): (
+            item["name"],
+            item["state"]["revision"],
+            item["state"]["rows"],
+        )
+        for item in report["partitions"]
+    }
+
+
+def test_publish_after_load_commits_what_is_complete_and_good(tidegate: Command) -> None:
+    loaded = tidegate("load", "orders")
+    published = tidegate("publish", "orders")
+
+    assert loaded.exit_code == 0
+    assert "Next: tidegate publish orders" in loaded.stdout
+    assert published.exit_code == 3
+    assert states(tidegate) == {
+        FIRST: ("committed", 1, 2),
+        SECOND: ("held", 0, 0),
+        THIRD: ("pending", 0, 0),
+    }
+
+
+def test_publish_of_a_held_partition_names_the_commands_that_decide(tidegate: Command) -> None:
+    tidegate("load", "orders")
+
+    published = tidegate("publish", "orders")
+
+    assert f"tidegate approve orders {SECOND}" in published.stdout
+    assert f"tidegate reject orders {SECOND}" in published.stdout
+
+
+def test_held_partition_approved_is_committed_by_the_next_publish(tidegate: Command) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+
+    approved = tidegate("approve", "orders", SECOND, "-m", "a refund", "--json")
+    published = tidegate("publish", "orders", SECOND)
+
+    assert said(approved)["decision"] == "approved"
+    assert published.exit_code == 0
+    assert states(tidegate)[SECOND] == ("committed", 1, 1)
+
+
+def test_held_partition_rejected_stays_back_until_reopened(tidegate: Command) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+
+    tidegate("reject", "orders", SECOND)
+    published = tidegate("publish", "orders", SECOND)
+
+    assert published.exit_code == 3
+    assert states(tidegate)[SECOND][0] == "held"
+    assert tidegate("reopen", "orders", SECOND).exit_code == 0
+    assert states(tidegate)[SECOND][0] == "pending"
+
+
+def test_load_without_changes_ends_with_three_and_changes_nothing(tidegate: Command) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    before = states(tidegate)
+
+    again = tidegate("load", "orders")
+
+    assert again.exit_code == 3
+    assert "Nothing to load" in again.stdout
+    assert states(tidegate) == before
+
+
+def test_late_rows_make_a_second_revision(tidegate: Command, root: Path) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+
+    add_rows(root, "late", (5, "2024-05-01T23:00", 1.0))
+    tidegate("load", "orders")
+    tidegate("publish", "orders", FIRST)
+
+    assert states(tidegate)[FIRST] == ("committed", 2, 3)
+
+
+def test_plan_as_dry_run_names_partitions_and_takes_nothing(tidegate: Command) -> None:
+    previewed = tidegate("plan", "--dry-run", "orders", "--json")
+
+    assert said(previewed)["partitions"] == {FIRST: 2, SECOND: 1, THIRD: 1}
+    assert tidegate("status", "orders").exit_code == 3
+
+
+def test_replay_of_an_unchanged_window_changes_nothing(tidegate: Command) -> None:
+    tidegate("load", "orders")
+
+    replayed = tidegate("replay", "orders", "1")
+
+    assert replayed.exit_code == 0
+    assert "already taken in, same plan" in replayed.stdout
+
+
+def test_explain_of_a_pending_partition_gives_the_missing_time(tidegate: Command) -> None:
+    tidegate("load", "orders")
+
+    explained = tidegate("explain", "orders", THIRD)
+
+    assert explained.exit_code == 0
+    assert "WATERMARK_BEHIND" in explained.stdout
+
+
+def test_instants_tell_which_window_took_them(tidegate: Command) -> None:
+    before = said(tidegate("instants", "orders", "--json"))["instants"]
+    tidegate("load", "orders")
+
+    after = said(tidegate("instants", "orders", "--json"))["instants"]
+
+    assert [item["window"] for item in before] == [None]
+    assert [item["window"] for item in after] == [1]
+
+
+def test_changes_with_a_limit_say_that_there_are_more(tidegate: Command) -> None:
+    shown = said(tidegate("changes", "orders", "--limit", "3", "--json"))
+
+    assert [row["id"] for row in shown["rows"]] == [1, 2, 3]
+    assert shown["more"] is True
+
+
+def test_changes_into_a_file_are_all_rows(tidegate: Command, root: Path) -> None:
+    written = tidegate("changes", "orders", "--out", str(root / "changes.parquet"))
+
+    assert written.exit_code == 0
+    assert pq.read_table(root / "changes.parquet")["id"].to_pylist() == [1, 2, 3, 4]
+
+
+def test_fsck_after_a_file_vanished_names_it(tidegate: Command, root: Path) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    assert tidegate("fsck", "orders").exit_code == 0
+
+    (part,) = (root / "published" / FIRST).glob("part-*")
+    part.unlink()
+
+    found = tidegate("fsck", "orders")
+    assert found.exit_code == 1
+    assert part.name in found.stdout.replace("\n", "")
+
+
+def test_gc_without_delete_only_lists(tidegate: Command, root: Path) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    add_rows(root, "late", (5, "2024-05-01T23:00", 1.0))
+    tidegate("load", "orders")
+    tidegate("rebuild", "orders", FIRST)
+    tidegate("publish", "orders", FIRST)
+
+    listed = said(tidegate("gc", "orders", "--older-than", "0s", "--json"))
+    deleted = said(tidegate("gc", "orders", "--older-than", "0s", "--delete", "--json"))
+    nothing = tidegate("gc", "orders", "--older-than", "0s")
+
+    assert listed["files"]
+    assert deleted["files"] == listed["files"]
+    assert nothing.exit_code == 3
+
+
+def test_check_of_a_sound_pipeline_finds_no_problem(tidegate: Command) -> None:
+    checked = tidegate("check", "orders", "--json")
+
+    outcomes = {line["subject"]: line["outcome"] for line in said(checked)["lines"]}
+    assert checked.exit_code == 0
+    assert {outcomes[f"orders: {part}"] for part in ("file", "target", "suite", "source")} == {"ok"}
+
+
+def test_check_of_a_vanished_source_names_it_with_a_remedy(tidegate: Command, root: Path) -> None:
+    (root / "raw" / "first.parquet").unlink()
+    (root / "raw").rmdir()
+
+    checked = tidegate("check", "orders", "--json")
+
+    (line,) = [line for line in said(checked)["lines"] if line["outcome"] == "problem"]
+    assert checked.exit_code == 1
+    assert line["subject"] == "orders: source"
+    assert line["remedy"]
+
+
+def test_init_for_a_table_writes_a_file_that_passes_the_check(
+    tidegate: Command, root: Path
+) -> None:
+    arguments = ("--from", f"{root}/raw", "--name", "sales", "--target", f"{root}/sales")
+
+    written = tidegate("init", *arguments)
+
+    assert written.exit_code == 0
+    assert tidegate("check", "sales").exit_code == 0
+    assert tidegate("init", *arguments).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param(("load", "nope"), "pipeline 'nope'", id="pipeline"),
+        pytest.param(("explain", "orders", "dt"), "no partition", id="partition"),
+        pytest.param(("replay", "orders", "9"), "no window 9", id="window"),
+        pytest.param(("load", "orders", "--until", "soon"), "expected an ISO date", id="time"),
+        pytest.param(("load", "orders", "--from", "2024-05-01"), "needs an --until", id="interval"),
+        pytest.param(("gc", "orders", "--older-than", "3"), "a duration such as", id="age"),
+    ],
+)
+def test_bad_argument_ends_with_two_and_says_what_was_expected(
+    tidegate: Command, arguments: tuple[str, ...], message: str
+) -> None:
+    tidegate("load", "orders")
+
+    result = tidegate(*arguments)
+
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.replace("│", " ").split())
+
+
+def test_schema_is_json(tidegate: Command) -> None:
+    assert said(tidegate("schema"))["title"] == "Tidegate pipeline"
