@@ -1,0 +1,1 @@
+"""Measurements of Tidegate beside other engines; `make bench` prints them as one table."""

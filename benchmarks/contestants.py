@@ -1,0 +1,175 @@
+"""One engine doing the same work a few times in one process: keep two of five regions, write by day.
+
+Run by `measure.py`, which watches this process and those it starts. Each round announces its start and
+end on standard output; what stands before the first start is preparation that a user does once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+Round = Callable[[Path, Path], None]
+"""Source folder, output folder of the round."""
+
+START, END = "@start", "@end"
+CORES = len(os.sched_getaffinity(0))
+_NOW = datetime(2026, 4, 1, tzinfo=UTC)
+_REGIONS = "region in ('eu', 'us')"
+
+_PIPELINE = """\
+name: {name}
+source:
+  kind: files
+  path: {source}
+  start: full
+  read: {{filter: "{regions}"}}
+event_time: ordered_at
+target:
+  path: {out}/table
+  partition_by: {{dt: day(ordered_at)}}
+"""
+
+
+@contextmanager
+def tidegate_threads() -> Iterator[Round]:
+    """Plan and stage in this process: the data path up to files and commit messages."""
+    from tidegate.execute.local import LocalExecutor
+
+    yield lambda source, out: _stage(source, out, LocalExecutor())
+
+
+@contextmanager
+def tidegate_published() -> Iterator[Round]:
+    """All of it in this process: plan, stage, announce, gate, commit of every day that is over."""
+    from tidegate.execute.local import LocalExecutor
+    from tidegate.model.run import Run
+
+    def publish(source: Path, out: Path) -> None:
+        pipeline = _pipeline(source, out)
+        pipeline.load(Run("bench", "bench"), _NOW, lambda _: LocalExecutor())
+        for outcome in pipeline.publish_all("bench", _NOW):
+            if outcome.state not in {"committed", "pending"}:
+                sys.exit(f"{outcome}")
+
+    yield publish
+
+
+@contextmanager
+def tidegate_spark() -> Iterator[Round]:
+    """Plan on the driver, stage in Spark tasks."""
+    from tidegate.execute.spark import SparkExecutor
+
+    with SparkExecutor(master=f"local[{CORES}]") as executor:
+        yield lambda source, out: _stage(source, out, executor)
+
+
+@contextmanager
+def spark() -> Iterator[Round]:
+    """Use Spark's own reader, filter and partitioned writer."""
+    from pyspark.sql import SparkSession
+    from pyspark.sql.functions import to_date
+
+    session = (
+        SparkSession.builder.master(f"local[{CORES}]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.parquet.compression.codec", "zstd")
+        .getOrCreate()
+    )
+
+    def write(source: Path, out: Path) -> None:
+        kept = session.read.parquet(str(source)).filter(_REGIONS)
+        days = kept.withColumn("dt", to_date("ordered_at"))
+        days.write.partitionBy("dt").parquet(str(out / "table"))
+
+    yield write
+    session.stop()
+
+
+@contextmanager
+def duckdb() -> Iterator[Round]:
+    """Use DuckDB's partitioned COPY."""
+    import duckdb as engine
+
+    connection = engine.connect()
+    connection.execute(f"SET threads = {CORES}")
+    connection.execute("SET TimeZone = 'UTC'")
+
+    def copy(source: Path, out: Path) -> None:
+        out.mkdir(parents=True)
+        connection.execute(
+            f"COPY (SELECT *, ordered_at::DATE AS dt FROM '{source}/*.parquet' WHERE {_REGIONS}) "
+            f"TO '{out}/table' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (dt))"
+        )
+
+    yield copy
+
+
+@contextmanager
+def polars(level: int | None = None) -> Iterator[Round]:
+    """Use polars' streaming scan and partitioned sink."""
+    import polars as engine
+
+    def sink(source: Path, out: Path) -> None:
+        kept = engine.scan_parquet(f"{source}/*.parquet").filter(engine.sql_expr(_REGIONS))
+        kept.with_columns(dt=engine.col("ordered_at").dt.date()).sink_parquet(
+            engine.PartitionBy(out / "table", key="dt", include_key=False),
+            mkdir=True,
+            compression="zstd",
+            compression_level=level,
+        )
+
+    yield sink
+
+
+def _pipeline(source: Path, out: Path) -> Any:
+    from tidegate.pipeline import open_pipeline
+
+    out.mkdir(parents=True)
+    file = out / "orders.yaml"
+    name = f"orders_{out.name}"
+    file.write_text(_PIPELINE.format(name=name, source=source, out=out, regions=_REGIONS))
+    return open_pipeline(file, ledger=f"sqlite:///{out}/ledger.db")
+
+
+def _stage(source: Path, out: Path, executor: Any) -> None:
+    from tidegate.model.run import Run
+
+    pipeline = _pipeline(source, out)
+    for planned in pipeline.plan(Run("bench", "bench"), _NOW):
+        pipeline.stage(planned, executor)
+
+
+CONTESTANTS = {
+    "tidegate-threads": tidegate_threads,
+    "tidegate-published": tidegate_published,
+    "tidegate-spark": tidegate_spark,
+    "spark": spark,
+    "duckdb": duckdb,
+    "polars": polars,
+    "polars-level-1": lambda: polars(1),
+}
+ON_SPARK = frozenset({"tidegate-spark", "spark"})
+
+
+def main(name: str, source: str, out: str, rounds: int) -> None:
+    """Do the rounds, telling about each."""
+    with CONTESTANTS[name]() as work:
+        for number in range(rounds):
+            print(START, number, flush=True)
+            work(Path(source), Path(out) / str(number))
+            print(END, number, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
