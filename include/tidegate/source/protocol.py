@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.wire import Value
@@ -165,8 +165,3 @@ class Source(Protocol):
 def pinned_columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
     """Write a schema as `Pin.schema` holds it."""
     return tuple((column.name, str(column.type)) for column in schema)
-
-
-def pinned_detail(pin: Pin, name: str) -> Any:
-    """Read one of the format's own values from a pin."""
-    return pin.details[name]

@@ -126,7 +126,7 @@ class ChangeReader:
         kept = [manifest for manifest in manifests if self._pruning.keeps_manifest(manifest)]
         if len(kept) < len(manifests):
             changes.pruned["manifests"] += len(manifests) - len(kept)
-        return self._manifests.entries(kept)
+        return self._manifests.entries(kept, with_metrics=self._pruning.is_active)
 
     def _add(self, changes: Changes, entries: Sequence[Entry]) -> None:
         for entry in entries:

@@ -6,7 +6,7 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyiceberg.avro.file import AvroFile
 from pyiceberg.exceptions import ResolveError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Record
 
 _THREADS = 8
+_Result = TypeVar("_Result")
 _DELETES = 1
 # pyiceberg's compiled decoder answers nonsense lengths with SystemError.
 _DAMAGE = (ValueError, EOFError, KeyError, IndexError, ResolveError, SystemError, zlib.error)
@@ -70,7 +71,7 @@ class Entry:
     size_bytes: int
     encrypted: bool
     split_offsets: tuple[int, ...]
-    metrics: Metrics
+    metrics: Metrics | None
 
 
 def _optional(fields: Iterable[NestedField]) -> list[NestedField]:
@@ -92,6 +93,7 @@ _POSITION = {field.field_id: index for index, field in enumerate(_FILE_FIELDS)}
 _PATH, _FORMAT, _PARTITION, _ROWS, _SIZE, _KEY, _OFFSETS = (
     _POSITION[field_id] for field_id in (100, 101, 102, 103, 104, 131, 132)
 )
+_NO_METRICS: Mapping[int, Any] = {}
 _METRICS = tuple(_POSITION[field_id] for field_id in (109, 110, 137, 125, 128))
 
 
@@ -107,38 +109,58 @@ class ManifestReader:
         """Read a snapshot's manifest list, in its order."""
         location = snapshot.manifest_list
         if location not in self._lists:
-            records = self._read(
-                location, _LIST_SCHEMA, {-1: ManifestFile, 508: PartitionFieldSummary}
-            )
-            self._lists[location] = tuple(records)
+            types = {-1: ManifestFile, 508: PartitionFieldSummary}
+            self._lists[location] = tuple(self._read(location, _LIST_SCHEMA, types, lambda it: it))
         return self._lists[location]
 
-    def entries(self, manifests: Iterable[ManifestFile]) -> list[list[Entry]]:
-        """Read manifests side by side, each in its order; the first error ends it."""
+    def entries(
+        self, manifests: Iterable[ManifestFile], *, with_metrics: bool = False
+    ) -> list[list[Entry]]:
+        """Read manifests side by side, each in its order; the first error ends it.
+
+        Args:
+            manifests: of this table.
+            with_metrics: keep column metrics, which make up most of a manifest.
+        """
         wanted = list(manifests)
         if not wanted:
             return []
         with ThreadPoolExecutor(min(_THREADS, len(wanted))) as pool:
-            return list(pool.map(self._entries, wanted))
+            return list(pool.map(lambda it: self._entries(it, with_metrics), wanted))
 
-    def _entries(self, manifest: ManifestFile) -> list[Entry]:
+    def _entries(self, manifest: ManifestFile, with_metrics: bool) -> list[Entry]:
         if manifest.key_metadata is not None:
             raise UnsupportedFeature(source=self._source, feature="an encrypted manifest")
-        records = self._read(manifest.manifest_path, _ENTRY_SCHEMA, {})
-        return [_entry(record, manifest) for record in records]
+        return self._read(
+            manifest.manifest_path,
+            _ENTRY_SCHEMA,
+            {},
+            lambda record: _entry(record, manifest, with_metrics),
+        )
 
     def _read(
-        self, location: str, schema: Schema, types: dict[int, Callable[..., Any]]
-    ) -> list[Any]:
+        self,
+        location: str,
+        schema: Schema,
+        types: Mapping[int, Callable[..., Any]],
+        convert: Callable[[Any], _Result],
+    ) -> list[_Result]:
+        # Records are converted one by one: a list of them would keep the garbage collector busy.
         try:
-            with AvroFile[Any](self._files.new_input(location), schema, read_types=types) as reader:
-                return list(reader)
+            file = self._files.new_input(location)
+            with AvroFile[Any](file, schema, read_types=dict(types)) as reader:
+                return [convert(record) for record in reader]
         except FileNotFoundError as gone:
             raise SourceFileGone(path=location) from gone
         except OSError as silent:
             raise SourceUnreachable(
                 source=self._source, problem=f"{location}: {silent}"
             ) from silent
+        except TypeError as odd:
+            # pyiceberg expects maps as lists of pairs, as every writer but BigQuery has them.
+            raise UnsupportedFeature(
+                source=self._source, feature=f"{location}: a manifest with Avro maps ({odd})"
+            ) from odd
         except _DAMAGE as broken:
             raise SourceFileDamaged(
                 path=location, problem=f"no Iceberg manifest: {broken}"
@@ -155,7 +177,7 @@ def has_live_files(manifest: ManifestFile) -> bool:
     return manifest.has_added_files() or manifest.has_existing_files()
 
 
-def _entry(record: Record, manifest: ManifestFile) -> Entry:
+def _entry(record: Record, manifest: ManifestFile, with_metrics: bool) -> Entry:
     """Fill in what an entry inherits from its manifest (ICE-4.2)."""
     status, own_snapshot, sequence, _, file = (record[index] for index in range(5))
     if sequence is None:
@@ -178,5 +200,11 @@ def _entry(record: Record, manifest: ManifestFile) -> Entry:
         size_bytes=file[_SIZE],
         encrypted=file[_KEY] is not None,
         split_offsets=tuple(file[_OFFSETS] or ()),
-        metrics=Metrics(file[_ROWS], *(file[index] or {} for index in _METRICS)),
+        metrics=_metrics(file) if with_metrics else None,
     )
+
+
+def _metrics(file: Record) -> Metrics:
+    # Compared with None: asking a lazy map whether it is empty would decode it.
+    maps = (file[index] for index in _METRICS)
+    return Metrics(file[_ROWS], *(_NO_METRICS if found is None else found for found in maps))

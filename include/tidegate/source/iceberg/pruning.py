@@ -99,7 +99,7 @@ class Pruning:
 
     def keeps_file(self, entry: Entry) -> bool:
         """Say whether a file's partition and column metrics leave room for a passing row."""
-        if self._metrics is None:
+        if self._metrics is None or entry.metrics is None:
             return True
         if self._is_known(entry.spec_id) and not self._partition_evaluator(entry.spec_id)(
             Record(*entry.partition)

@@ -128,7 +128,11 @@ class IcebergSource:
         return tuple(history.instant(snapshot) for snapshot in history.up_to(before))
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
-        """Say from the snapshot summaries what commits did; expired snapshots are left out."""
+        """Say from the snapshot summaries what commits did.
+
+        Raises:
+            SnapshotNotFound: a commit was expired.
+        """
         history = self._history(pin)
         return [_report(instant, history.snapshot(instant.id)) for instant in instants]
 

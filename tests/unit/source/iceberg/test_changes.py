@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -100,10 +101,12 @@ def test_skipped_snapshots_are_counted_by_class() -> None:
 class _Encrypted(ManifestReader):
     """Reads real manifests of which every file claims to be encrypted."""
 
-    def entries(self, manifests: Iterable[ManifestFile]) -> list[list[Entry]]:
+    def entries(
+        self, manifests: Iterable[ManifestFile], *, with_metrics: bool = False
+    ) -> list[list[Entry]]:
         return [
             [replace(entry, encrypted=True) for entry in entries]
-            for entries in super().entries(manifests)
+            for entries in super().entries(manifests, with_metrics=with_metrics)
         ]
 
 
@@ -133,6 +136,32 @@ def test_manifest_that_is_truncated_is_damaged(tmp_path: Path) -> None:
         manifest.write_bytes(content[: len(content) // 3])
 
     with pytest.raises(SourceFileDamaged, match="no Iceberg manifest"):
+        _read_all(table)
+
+
+def _avro_long(number: int) -> bytes:
+    return (
+        bytes([number << 1]) if number < 64 else bytes([(number << 1) & 0x7F | 0x80, number >> 6])
+    )
+
+
+def _avro_file(schema: dict[str, Any]) -> bytes:
+    """Write an Avro file without records."""
+    text = json.dumps(schema).encode()
+    key = b"avro.schema"
+    meta = _avro_long(1) + _avro_long(len(key)) + key + _avro_long(len(text)) + text + _avro_long(0)
+    return b"Obj\x01" + meta + b"s" * 16
+
+
+def test_manifest_list_with_avro_maps_is_refused(tmp_path: Path) -> None:
+    # BigQuery writes a map as an array of a union; no other writer does (ICE-1.3).
+    pairs = {"type": "array", "logicalType": "map", "items": ["null", "int"]}
+    fields = [{"name": "partitions", "type": pairs, "field-id": 507}]
+    table = golden_copy("append_v2", tmp_path)
+    for manifest_list in table.folder.rglob("snap-*.avro"):
+        manifest_list.write_bytes(_avro_file({"type": "record", "name": "m", "fields": fields}))
+
+    with pytest.raises(UnsupportedFeature, match="a manifest with Avro maps"):
         _read_all(table)
 
 
