@@ -1,4 +1,23 @@
-"""Tidegate: read what changed in a lake table.
+"""Tidegate publishes partitions of what changed in a lake table, when they are complete and good.
 
-And publish partitions when they are complete and good.
+The names here are the library; they are loaded when they are first used, so that importing a part
+of the package, as Airflow does for every DAG, stays light.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tidegate.library import LoadedPipeline, load_pipeline, read_changes, read_committed
+
+__all__ = ["LoadedPipeline", "load_pipeline", "read_changes", "read_committed"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        from tidegate import library
+
+        return getattr(library, name)
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -106,9 +106,40 @@ class Storage(Hashable, Protocol):
         """List every file below a directory, relative to it, sorted."""
         ...
 
-    def write_once(self, path: str, content: bytes) -> bool:
-        """Write a file whose name is given once; False if the name was taken."""
-        ...
+    def write_once(self, path: str, content: bytes, scratch: str | None = None) -> bool:
+        """Write a file under a name that is given once: the first writer wins.
+
+        Args:
+            path: the name.
+            content: all bytes of the file.
+            scratch: directory of the same file system where the file is written before it gets its
+                name. By default its own directory, which must not be one that readers list: a
+                process that dies leaves a hidden temporary file there.
+
+        Returns:
+            False if the name was taken; nothing was changed then.
+        """
+        if self.exists(path):
+            return False
+        folder = os.path.dirname(path)
+        self.make_dirs(folder)
+        if scratch is not None:
+            self.make_dirs(scratch)
+        unique = f"{os.getpid()}-{os.urandom(4).hex()}"
+        temporary = f"{scratch or folder}/.{os.path.basename(path)}.{unique}"
+        try:
+            with self.open_new(temporary) as file:
+                file.write(content)
+            self.calls.link(temporary, path)
+        except FileExistsError:
+            return False
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+        finally:
+            # Also after a refusal: on a full disk half a file would keep the space it got.
+            self.delete(temporary)
+        self.sync_dir(folder)
+        return True
 
     def open_new(self, path: str) -> BinaryIO:
         """Open a new file for writing; closing forces it to the disk."""

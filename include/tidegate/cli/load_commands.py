@@ -15,12 +15,12 @@ from tidegate.cli.arguments import (
     read_moment,
     utc_now,
 )
-from tidegate.cli.executors import executors_for
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.cli.plan_view import announced_facts, preview_facts
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
 from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline.executors import executors_for
 from tidegate.pipeline.holders import process_owner
 from tidegate.pipeline.touching import touched_partitions
 

@@ -7,6 +7,7 @@ to end (409), an API that does not listen yet (AF-2.9).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -16,7 +17,6 @@ from tidegate.errors import AirflowBusy, AirflowRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
 _AGAIN = {409, 429, 500, 502, 503, 504}
 _PAGE = 100

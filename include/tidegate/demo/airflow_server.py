@@ -252,7 +252,7 @@ def _wait_until_empty(process: subprocess.Popen[bytes], seconds: float) -> bool:
 
 
 def _spark_variables(home: Path) -> dict[str, str]:
-    """Give what Spark needs; no directory of settings, which would put the class archive out of use."""
+    """Give what Spark needs; a directory of settings would put the class archive out of use."""
     local = home / "spark-local"
     local.mkdir(exist_ok=True)
     variables = {

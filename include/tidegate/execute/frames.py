@@ -20,7 +20,8 @@ def spark_frame(
         files: paths of part files, at least one; directories above them add no columns.
         columns: the only ones to read, in this order; None: all.
     """
-    frame = session.read.parquet(*files)
+    # A column that was added later is missing in older files, and NULL there.
+    frame = session.read.option("mergeSchema", "true").parquet(*files)
     if columns is None:
         return frame
     # Quoted, because a point in a bare name means a field of a struct.

@@ -103,6 +103,5 @@ class RunSummary(Value):
     bytes_written: int = 0
     files_written: int = 0
     sub_splits: int = 0
-    sub_splits_resumed: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Stage → seconds."""

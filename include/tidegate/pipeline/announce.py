@@ -72,6 +72,10 @@ class Announcer:
     def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
         scan = read_plan(self.storage, item.uri)
         path = layout.sealed_file(item.uri)
+        held = self.ledger.windows.get(item.sequence)
+        if held.sealed and held.plan_digest != item.digest and self.storage.exists(path):
+            # An earlier plan comes back into effect: its first file tells another time.
+            path = layout.sealed_file(item.uri, item.attempt)
         if not self.storage.exists(path):
             drafted = self._draft(item, scan, now)
             self.storage.write_once(path, pretty(drafted.to_json()))

@@ -59,8 +59,10 @@ def read_changes(
         TidegateError: what the source refuses; see its errors.
 
     Examples:
-        >>> changes = read_changes({"kind": "files", "path": orders}, filter="amount > 15")
-        >>> changes.read_all().to_pylist()
+        >>> source = {"kind": "files", "path": orders}
+        >>> read_changes(
+        ...     source, columns=["id", "amount"], filter="amount > 15"
+        ... ).read_all().to_pylist()
         [{'id': 2, 'amount': 20.0}, {'id': 3, 'amount': 30.0}]
     """
     import pyarrow as pa

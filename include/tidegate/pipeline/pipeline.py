@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,6 +32,7 @@ from tidegate.model.run import (
     Run,
 )
 from tidegate.pipeline.announce import Announcer
+from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.history import SourceInstant, source_instants
 from tidegate.pipeline.inspection import Garbage, Inspector
 from tidegate.pipeline.load import Loader, Preview, pending_indexes
@@ -58,6 +60,8 @@ ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
 """Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
 
 _ATTEMPTS_ON_NEW_CONTENT = 5
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -124,6 +128,14 @@ class Pipeline:
         started = time.monotonic()
         planned = self._loader.plan(run, now)
         self._note(planned, "plan", started)
+        for item in planned:
+            _log.info(
+                "planned window %d: %d of %d splits to read",
+                item.sequence,
+                item.pending,
+                item.splits,
+                extra=self._facts(run=run.id, window=item.sequence, plan=item.digest),
+            )
         return planned
 
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
@@ -165,11 +177,29 @@ class Pipeline:
             if progress is not None:
                 progress(finished)
         self._note([planned], "stage", started)
+        _log.info(
+            "staged %d sub-splits of window %d",
+            finished,
+            planned.sequence,
+            extra=self._facts(window=planned.sequence, plan=planned.digest),
+        )
         return finished
 
     def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
         """Seal the windows of a run; with none, let an idle source move the watermark."""
-        return self._announcer.announce(planned, now)
+        announced = self._announcer.announce(planned, now)
+        _log.info(
+            "announced windows %s: %d rows read, %d kept, %d late, %d put aside",
+            list(announced.windows),
+            announced.summary.rows_read,
+            announced.summary.rows_kept,
+            announced.summary.rows_late,
+            announced.summary.rows_quarantined,
+            extra=self._facts(
+                windows=list(announced.windows), partitions=len(announced.partitions)
+            ),
+        )
+        return announced
 
     def load(self, run: Run, now: datetime, executors: ExecutorFactory) -> Announced:
         """Do a whole load in this process: plan, stage, announce."""
@@ -213,7 +243,15 @@ class Pipeline:
         self, partition: Partition, publication: str, owner: str, now: datetime
     ) -> Committed:
         """Make a checked publication stand."""
-        return self._committer.commit(partition, publication, owner, now)
+        committed = self._committer.commit(partition, publication, owner, now)
+        _log.info(
+            "committed %s revision %d: %d rows",
+            partition,
+            committed.revision,
+            committed.rows,
+            extra=self._facts(run=owner, partition=str(partition), windows=list(committed.windows)),
+        )
+        return committed
 
     def publish(self, partition: Partition, owner: str, now: datetime) -> PublishOutcome:
         """Do for one partition what its publish run does: evaluate, propose, gate, commit.
@@ -321,6 +359,10 @@ class Pipeline:
             error=error,
         )
 
+    def _facts(self, **facts: object) -> dict[str, object]:
+        """Give what a log line carries beside its text, for those who search logs."""
+        return {"pipeline": self.config.name, **facts}
+
     def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:
         for item in planned:
             self.ledger.windows.note_seconds(
@@ -333,7 +375,7 @@ def open_pipeline(
     *,
     ledger: str | None = None,
     storage: Storage | None = None,
-    spark_frame: SparkFrame | None = None,
+    spark_frame: SparkFrame = part_files_in_spark,
 ) -> Pipeline:
     """Wire a pipeline from its file.
 
@@ -341,7 +383,8 @@ def open_pipeline(
         name_or_path: a pipeline's name, looked up in `TIDEGATE_PIPELINES`, or the path of its file.
         ledger: SQLAlchemy URL; by default `TIDEGATE_LEDGER`, else SQLite in `TIDEGATE_HOME`.
         storage: where it writes; the local file system by default.
-        spark_frame: gives the gate a Spark frame of part files that are too large for pandas.
+        spark_frame: gives the gate a Spark frame of part files that are too large for pandas; by
+            default of the session that this process has, or opens then.
 
     Raises:
         ConfigInvalid, PipelineNotFound: there is no usable file.

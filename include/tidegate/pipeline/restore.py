@@ -104,12 +104,10 @@ class Restorer:
     def _sealed(self) -> Iterator[tuple[str, SealedWindow]]:
         root = layout.windows_root(self.roots.work)
         for name in self.storage.list_files(root):
-            if name.endswith("/sealed.json"):
-                path = f"{root}/{name}"
-                yield (
-                    path.removesuffix("/sealed.json"),
-                    SealedWindow.from_text(self.storage.read_bytes(path)),
-                )
+            folder, _, plain = name.rpartition("/")
+            if plain.startswith("sealed") and plain.endswith(".json"):
+                content = self.storage.read_bytes(f"{root}/{name}")
+                yield f"{root}/{folder}", SealedWindow.from_text(content)
 
     def _announce(self, uri: str, sealed: SealedWindow) -> None:
         now, sequence = sealed.announced_at, sealed.window.sequence

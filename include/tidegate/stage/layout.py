@@ -59,9 +59,14 @@ def splits_file(plan_root: str) -> str:
     return posixpath.join(plan_root, "splits.jsonl")
 
 
-def sealed_file(plan_root: str) -> str:
-    """Name the file from which a lost ledger is restored."""
-    return posixpath.join(plan_root, "sealed.json")
+def sealed_file(plan_root: str, attempt: int | None = None) -> str:
+    """Name the file from which a lost ledger is restored.
+
+    Args:
+        plan_root: directory of the plan.
+        attempt: of the window, when it put an earlier plan back into effect; None at first.
+    """
+    return posixpath.join(plan_root, "sealed.json" if attempt is None else f"sealed-{attempt}.json")
 
 
 def messages_root(plan_root: str) -> str:

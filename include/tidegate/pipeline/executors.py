@@ -1,14 +1,16 @@
-"""Open the executor that a pipeline asks for; only the one that is used is loaded."""
+"""Open what a pipeline runs on, by the name of the engine; only the one that is used is loaded."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate.config import PipelineConfig
     from tidegate.execute import Executor
-    from tidegate.pipeline import ExecutorFactory
+    from tidegate.pipeline.pipeline import ExecutorFactory
 
 
 def executors_for(config: PipelineConfig) -> ExecutorFactory:
@@ -23,3 +25,9 @@ def executors_for(config: PipelineConfig) -> ExecutorFactory:
         return opened
 
     return open_executor
+
+
+def part_files_in_spark(files: Sequence[str], columns: Sequence[str]) -> Any:
+    """Give part files as a Spark frame, for a gate whose partition is too large for pandas."""
+    session = import_module("tidegate.execute.session").open_session("tidegate gate")
+    return import_module("tidegate.execute.frames").spark_frame(session, files, columns)

@@ -1,0 +1,122 @@
+"""Tidegate from a notebook or a test: look at changes, run a pipeline, read what was published.
+
+Reads the clock, once per call, as the command line does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tidegate.model.run import Run
+from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline.changes import read_changes, read_committed
+from tidegate.pipeline.executors import executors_for
+from tidegate.pipeline.holders import process_owner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.model.report import PartitionExplanation, PipelineReport
+    from tidegate.model.run import Announced, PublishOutcome
+    from tidegate.pipeline.load import Preview
+
+__all__ = ["LoadedPipeline", "load_pipeline", "read_changes", "read_committed"]
+
+
+@dataclass(frozen=True)
+class LoadedPipeline:
+    """A pipeline as its file describes it; every method may be called again at any time."""
+
+    pipeline: Pipeline
+
+    def plan(self, until: datetime | None = None) -> Preview:
+        """Say what a load would read; changes nothing.
+
+        Args:
+            until: aware; only source commits before it, all by default.
+
+        Examples:
+            >>> load_pipeline(pipeline_file).plan().plan.totals.rows
+            3
+        """
+        return self.pipeline.preview(self._run(until), _now())
+
+    def load(self, until: datetime | None = None) -> Announced:
+        """Read and stage what is new in the source, and seal it.
+
+        Args:
+            until: aware; only source commits before it, all by default.
+
+        Raises:
+            WindowOpen: another run works on the pipeline (Transient).
+
+        Examples:
+            >>> [str(partition) for partition in load_pipeline(pipeline_file).load().partitions]
+            ['dt=2026-02-01', 'dt=2026-02-02']
+        """
+        executors = executors_for(self.pipeline.config)
+        return self.pipeline.load(self._run(until), _now(), executors)
+
+    def publish(self, partition: str | None = None) -> list[PublishOutcome]:
+        """Commit what is complete and good.
+
+        Args:
+            partition: such as `dt=2026-02-01`; every pending partition by default.
+
+        Examples:
+            >>> [
+            ...     (str(item.partition), item.state)
+            ...     for item in load_pipeline(pipeline_file).publish()
+            ... ]
+            [('dt=2026-02-01', 'committed'), ('dt=2026-02-02', 'pending')]
+        """
+        owner = process_owner("library")
+        if partition is not None:
+            target = self.pipeline.parse_partition(partition)
+            return [self.pipeline.publish(target, owner, _now())]
+        return list(self.pipeline.publish_all(owner, _now()))
+
+    def status(self) -> PipelineReport | None:
+        """Tell where the pipeline and its partitions stand; None if it was never loaded.
+
+        Examples:
+            >>> [item.name for item in load_pipeline(pipeline_file).status().partitions]
+            ['committed', 'pending']
+        """
+        return self.pipeline.status(_now())
+
+    def explain(self, partition: str) -> PartitionExplanation:
+        """Tell why a partition is or is not out.
+
+        Args:
+            partition: such as `dt=2026-02-01`.
+
+        Examples:
+            >>> load_pipeline(pipeline_file).explain("dt=2026-02-02").evaluation.reason.value
+            'WATERMARK_BEHIND'
+        """
+        return self.pipeline.explain(self.pipeline.parse_partition(partition), _now())
+
+    def _run(self, until: datetime | None) -> Run:
+        owner = process_owner("library")
+        return Run(id=owner, owner=owner, until=until)
+
+
+def load_pipeline(path: str | Path) -> LoadedPipeline:
+    """Open a pipeline by its file, or by its name among the pipeline files.
+
+    Raises:
+        ConfigInvalid, PipelineNotFound: there is no usable file.
+        LedgerUnreachable: the ledger does not answer (Transient).
+
+    Examples:
+        >>> load_pipeline(pipeline_file).pipeline.config.name
+        'orders'
+    """
+    return LoadedPipeline(open_pipeline(path))
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
