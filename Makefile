@@ -36,8 +36,8 @@ check: .venv/.dev ## Lint, layout, types, imports, fresh locks
 	$(RUN) lint-imports
 	$(RUN) codespell
 
-test-unit: .venv/.dev ## Unit tests only: about ten seconds
-	$(RUN) pytest tests/unit -m "$(UNIT)"
+test-unit: .venv/.dev ## Unit tests only, few examples each: while you write
+	@HYPOTHESIS_PROFILE=quick $(RUN) pytest tests/unit -m "$(UNIT)"
 
 test: .venv/.dev setup ## All tests but the slow ones; what CI runs
 	$(RUN) pytest -m "not slow"

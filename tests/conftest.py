@@ -54,6 +54,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile(
     "thorough", hypothesis.settings.get_profile("default"), max_examples=1_000
 )
+# For `make test-unit`, which is run again and again while writing.
+hypothesis.settings.register_profile(
+    "quick", hypothesis.settings.get_profile("default"), max_examples=15
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
