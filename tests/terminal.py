@@ -1,0 +1,18 @@
+"""Reads what would stand on a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def text_of(renderable: RenderableType) -> str:
+    """Print as into a wide file, without colours."""
+    console = Console(width=400, color_system=None)
+    with console.capture() as captured:
+        console.print(renderable)
+    return captured.get()

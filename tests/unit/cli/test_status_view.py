@@ -1,0 +1,57 @@
+"""A pipeline as a table: made from any report, and says what matters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import hypothesis
+from hypothesis import given
+from hypothesis import strategies as st
+
+from strategies import values_of
+from terminal import text_of
+from tidegate.cli import status_view
+from tidegate.model.message import RunSummary
+from tidegate.model.partition import Partition
+from tidegate.model.report import PartitionReport, PipelineReport
+from tidegate.model.run import PublishOutcome
+
+few = hypothesis.settings(max_examples=20)
+DAY = Partition((("dt", "2013-02-09"),))
+
+
+@few
+@given(st.lists(values_of(PartitionReport), max_size=3))
+def test_partition_table_of_any_reports_has_a_row_each(reports: list[PartitionReport]) -> None:
+    assert status_view.partition_table(reports).row_count == len(reports)
+
+
+@few
+@given(st.lists(values_of(PublishOutcome), max_size=3))
+def test_outcome_table_of_any_outcomes_has_a_row_each(outcomes: list[PublishOutcome]) -> None:
+    assert status_view.outcome_table(outcomes).row_count == len(outcomes)
+
+
+def test_outcome_table_of_a_failed_partition_shows_the_error() -> None:
+    outcome = PublishOutcome(DAY, "failed", 1, 10, error="the lake is dry")
+
+    assert "the lake is dry" in text_of(status_view.outcome_table([outcome]))
+
+
+@few
+@given(values_of(RunSummary))
+def test_summary_line_of_any_summary_is_one_line(summary: RunSummary) -> None:
+    stages = replace(summary, seconds={"read": 1.25})
+
+    line = status_view.summary_line(stages)
+
+    assert "read 1.2 s" in line
+    assert "\n" not in line
+
+
+@few
+@given(values_of(PipelineReport))
+def test_pipeline_facts_of_any_report_name_every_note(report: PipelineReport) -> None:
+    noted = replace(report, notes=("window 7 is open",))
+
+    assert "window 7 is open" in text_of(status_view.pipeline_facts(noted, "America/New_York"))
