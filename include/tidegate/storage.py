@@ -107,39 +107,11 @@ class Storage(Hashable, Protocol):
         ...
 
     def write_once(self, path: str, content: bytes, scratch: str | None = None) -> bool:
-        """Write a file under a name that is given once: the first writer wins.
+        """Write a file whose name is given once; False if the name was taken.
 
-        Args:
-            path: the name.
-            content: all bytes of the file.
-            scratch: directory of the same file system where the file is written before it gets its
-                name. By default its own directory, which must not be one that readers list: a
-                process that dies leaves a hidden temporary file there.
-
-        Returns:
-            False if the name was taken; nothing was changed then.
+        `scratch` is where it is written first, for a directory that readers list.
         """
-        if self.exists(path):
-            return False
-        folder = os.path.dirname(path)
-        self.make_dirs(folder)
-        if scratch is not None:
-            self.make_dirs(scratch)
-        unique = f"{os.getpid()}-{os.urandom(4).hex()}"
-        temporary = f"{scratch or folder}/.{os.path.basename(path)}.{unique}"
-        try:
-            with self.open_new(temporary) as file:
-                file.write(content)
-            self.calls.link(temporary, path)
-        except FileExistsError:
-            return False
-        except OSError as refused:
-            raise _refusal(path, refused) from refused
-        finally:
-            # Also after a refusal: on a full disk half a file would keep the space it got.
-            self.delete(temporary)
-        self.sync_dir(folder)
-        return True
+        ...
 
     def open_new(self, path: str) -> BinaryIO:
         """Open a new file for writing; closing forces it to the disk."""
@@ -232,8 +204,15 @@ class LocalStorage:
             found += [name if prefix == "." else f"{prefix}/{name}" for name in names]
         return sorted(found)
 
-    def write_once(self, path: str, content: bytes) -> bool:
+    def write_once(self, path: str, content: bytes, scratch: str | None = None) -> bool:
         """Write a file under a name that is given once: the first writer wins.
+
+        Args:
+            path: the name.
+            content: all bytes of the file.
+            scratch: directory of the same file system where the file is written before it gets its
+                name. By default its own directory, which must not be one that readers list: a
+                process that dies leaves a hidden temporary file there.
 
         Returns:
             False if the name was taken; nothing was changed then.
@@ -242,19 +221,22 @@ class LocalStorage:
             return False
         folder = os.path.dirname(path)
         self.make_dirs(folder)
-        temporary = f"{folder}/.{os.path.basename(path)}.{os.getpid()}-{os.urandom(4).hex()}"
+        if scratch is not None:
+            self.make_dirs(scratch)
+        unique = f"{os.getpid()}-{os.urandom(4).hex()}"
+        temporary = f"{scratch or folder}/.{os.path.basename(path)}.{unique}"
         try:
             with self.open_new(temporary) as file:
                 file.write(content)
-            try:
-                self.calls.link(temporary, path)
-            except FileExistsError:
-                return False
-            finally:
-                self.calls.unlink(temporary)
-            self.sync_dir(folder)
+            self.calls.link(temporary, path)
+        except FileExistsError:
+            return False
         except OSError as refused:
             raise _refusal(path, refused) from refused
+        finally:
+            # Also after a refusal: on a full disk half a file would keep the space it got.
+            self.delete(temporary)
+        self.sync_dir(folder)
         return True
 
     def open_new(self, path: str) -> BinaryIO:

@@ -74,10 +74,12 @@ def message_replaced() -> None:
     """
     write_once = LocalStorage.write_once
 
-    def replacing(self: LocalStorage, path: str, content: bytes) -> bool:
+    def replacing(
+        self: LocalStorage, path: str, content: bytes, scratch: str | None = None
+    ) -> bool:
         if "/messages/" in path:
             self.delete(path)
-        return write_once(self, path, content)
+        return write_once(self, path, content, scratch)
 
     def staging_all(storage: Any, plan_uri: str, index: int, attempt: str) -> tuple[Any, ...]:
         scan, splits = staging._plan(storage, plan_uri)

@@ -28,6 +28,7 @@ class Places:
     table_root: str
     partition_root: str
     lock: str
+    scratch: str
     retired: Callable[[str], str]
     """File name → where it goes when it is removed."""
 
@@ -155,6 +156,7 @@ class Publisher:
             marker_name=plan.marker_name,
             marker=plan.marker,
             storage=self.storage,
+            scratch=self.places.scratch,
         )
         for name, policy in self.policies:
             try:

@@ -55,6 +55,7 @@ class Roots:
             table_root=self.target,
             partition_root=self.partition(partition),
             lock=layout.lock_file(self.work, partition),
+            scratch=layout.scratch_root(self.work),
             retired=lambda name: layout.retired_part(self.work, partition, revision, name),
         )
 

@@ -16,6 +16,7 @@ PUBLICATIONS = "publications"
 RETIRED = "retired"
 LOCKS = "locks"
 LISTINGS = "listings"
+SCRATCH = "scratch"
 STAGED = "staged"
 QUARANTINE = "quarantine"
 MESSAGES = "messages"
@@ -147,3 +148,8 @@ def lock_file(work: str, partition: Partition) -> str:
 def listings_root(work: str) -> str:
     """Name the directory with the listings of a source of plain files."""
     return posixpath.join(work, LISTINGS)
+
+
+def scratch_root(work: str) -> str:
+    """Name the directory in which a file for the target is written before it gets its name."""
+    return posixpath.join(work, SCRATCH)

@@ -28,6 +28,8 @@ class PolicyContext:
     marker_name: str
     marker: str
     storage: Storage
+    scratch: str
+    """Directory outside the table, on its file system, for `storage.write_once` into the table."""
 
 
 class CommitPolicy(Protocol):

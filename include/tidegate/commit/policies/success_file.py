@@ -27,7 +27,7 @@ class SuccessFile:
         path = f"{context.partition_root}/{context.marker_name}"
         content = context.marker.encode()
         if (
-            not context.storage.write_once(path, content)
+            not context.storage.write_once(path, content, context.scratch)
             and context.storage.read_bytes(path) != content
         ):
             raise FileExistsAlready(path=path)
