@@ -41,7 +41,7 @@ class LoadedPipeline:
             >>> load_pipeline(pipeline_file).plan().plan.totals.rows
             3
         """
-        return self.pipeline.preview(self._run(until), _now())
+        return self.pipeline.looking().preview(self._run(until), _now())
 
     def load(self, until: datetime | None = None) -> Announced:
         """Read and stage what is new in the source, and seal it.

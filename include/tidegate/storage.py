@@ -324,6 +324,36 @@ class LocalStorage:
             os.close(descriptor)
 
 
+@dataclass(frozen=True)
+class Scratch(LocalStorage):
+    """Keeps what is written once to itself: for looking at what would happen."""
+
+    written: dict[str, bytes] = field(default_factory=dict, compare=False)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Read what was written here, else from the disk."""
+        return self.written[path] if path in self.written else super().read_bytes(path)
+
+    def exists(self, path: str) -> bool:
+        """Say whether it was written here, or stands on the disk."""
+        return path in self.written or super().exists(path)
+
+    def list_files(self, root: str) -> list[str]:
+        """List the files of the disk and those written here."""
+        mine = {
+            path.removeprefix(f"{root}/") for path in self.written if path.startswith(f"{root}/")
+        }
+        return sorted({*super().list_files(root), *mine})
+
+    def write_once(self, path: str, content: bytes, scratch: str | None = None) -> bool:
+        """Keep the content in memory."""
+        del scratch
+        if self.exists(path):
+            return False
+        self.written[path] = content
+        return True
+
+
 class _NewFile:
     """A file being written.
 

@@ -128,11 +128,12 @@ def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | Non
 
 def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
     """Say what a load would read and touch."""
-    plan = opened.preview(run, now).plan
+    looking = opened.looking()
+    plan = looking.preview(run, now).plan
     if plan is None:
         output.show({"plan": None}, "A load would find nothing new.")
         raise typer.Exit(NOTHING)
-    touched = touched_partitions(opened, plan.window.range, now)
+    touched = touched_partitions(looking, plan.window.range, now)
     raw = {
         "plan": plan.to_json(),
         "partitions": {str(partition): rows for partition, rows in touched.items()},

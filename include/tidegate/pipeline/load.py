@@ -71,7 +71,7 @@ class Loader:
             return Look(
                 "changes", f"window {held.window.sequence} {held.window.range} is open and goes on"
             )
-        pin, state = self._pin(now)
+        pin, state = self._pin(run, now)
         sealed = self.ledger.windows.sealed_for(run.interval) if run.interval else ()
         if taking.is_behind(run.interval, state, sealed):
             return self._look_behind(run, pin, state, sealed)
@@ -93,12 +93,12 @@ class Loader:
         Raises:
             WindowOpen: another run works on the pipeline's open window (Transient).
         """
-        pin, _ = self._pin(now)
+        pin, _ = self._pin(run, now)
         return tuple(self._plan_window(item, pin, now) for item in self._windows(run, pin, now))
 
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan one window again, with the configuration as it is now."""
-        pin, _ = self._pin(now)
+        pin, _ = self._pin(run, now)
         taken = self.ledger.windows.resume(sequence, self._holder(run, now))
         return (self._plan_window(taken, pin, now),)
 
@@ -109,7 +109,7 @@ class Loader:
 
         None before the first load.
         """
-        pin, state = self._pin(now)
+        pin, state = self._pin(run, now)
         if state.checkpoint is None:
             return ()
         draft = Window(
@@ -126,7 +126,8 @@ class Loader:
     def preview(self, run: Run, now: datetime) -> Preview:
         """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
         state = self.ledger.pipeline.find()
-        pin = self.source.pin(now, state.source_identity if state else None)
+        identity = state.source_identity if state else None
+        pin = self.source.pin(now, identity, run.end_exclusive)
         if state is not None and (held := self.ledger.windows.open()) is not None:
             return Preview(held.window.range, *self._scan(held.window, pin, now))
         found = self._ahead(run, pin, state)
@@ -161,12 +162,12 @@ class Loader:
             )
         return iter(found)
 
-    def _pin(self, now: datetime) -> tuple[Pin, PipelineState]:
+    def _pin(self, run: Run, now: datetime) -> tuple[Pin, PipelineState]:
         state = self.ledger.pipeline.find()
         if state is None:
             msg = f"pipeline {self.config.name} was not adopted before its first step"
             raise AssertionError(msg)
-        return self.source.pin(now, state.source_identity), state
+        return self.source.pin(now, state.source_identity, run.end_exclusive), state
 
     def _holder(self, run: Run, now: datetime) -> Holder:
         return Holder(run.owner, now, now + self.config.execute.claim_timeout, is_gone)

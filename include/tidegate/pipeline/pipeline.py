@@ -7,7 +7,7 @@ import functools
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -44,7 +44,7 @@ from tidegate.pipeline.staging import stage_split
 from tidegate.pipeline.work import Roots, adopt
 from tidegate.source import open_source
 from tidegate.stage import layout
-from tidegate.storage import LocalStorage, Storage
+from tidegate.storage import LocalStorage, Scratch, Storage
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -106,6 +106,10 @@ class Pipeline:
     @cached_property
     def _reporter(self) -> Reporter:
         return Reporter(self.config, self.roots, self.ledger, self.storage, self._committer)
+
+    def looking(self) -> Pipeline:
+        """Give the same pipeline for questions only: a listing that it takes is kept in memory."""
+        return replace(self, storage=Scratch())
 
     def adopt(self, now: datetime) -> None:
         """Register the pipeline, or check that ledger and target are its own.
@@ -332,7 +336,7 @@ class Pipeline:
         return source_instants(self.source, self.ledger, now)
 
     def preview(self, run: Run, now: datetime) -> Preview:
-        """Say what a load would read and touch; changes nothing (PC-C08)."""
+        """Say what a load would read; of `looking()` it changes nothing (PC-C08)."""
         return self._loader.preview(run, now)
 
     def parse_partition(self, text: str) -> Partition:

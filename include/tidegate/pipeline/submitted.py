@@ -45,7 +45,8 @@ def run_job(step: Step, arguments: Sequence[str] | None = None) -> int:
         The exit code: 0, or what tells Terminal from Transient. Any other error is raised: code 1.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for talkative in ("alembic", "py4j"):
+        logging.getLogger(talkative).setLevel(logging.WARNING)
     parser = argparse.ArgumentParser(description=step.__doc__)
     parser.add_argument("--pipeline", required=True, help="name or file of the pipeline")
     parser.add_argument("--request", required=True, type=json.loads, help="what to do, as JSON")

@@ -93,12 +93,16 @@ class Source(Protocol):
         """The source's name for people."""
         ...
 
-    def pin(self, now: datetime, expected_identity: str | None = None) -> Pin:
+    def pin(
+        self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
+    ) -> Pin:
         """Look at the source once.
 
         Args:
-            now: the clock of the run, which a listing of files takes as its time.
+            now: the clock of the run; no listing of files is newer than that.
             expected_identity: what the ledger knows of the table, if anything.
+            until: end of what the run may take: a listing leaves out files that came at or after
+                it, so that a scheduled run finds those before it also when younger ones stand beside.
 
         Raises:
             SourceNotFound: there is no table.

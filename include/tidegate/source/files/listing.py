@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.model.instant import Instant
@@ -11,6 +11,9 @@ from tidegate.model.wire import Value, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ListedFile(NamedTuple):
@@ -34,6 +37,7 @@ class ListingHead(Value):
     digest: str
     """Over the sorted path, size, modification-time list: equal listings are one instant."""
     taken_at: datetime
+    """The instant's time, see `listing_time`."""
     files: int
     skipped: tuple[str, ...] = ()
     """Paths that `on_bad_path: skip` left out (PC-R03)."""
@@ -68,6 +72,28 @@ class Difference:
     added: tuple[ListedFile, ...]
     disturbed: tuple[tuple[ListedFile, ListedFile | None], ...]
     """Known files and what they are now: of another size or time, or None for gone (PC-R07)."""
+
+
+def came_before(listing: Listing, until: datetime, known: Listing) -> Listing:
+    """Leave out files that came at or after a moment, but none that was listed before."""
+    bound = until.timestamp() * 1e9
+    listed = {file.path for file in known.files}
+    kept = tuple(file for file in listing.files if file.modified < bound or file.path in listed)
+    return Listing(kept, listing.skipped)
+
+
+def listing_time(listing: Listing, now: datetime, last: ListingHead | None) -> datetime:
+    """Give a listing the time of its youngest file, not beyond the clock or before the last one.
+
+    Args:
+        listing: what stands in the directory.
+        now: the clock of the look; files from the future count as of now.
+        last: the listing before.
+    """
+    youngest = max((file.modified for file in listing.files), default=0)
+    # Floor division: a time after the file's own would put it into the next interval.
+    moment = min(_EPOCH + timedelta(microseconds=youngest // 1000), now)
+    return max(moment, last.taken_at) if last else moment
 
 
 def number_of(instant: Instant) -> int:

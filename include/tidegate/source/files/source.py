@@ -22,7 +22,9 @@ from tidegate.source.files.listing import (
     Difference,
     ListedFile,
     Listing,
+    came_before,
     difference,
+    listing_time,
     number_of,
 )
 from tidegate.source.files.pruning import PartitionPruning
@@ -76,16 +78,25 @@ class FilesSource:
         """The directory."""
         return self._root
 
-    def pin(self, now: datetime, expected_identity: str | None = None) -> Pin:
-        """List the directory; a listing unlike the last one becomes an instant with the time `now`.
+    def pin(
+        self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
+    ) -> Pin:
+        """List the directory; a listing unlike the last one becomes an instant.
 
-        The identity is the root that the pipeline file names, so there is nothing to compare.
+        Its time is that of its youngest file, so that a file belongs to the interval that it came
+        in, whenever that is listed. The identity is the root that the pipeline file names, so there is
+        nothing to compare.
         """
         del expected_identity
+        heads = self._store.heads()
+        last = heads[-1] if heads else None
         listing = list_directory(self._config)
-        if not listing.files and not self._store.heads():
+        if until is not None:
+            known = self._store.listing(last) if last else Listing(())
+            listing = came_before(listing, until, known)
+        if not listing.files and last is None:
             return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
-        head = self._store.record(listing, now)
+        head = self._store.record(listing, listing_time(listing, now, last))
         schema = self._schema_of(listing)
         return Pin(
             self._root, head.instant, pinned_columns(schema), {"schema": encode_schema(schema)}

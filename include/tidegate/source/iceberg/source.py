@@ -85,9 +85,11 @@ class IcebergSource:
         """The table's name for people."""
         return self._opener.source
 
-    def pin(self, now: datetime, expected_identity: str | None = None) -> Pin:
-        """Load the newest metadata and pin its head; see `Source.pin`. The clock is not needed."""
-        del now
+    def pin(
+        self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
+    ) -> Pin:
+        """Load the newest metadata and pin its head; commits have times of their own."""
+        del now, until
         table = self._patiently(self._opener.open)
         identity = str(table.metadata.table_uuid)
         self._check_identity(identity, expected_identity)

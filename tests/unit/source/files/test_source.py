@@ -248,3 +248,56 @@ def test_large_text_of_the_first_file_is_read_without_a_cast(folder: Folder) -> 
 
     assert table.schema.types == [pa.large_string()]
     assert table.column("name").to_pylist() == ["x", "y"]
+
+
+def _age(path: Path, moment: datetime) -> None:
+    os.utime(path, (moment.timestamp(), moment.timestamp()))
+
+
+def test_listing_has_the_time_of_its_youngest_file(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    folder.put("b.parquet", id=[2])
+    _age(folder.root / "a.parquet", NOW - 2 * HOUR)
+    _age(folder.root / "b.parquet", NOW - HOUR)
+
+    assert folder.source().pin(NOW).head.time == NOW - HOUR
+
+
+def test_listing_with_a_file_from_the_future_is_of_now(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    _age(folder.root / "a.parquet", NOW + HOUR)
+
+    assert folder.source().pin(NOW).head.time == NOW
+
+
+def test_listing_after_a_younger_one_does_not_go_back(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    _age(folder.root / "a.parquet", NOW - HOUR)
+    folder.source().pin(NOW)
+    folder.put("b.parquet", id=[2])
+    _age(folder.root / "b.parquet", NOW - 5 * HOUR)
+
+    assert folder.source().pin(NOW).head.time == NOW - HOUR
+
+
+def test_listing_until_a_moment_leaves_out_what_came_then_or_later(folder: Folder) -> None:
+    for name, moment in (("a", NOW - HOUR), ("b", NOW), ("c", NOW + HOUR)):
+        folder.put(f"{name}.parquet", id=[1])
+        _age(folder.root / f"{name}.parquet", moment)
+    source = folder.source()
+
+    first = source.pin(NOW + 2 * HOUR, until=NOW)
+    second = source.pin(NOW + 2 * HOUR, until=NOW + timedelta(microseconds=1))
+
+    assert _names(source.units(first, InstantRange(None, first.head))) == ["a.parquet"]
+    assert _names(source.units(second, InstantRange(first.head, second.head))) == ["b.parquet"]
+
+
+def test_listing_until_an_earlier_moment_still_knows_what_was_listed(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    _age(folder.root / "a.parquet", NOW)
+    known = folder.source().pin(NOW + HOUR)
+
+    again = folder.source().pin(NOW + HOUR, until=NOW - HOUR)
+
+    assert again.head == known.head
