@@ -59,17 +59,14 @@ def propose(
     """
     standing = base.content if base else ()
     stood: Mapping[str, str] = base.contributions if base else {}
-    wanted = {(item.window, item.plan_digest): item for item in counting(contributions)}
-    removes = tuple(file for file in standing if (file.window, file.plan_digest) not in wanted)
-    standing_keys = {(file.window, file.plan_digest) for file in standing}
-    adds = tuple(
-        part
-        for key, item in wanted.items()
-        if key not in standing_keys
-        and not (item.rows == 0 and stood.get(str(item.window)) == item.plan_digest)
-        for part in parts_of(item)
+    wanted = {str(item.window): item for item in counting(contributions)}
+    # A file's own plan does not tell: where a replay gave equal bytes, the older file stands on.
+    settled = {window for window, item in wanted.items() if stood.get(window) == item.plan_digest}
+    going = tuple(file for file in standing if str(file.window) not in settled)
+    coming = tuple(
+        part for window, item in wanted.items() if window not in settled for part in parts_of(item)
     )
-    adds, removes = _without_equal(adds, removes)
+    adds, removes = _without_equal(coming, going)
     draft = Publication(
         partition=partition,
         base_revision=base_revision,

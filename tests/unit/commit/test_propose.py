@@ -1,0 +1,247 @@
+"""The fold of contributions equals an oracle that only counts rows, whatever came in between."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.commit.propose import counting, propose
+from tidegate.model.message import Contribution, EventTimes
+from tidegate.model.partition import Partition
+from tidegate.model.plan import WindowKind
+from tidegate.model.publication import Publication, PublishedFile
+
+DAY = Partition((("dt", "2026-02-01"),))
+LOAD, HISTORY, REBUILD = WindowKind.LOAD, WindowKind.HISTORY, WindowKind.REBUILD
+
+Rows = tuple[int, ...]
+Files = tuple[Rows, ...]
+
+rows_of_files = st.lists(
+    st.lists(st.integers(0, 3), min_size=1, max_size=2).map(tuple), max_size=3, unique=True
+).map(tuple)
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.sampled_from(WindowKind), rows_of_files),
+        st.tuples(st.just("replay"), st.integers(0, 9), rows_of_files),
+        st.just(("publish",)),
+    ),
+    max_size=12,
+)
+
+
+@dataclass
+class Life:
+    """One partition: its contributions, what was published, and what each window holds now."""
+
+    windows: list[tuple[WindowKind, str, Files]] = field(default_factory=list)
+    plans: int = 0
+    standing: Publication | None = None
+    revision: int = 0
+    table: set[str] = field(default_factory=set)
+    """Names of the files that stand."""
+
+    def step(self, step: tuple[object, ...]) -> None:
+        match step:
+            case ("publish",):
+                self.publish()
+            case ("replay", int(position), tuple(files)):
+                if self.windows:
+                    position %= len(self.windows)
+                    self.windows[position] = (self.windows[position][0], self._plan(), files)
+            case (WindowKind() as kind, tuple(files)):
+                self.windows.append((kind, self._plan(), files))
+
+    def contributions(self) -> list[Contribution]:
+        return [
+            Contribution(
+                window=number,
+                partition=DAY,
+                plan_digest=plan,
+                messages=("s",) if files else (),
+                rows=sum(map(len, files)),
+                bytes=0,
+                event_times=EventTimes(),
+                kind=kind,
+            )
+            for number, (kind, plan, files) in enumerate(self.windows, 1)
+        ]
+
+    def parts(self, contribution: Contribution) -> list[PublishedFile]:
+        _, plan, files = self.windows[contribution.window - 1]
+        return [
+            PublishedFile(
+                name=f"part-{plan}-{number}",
+                length=len(rows),
+                sha256=hashlib.sha256(repr(rows).encode()).hexdigest(),
+                rows=len(rows),
+                window=contribution.window,
+                plan_digest=plan,
+                staged=",".join(map(str, rows)),
+            )
+            for number, rows in enumerate(files)
+        ]
+
+    def drafted(self, contributions: list[Contribution] | None = None) -> Publication:
+        found = self.contributions() if contributions is None else contributions
+        return propose(DAY, self.standing, self.revision, found, self.parts)
+
+    def publish(self) -> Publication:
+        drafted = self.drafted()
+        if drafted.is_empty:
+            return drafted
+        assert not self.table & {file.name for file in drafted.adds}
+        assert self.table >= {file.name for file in drafted.removes}
+        self.table |= {file.name for file in drafted.adds}
+        self.table -= {file.name for file in drafted.removes}
+        assert self.table == {file.name for file in drafted.content}
+        self.standing, self.revision = drafted, drafted.revision
+        return drafted
+
+    def _plan(self) -> str:
+        self.plans += 1
+        return f"plan{self.plans}"
+
+
+def expected(life: Life) -> Counter[tuple[int, Rows]]:
+    """Walk through the windows as they were taken; a rebuild begins anew and knows all history."""
+    content: list[tuple[int, Rows]] = []
+    rebuilt = any(kind is REBUILD for kind, _, _ in life.windows)
+    for number, (kind, _, files) in enumerate(life.windows, 1):
+        if kind is REBUILD:
+            content = []
+        if kind is not HISTORY or not rebuilt:
+            content += [(number, rows) for rows in files]
+    return Counter(content)
+
+
+def published(life: Life) -> Counter[tuple[int, Rows]]:
+    files = life.standing.content if life.standing else ()
+    return Counter((file.window, tuple(map(int, file.staged.split(",")))) for file in files)
+
+
+@given(steps)
+def test_fold_of_any_life_equals_the_oracle(life_steps: list[tuple[object, ...]]) -> None:
+    life = Life()
+
+    for step in life_steps:
+        life.step(step)
+    life.publish()
+
+    assert published(life) == expected(life)
+
+
+@given(steps)
+def test_publishing_twice_equals_once(life_steps: list[tuple[object, ...]]) -> None:
+    life = Life()
+    for step in life_steps:
+        life.step(step)
+    life.publish()
+    before = life.revision, life.table
+
+    again = life.publish()
+
+    assert again.is_empty
+    assert (life.revision, life.table) == before
+
+
+@given(steps, st.randoms())
+def test_order_of_contributions_does_not_matter(
+    life_steps: list[tuple[object, ...]], chance: object
+) -> None:
+    life = Life()
+    for step in life_steps:
+        life.step(step)
+    shuffled = life.contributions()
+    chance.shuffle(shuffled)  # type: ignore[attr-defined]
+
+    assert life.drafted(shuffled).digest == life.drafted().digest
+    assert life.drafted(shuffled).content == life.drafted().content
+
+
+@given(steps)
+def test_content_is_in_window_order_then_by_name(life_steps: list[tuple[object, ...]]) -> None:
+    life = Life()
+    for step in life_steps:
+        life.step(step)
+
+    keys = [(file.window, file.name) for file in life.drafted().content]
+
+    assert keys == sorted(keys)
+
+
+def test_replay_that_changes_one_of_two_files_keeps_the_other_for_good() -> None:
+    """The kept file has the name of the plan before; a later window must not drop it."""
+    life = Life()
+    life.step((LOAD, ((1,), (2,))))
+    life.publish()
+    life.step(("replay", 0, ((1,), (3,))))
+    life.publish()
+
+    life.step((LOAD, ((4,),)))
+    last = life.publish()
+
+    assert published(life) == Counter([(1, (1,)), (1, (3,)), (2, (4,))])
+    assert [len(last.adds), len(last.removes)] == [1, 0]
+
+
+def test_replay_with_equal_bytes_makes_no_revision() -> None:
+    life = Life()
+    life.step((LOAD, ((1,), (2,))))
+    life.publish()
+
+    life.step(("replay", 0, ((2,), (1,))))
+
+    assert life.publish().is_empty
+
+
+def test_replay_that_leaves_no_rows_empties_the_partition() -> None:
+    life = Life()
+    life.step((LOAD, ((1,),)))
+    life.publish()
+    life.step(("replay", 0, ()))
+
+    last = life.publish()
+
+    assert (last.revision, last.rows, last.content) == (2, 0, ())
+
+
+def test_messages_are_read_only_for_what_does_not_stand_yet() -> None:
+    life = Life()
+    life.step((LOAD, ((1,),)))
+    life.publish()
+    life.step((LOAD, ((2,),)))
+    read: list[int] = []
+
+    def parts(contribution: Contribution) -> list[PublishedFile]:
+        read.append(contribution.window)
+        return life.parts(contribution)
+
+    propose(DAY, life.standing, life.revision, life.contributions(), parts)
+
+    assert read == [2]
+
+
+@pytest.mark.parametrize(
+    ("kinds", "left"),
+    [
+        pytest.param([LOAD, LOAD], [1, 2], id="loads alone"),
+        pytest.param([LOAD, REBUILD, LOAD], [2, 3], id="rebuild resets what came before"),
+        pytest.param([REBUILD, LOAD, REBUILD], [3], id="the newest rebuild counts"),
+        pytest.param([HISTORY, LOAD, HISTORY], [1, 2, 3], id="history adds"),
+        pytest.param([LOAD, REBUILD, HISTORY], [2], id="a rebuild has read history taken later"),
+    ],
+)
+def test_counting_leaves_out_what_a_rebuild_stands_in_for(
+    kinds: list[WindowKind], left: list[int]
+) -> None:
+    life = Life()
+    for kind in kinds:
+        life.step((kind, ((1,),)))
+
+    assert [item.window for item in counting(life.contributions())] == left
