@@ -185,6 +185,14 @@ class Windows:
                     )
                 )
 
+    def was_announced(self, sequence: int, digest: str) -> bool:
+        """Say whether a plan of a window was in effect at some time, or is."""
+        query = sa.select(plan.c.state).where(
+            plan.c.pipeline == self.name, plan.c.window == sequence, plan.c.digest == digest
+        )
+        with self._reading() as connection:
+            return connection.scalar(query) == "staged"
+
     def note_seconds(self, sequence: int, attempt: int, stage: str, seconds: float) -> None:
         """Keep how long a stage took; a process that lost the window notes nothing."""
         with self.engine.begin() as connection:

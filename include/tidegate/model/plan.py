@@ -152,10 +152,13 @@ def plan_digest(
     pin: Pin,
     config: Mapping[str, Any],
     fingerprint: Mapping[str, str],
+    *,
+    again: int = 0,
 ) -> str:
     """Name a plan by everything that decides its bytes.
 
-    The source's head beyond the window is left out.
+    The source's head beyond the window is left out. `again` tells a plan from an earlier one with
+    the same inputs whose files are gone.
     """
     inputs = {
         "pipeline": pipeline,
@@ -167,4 +170,4 @@ def plan_digest(
         "config": config,
         "fingerprint": fingerprint,
     }
-    return digest(inputs)
+    return digest({**inputs, "again": again} if again else inputs)

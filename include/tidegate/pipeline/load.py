@@ -19,6 +19,7 @@ from tidegate.model.wire import canonical, pretty
 from tidegate.pipeline import taking
 from tidegate.pipeline.fingerprint import library_fingerprint
 from tidegate.pipeline.holders import is_gone
+from tidegate.pipeline.plan_names import PlanNames
 from tidegate.plan import plan_splits, row_width
 from tidegate.stage import layout
 
@@ -71,7 +72,9 @@ class Loader:
             return Look(
                 "changes", f"window {held.window.sequence} {held.window.range} is open and goes on"
             )
-        pin, state = self._pin(run, now)
+        pin, _ = self._pin(run, now)
+        # A sensor may only ever look: `latest` must not move from one look to the next.
+        state = self._started(pin)
         sealed = self.ledger.windows.sealed_for(run.interval) if run.interval else ()
         if taking.is_behind(run.interval, state, sealed):
             return self._look_behind(run, pin, state, sealed)
@@ -120,7 +123,11 @@ class Loader:
             run=run.id,
             partitions=tuple(sorted(partitions, key=lambda item: item.path)),
         )
-        taken = self.ledger.windows.take(draft, state.checkpoint, self._holder(run, now))
+        holder, held = self._holder(run, now), self.ledger.windows.open()
+        if held is not None and held.window.partitions == draft.partitions:
+            taken = self.ledger.windows.resume(held.window.sequence, holder)
+        else:
+            taken = self.ledger.windows.take(draft, state.checkpoint, holder)
         return (self._plan_window(taken, pin, now),)
 
     def preview(self, run: Run, now: datetime) -> Preview:
@@ -180,13 +187,14 @@ class Loader:
         state = self._started(pin)
         sealed = self.ledger.windows.sealed_for(run.interval) if run.interval else ()
         if taking.is_behind(run.interval, state, sealed):
-            if sealed:
-                return [self.ledger.windows.resume(item.window.sequence, holder) for item in sealed]
             draft = self._history(run, pin, state)
         else:
             found = self._ahead(run, pin, state)
             draft = Window(0, found, WindowKind.LOAD, run.interval, run.id) if found else None
-        return [self.ledger.windows.take(draft, state.checkpoint, holder)] if draft else []
+            sealed = ()
+        fresh = [self.ledger.windows.take(draft, state.checkpoint, holder)] if draft else []
+        again = [self.ledger.windows.resume(item.window.sequence, holder) for item in sealed]
+        return [*fresh, *again]
 
     def _started(self, pin: Pin) -> PipelineState:
         """Fix the first window's start before the first window is taken.
@@ -219,13 +227,13 @@ class Loader:
     def _look_behind(
         self, run: Run, pin: Pin, state: PipelineState, sealed: Sequence[WindowState]
     ) -> Look:
+        if self._history(run, pin, state) is not None:
+            return Look("changes", "history before the first window")
         if sealed:
             names = ", ".join(str(item.window.sequence) for item in sealed)
             return Look(
                 "replay", f"windows {names} were taken for this interval and are done again"
             )
-        if self._history(run, pin, state) is not None:
-            return Look("changes", "history before the first window")
         covering = (
             taking.covering(self.ledger.windows.all(), run.interval) if run.interval else None
         )
@@ -239,10 +247,10 @@ class Loader:
     def _plan_window(self, taken: WindowState, pin: Pin, now: datetime) -> PlannedWindow:
         window = taken.window
         pinned = self.source.at(pin, window.range.end_inclusive)
-        digest = self._digest(window, pinned)
+        digest = self._names.choose(taken, lambda again: self._digest(window, pinned, again=again))
         uri = layout.plan_root(self.roots.work, window.sequence, digest)
         if not self.storage.exists(layout.plan_file(uri)):
-            scan, splits = self._scan(window, pinned, now)
+            scan, splits = self._scan(window, pinned, now, digest)
             self._write_plan(uri, scan, splits)
         scan = read_plan(self.storage, uri)
         self.ledger.windows.record_plan(scan, uri)
@@ -250,14 +258,21 @@ class Loader:
             return _planned(taken, digest, uri, scan, ())
         return _planned(taken, digest, uri, scan, self._pending(uri))
 
-    def _digest(self, window: Window, pinned: Pin) -> str:
-        return plan_digest(
-            self.config.name, window, pinned, self.config.plan_inputs(), library_fingerprint()
-        )
+    @property
+    def _names(self) -> PlanNames:
+        return PlanNames(self.roots, self.ledger, self.storage)
 
-    def _scan(self, window: Window, pin: Pin, now: datetime) -> tuple[ScanPlan, tuple[Split, ...]]:
+    def _digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
+        inputs = self.config.plan_inputs()
+        fingerprint = library_fingerprint()
+        return plan_digest(self.config.name, window, pinned, inputs, fingerprint, again=again)
+
+    def _scan(
+        self, window: Window, pin: Pin, now: datetime, digest: str | None = None
+    ) -> tuple[ScanPlan, tuple[Split, ...]]:
         pinned = self.source.at(pin, window.range.end_inclusive)
-        units = self.source.units(pinned, window.range)
+        whole = window.kind is WindowKind.REBUILD
+        units = self.source.units(pinned, window.range, whole=whole)
         schema = self.source.schema(pinned)
         splits = plan_splits(
             units,
@@ -267,7 +282,7 @@ class Loader:
             parallelism=_PARALLELISM,
         )
         scan = ScanPlan(
-            digest=self._digest(window, pinned),
+            digest=digest or self._digest(window, pinned),
             pipeline=self.config.name,
             window=window,
             pin=pinned,

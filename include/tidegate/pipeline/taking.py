@@ -71,28 +71,33 @@ def history(
         pipeline: its name, for the error.
 
     Returns:
-        The range, None when the interval has no such instant.
+        The range, None when the interval has no such instant, or they were taken before.
 
     Raises:
-        WindowOverlap: a history window covers some of them and not all.
+        WindowOverlap: a history window covers some of them and not all, or others as well.
     """
     inside = [position for position, item in enumerate(retained) if interval.covers(item.time)]
     if not inside:
         return None
     first, last = inside[0], inside[-1]
-    drafted = InstantRange(retained[first - 1] if first else None, retained[last])
     wanted = {item.id for item in retained[first : last + 1]}
-    for taken in windows:
-        if taken.window.kind is not WindowKind.HISTORY:
-            continue
-        covered = _covered(taken.window.range, retained)
-        if covered & wanted:
+    taken = [
+        (item, _covered(item.window.range, retained))
+        for item in windows
+        if item.window.kind is WindowKind.HISTORY
+    ]
+    overlapping = [(item, covered) for item, covered in taken if covered & wanted]
+    fresh = wanted.difference(*(covered for _, covered in overlapping))
+    for item, covered in overlapping:
+        if fresh or covered - wanted:
             raise WindowOverlap(
                 pipeline=pipeline,
                 interval=f"[{interval.start:%Y-%m-%dT%H:%M}, {interval.end:%Y-%m-%dT%H:%M})",
-                window=f"history window {taken.window.sequence} {taken.window.range}",
+                window=f"history window {item.window.sequence} {item.window.range}",
             )
-    return drafted
+    if not fresh:
+        return None
+    return InstantRange(retained[first - 1] if first else None, retained[last])
 
 
 def covering(windows: Sequence[WindowState], interval: DataInterval) -> WindowState | None:

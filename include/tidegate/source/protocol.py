@@ -102,7 +102,7 @@ class Source(Protocol):
             now: the clock of the run; no listing of files is newer than that.
             expected_identity: what the ledger knows of the table, if anything.
             until: end of what the run may take: a listing leaves out files that came at or after
-                it, so that a scheduled run finds those before it also when younger ones stand beside.
+                it, so that younger files beside them do not keep the older ones back.
 
         Raises:
             SourceNotFound: there is no table.
@@ -144,12 +144,13 @@ class Source(Protocol):
         """Say what commits did."""
         ...
 
-    def units(self, pin: Pin, window: InstantRange) -> Units:
+    def units(self, pin: Pin, window: InstantRange, *, whole: bool = False) -> Units:
         """List the files that a window brings, whole, in source order, after pruning by the filter.
 
         A window without a start is read as the table stands at its end if the pipeline starts
         `full` or reads snapshots; otherwise as everything appended since the oldest retained
-        instant.
+        instant. With `whole` it is the table as it stands at the end, wherever the pipeline starts:
+        what a rebuild reads.
         """
         ...
 

@@ -84,8 +84,8 @@ class FilesSource:
         """List the directory; a listing unlike the last one becomes an instant.
 
         Its time is that of its youngest file, so that a file belongs to the interval that it came
-        in, whenever that is listed. The identity is the root that the pipeline file names, so there is
-        nothing to compare.
+        in, whenever that is listed. The identity is the root that the pipeline file names, so there
+        is nothing to compare.
         """
         del expected_identity
         heads = self._store.heads()
@@ -165,7 +165,7 @@ class FilesSource:
             )
         return reports
 
-    def units(self, pin: Pin, window: InstantRange) -> Units:
+    def units(self, pin: Pin, window: InstantRange, *, whole: bool = False) -> Units:
         """List the files that came between two listings, with their rows from the footers.
 
         Raises:
@@ -173,7 +173,8 @@ class FilesSource:
                 fail.
             SourceFileGone, SourceFileDamaged: a file is not as it was listed.
         """
-        start = None if self._config.read.mode == "snapshot" else window.start_exclusive
+        whole = whole or self._config.read.mode == "snapshot"
+        start = None if whole else window.start_exclusive
         change = self._compared(start, window.end_inclusive)
         partitions = {file.path: self._partition(file.path) for file in change.added}
         pruning = PartitionPruning(self._config, self.schema(pin))

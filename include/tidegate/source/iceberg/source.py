@@ -138,7 +138,7 @@ class IcebergSource:
         history = self._history(pin)
         return [_report(instant, history.snapshot(instant.id)) for instant in instants]
 
-    def units(self, pin: Pin, window: InstantRange) -> Units:
+    def units(self, pin: Pin, window: InstantRange, *, whole: bool = False) -> Units:
         """List the data files of a window (ICE-3.7), or of a snapshot if the window has no start.
 
         Raises:
@@ -146,17 +146,17 @@ class IcebergSource:
             HistoryTruncated: a window from the beginning, and the beginning was expired.
             SnapshotNotFound: the window's end was expired.
         """
-        return self._patiently(self._units, pin, window)
+        return self._patiently(self._units, pin, window, whole=whole)
 
-    def _units(self, pin: Pin, window: InstantRange) -> Units:
+    def _units(self, pin: Pin, window: InstantRange, *, whole: bool) -> Units:
         table = self._table(pin)
         # The filter may name columns that are not read out, so it is bound to the whole schema.
         schema = table.metadata.schema_by_id(pin.details["schema_id"]) or table.schema()
         pruning = Pruning(schema, table.specs(), self._config.read.filter)
         reader = ChangeReader(self.name, ManifestReader(table.io, self.name), pruning)
         history = self._history(pin, int(window.end_inclusive.id))
-        snapshot_mode = self._config.read.mode == "snapshot"
-        if snapshot_mode or (window.start_exclusive is None and self._config.start.kind == "full"):
+        whole = whole or self._config.read.mode == "snapshot"
+        if whole or (window.start_exclusive is None and self._config.start.kind == "full"):
             changes = reader.content(history.ancestors[-1])
         else:
             changes = self._appended(reader, history, window)

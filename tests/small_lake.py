@@ -1,0 +1,185 @@
+"""A small table that grows commit by commit, and a pipeline over it whose rows have known ids."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyiceberg.catalog.sql import SqlCatalog
+
+from tidegate.execute.local import LocalExecutor
+from tidegate.model.instant import DataInterval
+from tidegate.model.partition import Partition
+from tidegate.model.run import Run
+from tidegate.pipeline import Pipeline, open_pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tidegate.model.run import Announced, PublishOutcome
+    from tidegate.storage import Storage
+
+DAY_1 = datetime(2026, 2, 1, tzinfo=UTC)
+DAY = timedelta(days=1)
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.int64())])
+
+
+@contextmanager
+def local(_engine: str) -> Iterator[LocalExecutor]:
+    """Give an executor of two threads, whatever engine is asked for."""
+    with LocalExecutor(2) as executor:
+        yield executor
+
+
+def day(number: int) -> Partition:
+    """Give the partition of a day of February 2026."""
+    return Partition((("dt", f"2026-02-{number:02d}"),))
+
+
+def known(number: float) -> datetime:
+    """Give the end of a day: when its rows become known."""
+    return DAY_1 + DAY * number
+
+
+def interval(number: int, days: int = 1) -> DataInterval:
+    """Give the data interval that begins with a day; commit `n` of a lake lies in day `n`."""
+    return DataInterval(known(number - 1), known(number - 1 + days))
+
+
+@dataclass
+class SmallLake:
+    """An Iceberg table and, below the same root, what pipelines over it publish."""
+
+    root: Path
+    commits: int = 0
+    made: int = 0
+    keys: dict[str, Any] = field(default_factory=dict)
+    """Pipeline keys that every pipeline of this lake gets."""
+
+    def __post_init__(self) -> None:
+        """Make the table."""
+        self.root.mkdir(parents=True, exist_ok=True)
+        uri, warehouse = f"sqlite:///{self.root}/catalog.db", f"file://{self.root}/raw"
+        catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
+        catalog.create_namespace("raw")
+        self.table = catalog.create_table("raw.orders", SCHEMA)
+        self.source = {
+            "kind": "iceberg",
+            "catalog": {"name": "lake", "type": "sql", "uri": uri, "warehouse": warehouse},
+            "table": "raw.orders",
+            "instant_time": {"summary": "known-at"},
+        }
+
+    @property
+    def target(self) -> Path:
+        """Where the pipeline publishes."""
+        return self.root / "published" / "orders"
+
+    @property
+    def work(self) -> Path:
+        """The work directory of the pipeline."""
+        return self.root / "published" / ".tidegate-orders"
+
+    def commit(self, days: Mapping[int, int], amount: int = 1) -> list[int]:
+        """Append rows per day in one commit, known within the day that is its number; their ids."""
+        self.commits += 1
+        moment = known(self.commits - 0.5)
+        columns: dict[str, list[Any]] = {"id": [], "at": [], "amount": []}
+        for number, count in days.items():
+            for row in range(count):
+                self.made += 1
+                columns["id"].append(self.made)
+                columns["at"].append(DAY_1 + DAY * (number - 1) + timedelta(minutes=row + 1))
+                columns["amount"].append(amount)
+        rows = pa.table(columns, SCHEMA)
+        self.table.append(rows, snapshot_properties={"known-at": moment.isoformat()})
+        return columns["id"]
+
+    def file(self, name: str = "orders", /, **keys: Any) -> Path:
+        """Write a pipeline file; `keys` are merged into the usual ones."""
+        usual = {
+            "name": "orders",
+            "source": self.source,
+            "event_time": "at",
+            "target": {"path": str(self.target), "partition_by": {"dt": "day(at)"}},
+        }
+        path = self.root / f"{name}.yaml"
+        path.write_text(json.dumps(merged(merged(usual, self.keys), keys)))
+        return path
+
+    def pipeline(self, storage: Storage | None = None, /, **keys: Any) -> Pipeline:
+        """Open the pipeline with some keys changed."""
+        self.target.parent.mkdir(exist_ok=True)
+        path = self.file(**keys)
+        return open_pipeline(path, ledger=f"sqlite:///{self.root}/ledger.db", storage=storage)
+
+    def ids(self) -> dict[str, list[int]]:
+        """Read the ids of the published rows by day, from the files that the markers list."""
+        return published_ids(self.target)
+
+    def stamps(self) -> dict[str, tuple[str, int]]:
+        """Give every file below the target with its hash and modification time."""
+        return stamps(self.target)
+
+
+def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
+    """Merge mappings deeply; the second wins, and None takes a key away."""
+    made = dict(one)
+    for key, value in other.items():
+        if isinstance(value, dict) and isinstance(made.get(key), dict):
+            made[key] = merged(made[key], value)
+        elif value is None:
+            made.pop(key, None)
+        else:
+            made[key] = value
+    return made
+
+
+def load(
+    pipeline: Pipeline,
+    window: DataInterval | None = None,
+    *,
+    until: datetime | None = None,
+    owner: str = "cli",
+    now: datetime = NOW,
+) -> Announced:
+    """Load once."""
+    return pipeline.load(Run(f"run-{window}", owner, window, until), now, local)
+
+
+def publish(pipeline: Pipeline, owner: str = "cli", now: datetime = NOW) -> list[PublishOutcome]:
+    """Publish everything pending; an error is an error."""
+    outcomes = list(pipeline.publish_all(owner, now))
+    assert [item.error for item in outcomes if item.error] == []
+    return outcomes
+
+
+def published_ids(target: Path) -> dict[str, list[int]]:
+    """Read the ids of the published rows by partition, from the files that the markers list."""
+    found = {}
+    for marker in sorted(target.rglob("_SUCCESS")):
+        ids: list[int] = []
+        for file in json.loads(marker.read_bytes())["files"]:
+            ids += pq.read_table(marker.parent / file["name"], columns=["id"])["id"].to_pylist()
+        found[marker.parent.name] = sorted(ids)
+    return found
+
+
+def stamps(root: Path) -> dict[str, tuple[str, int]]:
+    """Give every file below a directory with its hash and modification time."""
+    return {
+        str(path.relative_to(root)): (
+            hashlib.sha256(path.read_bytes()).hexdigest(),
+            path.stat().st_mtime_ns,
+        )
+        for path in sorted(root.rglob("*"))
+        if path.is_file()
+    }
