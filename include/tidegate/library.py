@@ -75,7 +75,7 @@ class LoadedPipeline:
         owner = process_owner("library")
         if partition is not None:
             target = self.pipeline.parse_partition(partition)
-            return [self.pipeline.publish(target, owner, _now())]
+            return [self.pipeline.publish(target, owner, _now(), by_command=True)]
         return list(self.pipeline.publish_all(owner, _now()))
 
     def status(self) -> PipelineReport | None:

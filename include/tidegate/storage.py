@@ -1,8 +1,7 @@
 """The only way to a file system: a few verbs that either happen whole or not at all.
 
 Paths are text. Everything that changes a disk goes through `LocalStorage`, and there through the
-few
-system calls of `OsCalls`, so that a test can stop the process before and after each of them.
+few system calls of `OsCalls`, so that a test can stop the process before and after each of them.
 """
 
 from __future__ import annotations

@@ -3,10 +3,8 @@
 What stands at the end can be compared.
 
 Three windows of up to three partitions; each window is cut into two splits of two sub-splits. The
-third window
-brings late rows for the first day; the second day is held by a row rule and approved; then the
-second
-window is replayed with a changed pipeline file, which puts the offending row aside.
+third window brings late rows for the first day; the second day is held by a row rule and approved;
+then the second window is replayed with a changed pipeline file, which puts the offending row aside.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The crash walk (issue: it must survive): die at every change, live again, compare (PC-V30, V31).
 
 Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
-between
-them; so the usual suite dies before every change and after the last, and `make test-all` on both
-sides.
+between them; so the usual suite dies before every change and after the last, and `make test-all` on
+both sides.
 """
 
 from __future__ import annotations

@@ -116,4 +116,4 @@ def _published(
         yield from opened.publish_all(owner, now)
         return
     for partition in [opened.parse_partition(text) for text in partitions]:
-        yield opened.publish(partition, owner, now)
+        yield opened.publish(partition, owner, now, by_command=True)

@@ -7,7 +7,6 @@ to end (409), an API that does not listen yet (AF-2.9).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -17,6 +16,7 @@ from tidegate.errors import AirflowBusy, AirflowRefused
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 _AGAIN = {409, 429, 500, 502, 503, 504}
 _PAGE = 100
@@ -30,6 +30,11 @@ class DagRun:
     state: str
     partition_key: str | None
 
+    @property
+    def is_active(self) -> bool:
+        """Whether it is not over; a run that waits counts as well."""
+        return self.state in {"queued", "running"}
+
 
 @dataclass(frozen=True)
 class Question:
@@ -39,7 +44,6 @@ class Question:
     task_id: str
     subject: str
     body: str
-    asked_at: datetime
 
 
 class AirflowClient:
@@ -128,7 +132,6 @@ class AirflowClient:
                 item["task_instance"]["task_id"],
                 item["subject"],
                 item["body"] or "",
-                datetime.fromisoformat(item["created_at"]),
             )
             for item in found
         ]

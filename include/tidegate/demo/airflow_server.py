@@ -35,6 +35,11 @@ START_SECONDS = 240
 _POLITE_SECONDS = 10
 _ROOT = Path(__file__).resolve().parents[3]
 _KEPT = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "JAVA_HOME")
+# Said with every start of a process; tests make sure that both work (AF-1.6, style.md §7).
+_QUIET = (
+    "ignore:PySpark does not yet fully support pandas:FutureWarning",
+    "ignore:GitWildMatchPattern:DeprecationWarning",
+)
 # Below the range that Linux gives to outgoing connections, so that nobody takes one by chance.
 _FIRST_PORT, _LAST_PORT = 17_000, 32_000
 
@@ -83,7 +88,12 @@ class AirflowServer:
         return self._client
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            # An interrupt that came while the process was started: nobody else would end it.
+            self.stop()
+            raise
         return self
 
     def __exit__(
@@ -165,6 +175,7 @@ def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) 
             [str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
         ),
         "PYTHONPATH": os.pathsep.join([str(_ROOT / "include"), str(_ROOT / "plugins")]),
+        "PYTHONWARNINGS": ",".join(_QUIET),
         "AIRFLOW_HOME": str(home),
         "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
         **{

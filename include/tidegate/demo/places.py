@@ -18,6 +18,25 @@ PIPELINE = "flights"
 
 
 @dataclass(frozen=True)
+class DagIds:
+    """The names that Airflow knows a pipeline's DAGs by."""
+
+    load: str
+    publish: str
+    reconcile: str
+
+    @classmethod
+    def of(cls, pipeline: str) -> DagIds:
+        """Name the DAGs of a pipeline."""
+        return cls(*(f"{pipeline}_{kind}" for kind in ("load", "publish", "reconcile")))
+
+    @property
+    def all(self) -> tuple[str, str, str]:
+        """All three."""
+        return self.load, self.publish, self.reconcile
+
+
+@dataclass(frozen=True)
 class DemoPlaces:
     """The folders of one demo, all below one home; two homes are two demos."""
 

@@ -38,16 +38,15 @@ class Day:
 
     @property
     def is_at_the_end(self) -> bool:
-        """Whether the demo has nothing more to do with it."""
+        """Whether the demo has nothing more to do with it; what came after it is no matter."""
         if self.report is None:
             return False
-        state = self.report.state
+        state, why = self.report.state, self.report.why
+        if state.pending == "none":
+            return state.revision >= (2 if self.date == LATE else 1)
         if self.date == HELD:
             return state.pending == "held"
-        if self.date == WAITING:
-            why = self.report.why
-            return why is not None and why.reason is Reason.WATERMARK_BEHIND
-        return state.pending == "none" and state.revision >= (2 if self.date == LATE else 1)
+        return self.date == WAITING and why is not None and why.reason is Reason.WATERMARK_BEHIND
 
 
 def days(report: PipelineReport | None) -> list[Day]:

@@ -13,10 +13,8 @@ class TidegateError(Exception):
     """A condition that Tidegate knows by name.
 
     A subclass annotates its values and gives `template`, a format string over them that says what
-    was
-    expected, what was found and what to do. Errors pickle and travel as JSON with their values, so
-    a
-    Spark driver's error is raised again as itself in the task that submitted it (AF-4.16).
+    was expected, what was found and what to do. Errors pickle and travel as JSON with their values,
+    so a Spark driver's error is raised again as itself in the task that submitted it (AF-4.16).
     """
 
     template: ClassVar[str] = ""

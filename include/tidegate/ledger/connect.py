@@ -73,8 +73,7 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
     """WAL, real foreign keys, and transactions that take the write lock when they begin.
 
     A transaction that reads first and writes later would otherwise fail instead of waiting when
-    another
-    writer came between.
+    another writer came between.
     """
 
     @event.listens_for(engine, "connect")

@@ -122,11 +122,7 @@ class Publications:
             PublicationLapsed: the content is no longer the one that was held (PC-C06).
         """
         with self.engine.begin() as connection:
-            state = connection.scalar(
-                sa.select(partition.c.pending).where(*self._partition(target))
-            )
-            if state != "held":
-                raise NotHeld(pipeline=self.name, partition=str(target), state=str(state))
+            self._check_held(connection, target)
             row = (
                 connection.execute(sa.select(publication).where(*self._key(target, digest)))
                 .mappings()
@@ -158,11 +154,7 @@ class Publications:
             NotHeld: the partition is not held.
         """
         with self.engine.begin() as connection:
-            state = connection.scalar(
-                sa.select(partition.c.pending).where(*self._partition(target))
-            )
-            if state != "held":
-                raise NotHeld(pipeline=self.name, partition=str(target), state=str(state))
+            self._check_held(connection, target)
             connection.execute(
                 sa.update(publication)
                 .where(*self._of(target), publication.c.state == PublicationState.PROPOSED.value)
@@ -279,6 +271,12 @@ class Publications:
             contribution.c.pipeline == self.name, contribution.c.partition == target.path
         )
         return {str(window): digest for window, digest in connection.execute(query)}
+
+    def _check_held(self, connection: sa.Connection, target: Partition) -> None:
+        query = sa.select(partition).where(*self._partition(target))
+        state = rows.read_partition_state(connection.execute(query).mappings().one())
+        if state.pending != "held":
+            raise NotHeld(pipeline=self.name, partition=str(target), state=state.name)
 
     def _check_current(
         self, connection: sa.Connection, target: Partition, row: rows.Row | None

@@ -77,6 +77,15 @@ class PartitionState(Value):
     """Who has claimed it."""
     expires: datetime | None
 
+    @property
+    def name(self) -> str:
+        """Say in a word how it is: `committed`, `pending`, `held`, `late`, or `empty`."""
+        if self.pending == "none":
+            return "committed" if self.revision else "empty"
+        if self.pending == "pending" and self.revision:
+            return "late"
+        return self.pending
+
 
 @dataclass(frozen=True)
 class PublicationEntry(Value):

@@ -31,6 +31,7 @@ from tidegate.model.run import (
     PublishOutcome,
     Run,
 )
+from tidegate.model.watermark import Reason
 from tidegate.pipeline.announce import Announcer
 from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.history import SourceInstant, source_instants
@@ -60,6 +61,7 @@ ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
 """Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
 
 _ATTEMPTS_ON_NEW_CONTENT = 5
+_ONLY_BY_COMMAND = {Reason.DEFAULT_PARTITION, Reason.TIME_UNPARSABLE, Reason.NO_POLICY}
 
 _log = logging.getLogger(__name__)
 
@@ -257,31 +259,43 @@ class Pipeline:
         )
         return committed
 
-    def publish(self, partition: Partition, owner: str, now: datetime) -> PublishOutcome:
+    def publish(
+        self, partition: Partition, owner: str, now: datetime, *, by_command: bool = False
+    ) -> PublishOutcome:
         """Do for one partition what its publish run does: evaluate, propose, gate, commit.
 
         Content that arrives between gate and commit is proposed and checked again (design §2,
         commit).
+
+        Args:
+            partition: the partition.
+            owner: who claims it.
+            now: clock of the command.
+            by_command: a person named the partition, so that one whose turn never comes by time is
+                published, too (design §8).
         """
         looked = self.evaluate(partition, now)
-        if looked is None or not looked.committable:
+        if looked is None or not (
+            looked.committable or (by_command and looked.reason in _ONLY_BY_COMMAND)
+        ):
             return self._outcome(partition, looked)
         for _ in range(_ATTEMPTS_ON_NEW_CONTENT):
-            proposal = self.propose(partition, owner, now)
-            if proposal is None:
-                return self._outcome(partition, None)
-            verdict = self.gate(partition, proposal.digest, owner, now)
-            if verdict.outcome is Outcome.FAIL:
-                return self._outcome(partition, None, gate=verdict.outcome, state="failed")
             with contextlib.suppress(PublicationLapsed):
-                try:
-                    self.commit(partition, proposal.digest, owner, now)
-                except NotHeld:
-                    return self._outcome(partition, None, gate=verdict.outcome)
-                return self._outcome(partition, None, gate=verdict.outcome)
+                return self._publish_once(partition, owner, now)
         raise PublicationLapsed(
             pipeline=self.config.name, partition=str(partition), change="new rows keep arriving"
         )
+
+    def _publish_once(self, partition: Partition, owner: str, now: datetime) -> PublishOutcome:
+        proposal = self.propose(partition, owner, now)
+        if proposal is None:
+            return self._outcome(partition, None)
+        verdict = self.gate(partition, proposal.digest, owner, now)
+        if verdict.outcome is Outcome.FAIL:
+            return self._outcome(partition, None, gate=verdict.outcome, state="failed")
+        with contextlib.suppress(NotHeld):
+            self.commit(partition, proposal.digest, owner, now)
+        return self._outcome(partition, None, gate=verdict.outcome)
 
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time.

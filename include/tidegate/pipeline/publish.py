@@ -164,7 +164,7 @@ class Committer:
         state = self.ledger.partitions.get(partition)
         entry = self.ledger.publications.proposed(partition)
         if entry is None or state.pending != "held":
-            raise NotHeld(pipeline=self.config.name, partition=str(partition), state=state.pending)
+            raise NotHeld(pipeline=self.config.name, partition=str(partition), state=state.name)
         before = state.why.detail if state.why else ""
         words = f"{'approved' if approved else 'rejected'} by {by}" + (
             f": {comment}" if comment else ""

@@ -95,7 +95,7 @@ class Reporter:
         )
         return PartitionReport(
             state=state,
-            name=_state_name(state),
+            name=state.name,
             why=why,
             rows_pending=self._rows_pending(state, newest),
             windows=tuple(sorted(int(item) for item in newest.contributions)) if newest else (),
@@ -142,11 +142,3 @@ class Reporter:
             if self.storage.exists(quarantine) and self.storage.list_files(quarantine):
                 found.append(quarantine)
         return found
-
-
-def _state_name(state: PartitionState) -> str:
-    if state.pending == "none":
-        return "committed"
-    if state.pending == "pending" and state.revision > 0:
-        return "late"
-    return state.pending

@@ -1,8 +1,7 @@
 """Write a lost ledger again from what stands in the work directory and in the target (design §4).
 
 Every announce left a `sealed.json`, every commit its plan, every verdict and decision a record;
-done
-again in the order of their times they give the ledger that was lost, but for claims.
+done again in the order of their times they give the ledger that was lost, but for claims.
 """
 
 from __future__ import annotations
@@ -177,8 +176,7 @@ class Restorer:
         """Find which plans became revisions: from the marker that stands down to the first.
 
         A plan may also have been written and never carried out, because its content lapsed. The
-        plan of a
-        revision is the one whose content its successor began from.
+        plan of a revision is the one whose content its successor began from.
         """
         newest_first = sorted(
             plans,
