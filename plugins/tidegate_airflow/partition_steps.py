@@ -77,10 +77,14 @@ def check_partition(name: str, context: Context) -> str:
 
     Raises:
         GateFailed: a critical check failed and the pipeline says to fail (Terminal).
+        AirflowSkipException: new rows came meanwhile; the run that they started goes on with them.
     """
     pipeline = opened(name)
     proposal = _proposal(context)
-    verdict = pipeline.gate(proposal.partition, proposal.digest, run_owner(context), utc_now())
+    try:
+        verdict = pipeline.gate(proposal.partition, proposal.digest, run_owner(context), utc_now())
+    except PublicationLapsed as lapsed:
+        raise AirflowSkipException(str(lapsed)) from lapsed
     report = describe_verdict(proposal, verdict)
     _LOG.info("%s", report)
     if verdict.outcome is Outcome.FAIL:

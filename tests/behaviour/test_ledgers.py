@@ -426,7 +426,7 @@ def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:
         lambda: ledger.publications.prepare(DAY_1, digest, stale),
         lambda: ledger.publications.advance(DAY_1, digest, PublicationState.MOVED, stale),
         lambda: ledger.publications.record(entry_of(proposed), stale),
-        lambda: ledger.partitions.settle(DAY_1, stale),
+        lambda: ledger.partitions.settle(DAY_1, stale, proposed.contributions),
     ]
 
     for attempt in attempts:
@@ -445,6 +445,41 @@ def test_prepare_after_new_contribution_lapses_with_the_row_count(ledger: Ledger
         ledger.publications.prepare(DAY_1, proposed.digest, claim)
 
     assert lapsed.value.change == "+10 rows since, from window 2"
+
+
+def test_settle_after_new_contribution_leaves_the_partition_pending(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    seen = propose(ledger, DAY_1, claim).contributions
+    load(ledger, 2, DAY_1)
+
+    assert not ledger.partitions.settle(DAY_1, claim, seen)
+
+    assert ledger.partitions.get(DAY_1).pending == "pending"
+
+
+def test_settle_with_all_contributions_seen_leaves_nothing_pending(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    seen = propose(ledger, DAY_1, claim).contributions
+
+    assert ledger.partitions.settle(DAY_1, claim, seen)
+
+    assert ledger.partitions.get(DAY_1).pending == "none"
+
+
+def test_hold_for_content_that_is_no_longer_all_lapses_and_stays_pending(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    load(ledger, 2, DAY_1)
+
+    with pytest.raises(PublicationLapsed):
+        ledger.publications.record_verdict(
+            DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
+        )
+
+    assert ledger.partitions.get(DAY_1).pending == "pending"
 
 
 def test_hold_ends_the_claim_and_lapses_with_new_content(ledger: Ledger) -> None:

@@ -10,10 +10,12 @@ import sqlalchemy as sa
 from tidegate.errors import ClaimHeld, FenceLost, PartitionNotFound
 from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
-from tidegate.ledger.schema import partition
+from tidegate.ledger.schema import contribution, partition
 from tidegate.model.ledger_rows import Claim, PartitionState
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidegate.ledger.windows import Holder
     from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
@@ -119,10 +121,24 @@ class Partitions:
                 .values(claim_owner=None, claim_expires=None)
             )
 
-    def settle(self, target: Partition, claim: Claim) -> None:
-        """Note that a partition's content is what stands: nothing is pending."""
+    def settle(self, target: Partition, claim: Claim, seen: Mapping[str, str]) -> bool:
+        """Note that a partition's content is what stands: nothing is pending.
+
+        Args:
+            target: the partition.
+            claim: the caller's.
+            seen: window → plan digest of the contributions whose content that is.
+
+        Returns:
+            False if a contribution came or changed meanwhile; then nothing was noted.
+
+        Raises:
+            FenceLost: the claim was taken over.
+        """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
+            if effective_contributions(connection, self.name, target) != dict(seen):
+                return False
             connection.execute(
                 sa.update(partition)
                 .where(*self._key(target))
@@ -130,9 +146,20 @@ class Partitions:
                     pending="none", first_seen=None, why=None, claim_owner=None, claim_expires=None
                 )
             )
+            return True
 
     def _key(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:
         return (partition.c.pipeline == self.name, partition.c.partition == target.path)
+
+
+def effective_contributions(
+    connection: sa.Connection, name: str, target: Partition
+) -> Mapping[str, str]:
+    """Read window → plan digest of a partition's contributions inside the caller's transaction."""
+    query = sa.select(contribution.c.window, contribution.c.plan_digest).where(
+        contribution.c.pipeline == name, contribution.c.partition == target.path
+    )
+    return {str(window): digest for window, digest in connection.execute(query)}
 
 
 def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:

@@ -10,12 +10,11 @@ import sqlalchemy as sa
 from tidegate.errors import NotHeld, PublicationLapsed
 from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
-from tidegate.ledger.partitions import check_fence
+from tidegate.ledger.partitions import check_fence, effective_contributions
 from tidegate.ledger.schema import contribution, partition, publication, revision
 from tidegate.model.publication import Approval, Publication, PublicationState, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime
 
     from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
@@ -97,9 +96,13 @@ class Publications:
 
         Raises:
             FenceLost: the claim was taken over.
+            PublicationLapsed: it would be held for content that is no longer all.
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
+            if held is not None:
+                # Nobody looks at a held partition again by itself: the new rows would wait unseen.
+                self._check_current(connection, target, self._row(connection, target, digest))
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, digest))
@@ -123,12 +126,7 @@ class Publications:
         """
         with self.engine.begin() as connection:
             self._check_held(connection, target)
-            row = (
-                connection.execute(sa.select(publication).where(*self._key(target, digest)))
-                .mappings()
-                .first()
-            )
-            self._check_current(connection, target, row)
+            self._check_current(connection, target, self._row(connection, target, digest))
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, digest))
@@ -175,12 +173,7 @@ class Publications:
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
-            row = (
-                connection.execute(sa.select(publication).where(*self._key(target, digest)))
-                .mappings()
-                .first()
-            )
-            self._check_current(connection, target, row)
+            self._check_current(connection, target, self._row(connection, target, digest))
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, digest))
@@ -215,7 +208,8 @@ class Publications:
                 .where(*self._key(target, entry.digest))
                 .values(state=PublicationState.RECORDED.value)
             )
-            complete = self._contributions(connection, target) == dict(entry.contributions)
+            now_effective = effective_contributions(connection, self.name, target)
+            complete = now_effective == dict(entry.contributions)
             values: dict[str, Any] = {
                 "revision": entry.revision,
                 "rows": entry.rows,
@@ -266,22 +260,20 @@ class Publications:
             row = connection.execute(query).mappings().first()
         return None if row is None else rows.read_publication(row, target)
 
-    def _contributions(self, connection: sa.Connection, target: Partition) -> Mapping[str, str]:
-        query = sa.select(contribution.c.window, contribution.c.plan_digest).where(
-            contribution.c.pipeline == self.name, contribution.c.partition == target.path
-        )
-        return {str(window): digest for window, digest in connection.execute(query)}
-
     def _check_held(self, connection: sa.Connection, target: Partition) -> None:
         query = sa.select(partition).where(*self._partition(target))
         state = rows.read_partition_state(connection.execute(query).mappings().one())
         if state.pending != "held":
             raise NotHeld(pipeline=self.name, partition=str(target), state=state.name)
 
+    def _row(self, connection: sa.Connection, target: Partition, digest: str) -> rows.Row | None:
+        query = sa.select(publication).where(*self._key(target, digest))
+        return connection.execute(query).mappings().first()
+
     def _check_current(
         self, connection: sa.Connection, target: Partition, row: rows.Row | None
     ) -> None:
-        now_effective = self._contributions(connection, target)
+        now_effective = effective_contributions(connection, self.name, target)
         if row is None or row["state"] != PublicationState.PROPOSED.value:
             state = "unknown" if row is None else row["state"]
             raise PublicationLapsed(

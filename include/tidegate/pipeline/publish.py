@@ -109,9 +109,10 @@ class Committer:
         state = self.ledger.partitions.get(partition)
         before = self.ledger.publications.proposed(partition)
         drafted = self._draft(partition, state)
-        if drafted.is_empty:
-            self.ledger.partitions.settle(partition, claim)
-            return None
+        while drafted.is_empty:
+            if self.ledger.partitions.settle(partition, claim, drafted.contributions):
+                return None
+            drafted = self._draft(partition, state)
         entry = self.ledger.publications.propose(drafted, claim, now)
         return Proposal(
             partition=partition,
@@ -126,9 +127,9 @@ class Committer:
     def settle_unchanged(self, partition: Partition, claim: Claim) -> bool:
         """Note that nothing is pending where the contributions give what stands already."""
         drafted = self._draft(partition, self.ledger.partitions.get(partition))
-        if drafted.is_empty:
-            self.ledger.partitions.settle(partition, claim)
-        return drafted.is_empty
+        return drafted.is_empty and self.ledger.partitions.settle(
+            partition, claim, drafted.contributions
+        )
 
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
         """Check a partition as it would stand, and store the verdict; with a hold the claim ends.
@@ -241,8 +242,19 @@ class Committer:
         return Evaluation(True, None, f"approved by {entry.approval.by}", now)
 
     def _claim(self, partition: Partition, owner: str, now: datetime) -> Claim:
+        """Claim the partition; from a predecessor only while it is not moving files.
+
+        One that is inside its lock goes on undisturbed; one before it finds its claim gone.
+
+        Raises:
+            ClaimHeld, PartitionBusy: another run is at work (Transient).
+        """
         holder = Holder(owner, now, now + self.config.execute.claim_timeout, is_gone)
-        return self.ledger.partitions.claim(partition, holder)
+        state = self.ledger.partitions.get(partition)
+        if state.owner is None or not holder.may_take(state.owner, state.expires):
+            return self.ledger.partitions.claim(partition, holder)
+        with self.storage.lock(self.roots.places(partition, 0).lock, owner):
+            return self.ledger.partitions.claim(partition, holder)
 
     def _finish(
         self, partition: Partition, claim: Claim, owner: str, now: datetime, only: str | None = None
