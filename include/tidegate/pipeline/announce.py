@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.watermark import advance
+from tidegate.config import PipelineConfig
+from tidegate.errors import FenceLost
 from tidegate.ledger.windows import Announcement
 from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
 from tidegate.model.run import Announced, PlannedWindow
@@ -18,10 +20,9 @@ from tidegate.pipeline.load import Loader, read_plan
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.partition import Partition
@@ -73,6 +74,14 @@ class Announcer:
         scan = read_plan(self.storage, item.uri)
         path = layout.sealed_file(item.uri)
         held = self.ledger.windows.get(item.sequence)
+        if held.attempt != item.attempt:
+            # Before anything is written: what stands in `sealed.json` counts when a ledger is lost.
+            raise FenceLost(
+                pipeline=self.config.name,
+                subject=f"window {item.sequence}",
+                held=item.attempt,
+                found=held.attempt,
+            )
         if held.sealed and held.plan_digest != item.digest and self.storage.exists(path):
             # An earlier plan comes back into effect: its first file tells another time.
             path = layout.sealed_file(item.uri, item.attempt)
@@ -91,7 +100,7 @@ class Announcer:
         for message in messages:
             event_times = event_times.merged(message.event_times)
         step = advance(
-            self.config.event_time,
+            PipelineConfig.from_resolved(scan.config).event_time,
             state.watermark_step,
             event_times,
             rows_read=sum(message.rows_read for message in messages),
@@ -102,7 +111,7 @@ class Announcer:
             ledger_id=state.ledger_id,
             window=scan.window,
             plan_digest=item.digest,
-            contributions=contributions_of(messages, scan),
+            contributions=(*contributions_of(messages, scan), *self._emptied(messages, scan)),
             watermark=step,
             summary=_summary(messages),
             announced_at=now,
@@ -110,6 +119,22 @@ class Announcer:
             source_identity=scan.pin.identity,
             fingerprint=scan.fingerprint,
         )
+
+    def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
+        """Give empty contributions to partitions in which a rebuild found no row (design §2)."""
+        filled = {part.partition for message in messages for part in message.parts}
+        for partition in scan.window.partitions:
+            if partition not in filled and self.ledger.partitions.find(partition) is not None:
+                yield Contribution(
+                    window=scan.window.sequence,
+                    partition=partition,
+                    plan_digest=scan.digest,
+                    messages=(),
+                    rows=0,
+                    bytes=0,
+                    event_times=EventTimes(),
+                    kind=scan.window.kind,
+                )
 
     def _idle(self, now: datetime) -> None:
         state = self._state()
