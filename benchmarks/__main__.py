@@ -31,7 +31,9 @@ _TITLES = {
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "tidegate-bench")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "tidegate-bench"
+    )
     parser.add_argument("--only", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS))
     parser.add_argument("--rounds", type=int, default=4, help="per engine; the first is cold")
     parser.add_argument("--rows", type=int, default=1_000_000, help="per file; there are ten files")

@@ -1,7 +1,7 @@
-"""One engine doing the same work a few times in one process: keep two of five regions, write by day.
+"""One engine doing the same work some times: keep two of five regions, write by day.
 
-Run by `measure.py`, which watches this process and those it starts. Each round announces its start and
-end on standard output; what stands before the first start is preparation that a user does once.
+Run by `measure.py`, which watches this process and those it starts. Each round announces its start
+and end on standard output.
 """
 
 from __future__ import annotations
@@ -12,17 +12,20 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tidegate.execute import Executor
+    from tidegate.pipeline import Pipeline
 
 Round = Callable[[Path, Path], None]
 """Source folder, output folder of the round."""
 
 START, END = "@start", "@end"
 CORES = len(os.sched_getaffinity(0))
-_NOW = datetime(2026, 4, 1, tzinfo=UTC)
+NOW = datetime(2026, 4, 1, tzinfo=UTC)
 _REGIONS = "region in ('eu', 'us')"
 
 _PIPELINE = """\
@@ -54,9 +57,9 @@ def tidegate_published() -> Iterator[Round]:
     from tidegate.model.run import Run
 
     def publish(source: Path, out: Path) -> None:
-        pipeline = _pipeline(source, out)
-        pipeline.load(Run("bench", "bench"), _NOW, lambda _: LocalExecutor())
-        for outcome in pipeline.publish_all("bench", _NOW):
+        pipeline = open_orders(source, out)
+        pipeline.load(Run("bench", "bench"), NOW, lambda _: LocalExecutor())
+        for outcome in pipeline.publish_all("bench", NOW):
             if outcome.state not in {"committed", "pending"}:
                 sys.exit(f"{outcome}")
 
@@ -132,21 +135,22 @@ def polars(level: int | None = None) -> Iterator[Round]:
     yield sink
 
 
-def _pipeline(source: Path, out: Path) -> Any:
+def open_orders(source: Path, out: Path) -> Pipeline:
+    """Make a pipeline of its own for one round: file, target, ledger."""
     from tidegate.pipeline import open_pipeline
 
     out.mkdir(parents=True)
     file = out / "orders.yaml"
     name = f"orders_{out.name}"
     file.write_text(_PIPELINE.format(name=name, source=source, out=out, regions=_REGIONS))
-    return open_pipeline(file, ledger=f"sqlite:///{out}/ledger.db")
+    return openopen_orders(file, ledger=f"sqlite:///{out}/ledger.db")
 
 
-def _stage(source: Path, out: Path, executor: Any) -> None:
+def _stage(source: Path, out: Path, executor: Executor) -> None:
     from tidegate.model.run import Run
 
-    pipeline = _pipeline(source, out)
-    for planned in pipeline.plan(Run("bench", "bench"), _NOW):
+    pipeline = open_orders(source, out)
+    for planned in pipeline.plan(Run("bench", "bench"), NOW):
         pipeline.stage(planned, executor)
 
 

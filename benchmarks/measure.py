@@ -1,4 +1,4 @@
-"""Watch a contestant from outside: wall time, CPU of the whole process tree, peak memory, what it wrote."""
+"""Watch a contestant from outside: wall time, CPU and memory of its process tree, its output."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def _fingerprint(files: list[Path]) -> tuple[tuple[object, ...], ...]:
-    """Sum up the rows of each day with an engine that is told no partitioning, but reads the path."""
+    """Sum up the rows of each day, the day taken from the path alone."""
     with duckdb.connect() as connection:
         connection.execute(f"SET threads = {CORES}")
         connection.execute("SET TimeZone = 'UTC'")

@@ -34,7 +34,9 @@ def make_orders(folder: Path, files: int = FILES, rows: int = ROWS_PER_FILE) -> 
         path = folder / f"orders-{index:03d}.parquet"
         if not path.exists():
             unfinished = folder / f".{path.name}"
-            pq.write_table(_orders(index, rows), unfinished, compression="zstd", row_group_size=1 << 18)
+            pq.write_table(
+                _orders(index, rows), unfinished, compression="zstd", row_group_size=1 << 18
+            )
             unfinished.rename(path)
     return sum(path.stat().st_size for path in folder.glob("*.parquet"))
 

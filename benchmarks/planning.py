@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.contestants import _NOW, _pipeline
+from benchmarks.contestants import NOW, open_orders
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ def plan_many_files(folder: Path, files: int = FILES) -> tuple[float, int]:
     pq.write_table(pa.table({"id": [1], "region": ["eu"], "ordered_at": moment}), first)
     for number in range(1, files):
         os.link(first, source / f"{number}.parquet")
-    pipeline = _pipeline(source, folder / "0")
+    pipeline = open_orders(source, folder / "0")
     started = time.perf_counter()
-    planned = pipeline.plan(Run("bench", "bench"), _NOW)
+    planned = pipeline.plan(Run("bench", "bench"), NOW)
     seconds = time.perf_counter() - started
     return seconds, sum(item.splits > 0 for item in planned) and files

@@ -7,7 +7,6 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from tidegate.stage.arrays import integer_column
@@ -146,8 +145,8 @@ def _repeats(column: pa.Array) -> bool:
     if pa.types.is_dictionary(column.type):
         return True
     try:
-        different: int = pc.count_distinct(column, mode="only_valid").as_py()
+        different = len(column.unique())
     except pa.ArrowNotImplementedError:
         # Types so rare that Arrow cannot count their values are written plain.
         return False
-    return bool(different <= len(column) * _DICTIONARY_SHARE)
+    return different <= len(column) * _DICTIONARY_SHARE

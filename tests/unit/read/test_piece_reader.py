@@ -87,6 +87,15 @@ def test_read_batches_are_bounded(file: str) -> None:
     assert max(sizes) <= 3
 
 
+def test_read_wide_rows_come_in_smaller_batches(tmp_path: Path) -> None:
+    wide = pa.table({"n": range(256), "text": ["x" * 1_000_000] * 256, "unread": [0.5] * 256})
+    pq.write_table(wide, tmp_path / "wide.parquet", use_dictionary=False)
+
+    read = read_pieces([piece(str(tmp_path / "wide.parquet"), 0, 256)], PlainFormat())
+
+    assert max(batch.num_rows for batch in read) <= 34
+
+
 def test_read_range_skips_row_groups_outside(file: str) -> None:
     format_ = PlainFormat()
 
