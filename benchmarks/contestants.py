@@ -143,7 +143,7 @@ def open_orders(source: Path, out: Path) -> Pipeline:
     file = out / "orders.yaml"
     name = f"orders_{out.name}"
     file.write_text(_PIPELINE.format(name=name, source=source, out=out, regions=_REGIONS))
-    return openopen_orders(file, ledger=f"sqlite:///{out}/ledger.db")
+    return open_pipeline(file, ledger=f"sqlite:///{out}/ledger.db")
 
 
 def _stage(source: Path, out: Path, executor: Executor) -> None:
