@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import logging
 from abc import abstractmethod
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
@@ -20,11 +22,9 @@ from tidegate_airflow.runs import utc_now
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
-    from datetime import datetime
 
     from tidegate.model.partition import Partition
     from tidegate.pipeline import Pipeline
-
 
 GIVE_WAY = timedelta(seconds=8)
 """Longer than a new run takes from its sensor to its claim."""
@@ -133,6 +133,8 @@ def opened(name: str) -> Pipeline:
 def _open_once(path: str, _changed: int) -> Pipeline:
     from tidegate.pipeline import open_pipeline
 
+    # Says with every connection that it would migrate; task logs are for people.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
     return open_pipeline(path)
 
 
