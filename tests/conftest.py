@@ -37,7 +37,7 @@ os.environ.update(
     AIRFLOW__API_AUTH__JWT_SECRET="for-tests-only-" * 5,
     AIRFLOW__LOGGING__LOGGING_LEVEL="WARNING",
     AIRFLOW_CONN_SPARK_DEFAULT='{"conn_type": "spark", "host": "local[2]"}',
-    PYTHONPATH=os.pathsep.join([str(ROOT / "include"), str(ROOT / "plugins")]),
+    PYTHONPATH=os.pathsep.join(str(ROOT / part) for part in ("include", "plugins", "tests")),
     PYSPARK_PYTHON=sys.executable,
     PYSPARK_DRIVER_PYTHON=sys.executable,
     SPARK_LOCAL_IP="127.0.0.1",
@@ -103,7 +103,7 @@ def spark() -> Iterator[SparkSession]:
 
     warehouse = HOME / "spark-warehouse"
     session = (
-        SparkSession.builder.master("local[2]")
+        SparkSession.builder.master("local[2,4]")  # a lost task is tried again, as on a cluster
         .appName("tidegate-tests")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")

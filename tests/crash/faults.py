@@ -88,6 +88,10 @@ class StoppingCalls(OsCalls):
 
         return numbered
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave numbering behind when a task takes this to another process: the driver is counted."""
+        return (OsCalls, ())
+
 
 def stopping_storage(stopper: Stopper) -> LocalStorage:
     """Give a storage that numbers its changes."""

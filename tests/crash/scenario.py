@@ -25,7 +25,7 @@ from tidegate.errors import NotHeld, PublicationLapsed
 from tidegate.ledger.schema import metadata
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
-from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline import ExecutorFactory, Pipeline, open_pipeline
 from tidegate.pipeline.holders import process_owner
 
 if TYPE_CHECKING:
@@ -153,19 +153,22 @@ class Life:
         self.pipeline(None, "hold", None).ledger.engine.dispose()
 
     def live(
-        self, storage: Storage | None = None, watch: Callable[[sa.Engine], None] | None = None
+        self,
+        storage: Storage | None = None,
+        watch: Callable[[sa.Engine], None] | None = None,
+        executors: ExecutorFactory = in_turn,
     ) -> None:
         """Do every step; what is done already changes nothing."""
         owner = process_owner("cli")
         pipeline = self.pipeline(storage, "hold", watch)
         for time in (*self.times[1:], None):
             run = Run("load", owner, until=time)
-            pipeline.load(run, _now(), in_turn)
+            pipeline.load(run, _now(), executors)
             self._publish(pipeline, owner)
             self._approve(pipeline, owner)
         changed = self.pipeline(storage, "quarantine", watch)
         run = Run("replay", owner)
-        changed.finish_load(changed.replay(2, run, _now()), _now(), in_turn)
+        changed.finish_load(changed.replay(2, run, _now()), _now(), executors)
         self._publish(changed, owner)
 
     def _publish(self, pipeline: Pipeline, owner: str) -> None:

@@ -33,8 +33,6 @@ def folder() -> Iterator[Path]:
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "crash.walk", str(folder), *arguments],
-        cwd=Path(__file__).parent.parent,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([os.environ["PYTHONPATH"], "."])},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -12,7 +12,8 @@ import tidegate
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-LOCAL_MASTER = "local[*]"
+LOCAL_MASTER = "local[*,4]"
+"""All cores; a task is tried four times, as on a cluster."""
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
