@@ -189,19 +189,17 @@ class Committer:
             NotHeld: the gate held it and nobody approved.
         """
         claim = self._claim(partition, owner, now)
-        if not self._finish(partition, claim, owner, now, only=publication):
-            entry = self._proposed(partition, publication)
-            if not _may_commit(entry):
-                outcome = entry.verdict.outcome.value if entry.verdict else "not checked"
-                raise NotHeld(
-                    pipeline=self.config.name,
-                    partition=str(partition),
-                    state=f"{outcome}, not approved",
-                )
-            claim = self._claim(partition, owner, now)
-            path = self._write_commit_plan(partition, entry, owner, now)
-            self.ledger.publications.prepare(partition, publication, claim)
-            self._carry_out(partition, path, claim, owner, now)
+        try:
+            if not self._finish(partition, claim, owner, now, only=publication):
+                entry = self._committable(partition, publication)
+                claim = self._claim(partition, owner, now)
+                path = self._write_commit_plan(partition, entry, owner, now)
+                self.ledger.publications.prepare(partition, publication, claim)
+                self._carry_out(partition, path, claim, owner, now)
+        finally:
+            # Where nothing was begun, or all was done before, others need not wait for its end.
+            if self.ledger.publications.unrecorded(partition) is None:
+                self.ledger.partitions.release(partition, claim)
         newest = self.ledger.publications.revisions(partition)[-1]
         return Committed(
             partition=partition,
@@ -305,6 +303,17 @@ class Committer:
                 if part.partition == contribution.partition
             ]
         return found
+
+    def _committable(self, partition: Partition, publication: str) -> PublicationEntry:
+        entry = self._proposed(partition, publication)
+        if not _may_commit(entry):
+            outcome = entry.verdict.outcome.value if entry.verdict else "not checked"
+            raise NotHeld(
+                pipeline=self.config.name,
+                partition=str(partition),
+                state=f"{outcome}, not approved",
+            )
+        return entry
 
     def _proposed(self, partition: Partition, publication: str) -> PublicationEntry:
         entry = self.ledger.publications.find(partition, publication)
