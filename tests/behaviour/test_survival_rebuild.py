@@ -1,0 +1,202 @@
+"""Reading a partition whole again gives what a clean run would, whatever came before and after."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline import Pipeline
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake")
+
+
+def rebuild(pipeline: Pipeline, *partitions: Partition) -> None:
+    planned = pipeline.rebuild(partitions, Run("rebuild", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+
+def replay(pipeline: Pipeline, sequence: int) -> None:
+    planned = pipeline.replay(sequence, Run("replay", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+
+def progress(pipeline: Pipeline) -> tuple[Any, Any]:
+    state = pipeline.ledger.pipeline.find()
+    assert state is not None
+    return state.checkpoint, state.watermark
+
+
+def named(days: dict[int, Sequence[int]]) -> dict[str, list[int]]:
+    return {f"dt=2026-02-{number:02d}": sorted(ids) for number, ids in days.items()}
+
+
+def test_rebuild_gives_the_rows_that_stood_and_moves_nothing_else(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 2})
+    lake.commit({1: 2, 2: 1, 3: 1})
+    pipeline = lake.pipeline()
+    load(pipeline, interval(1))
+    load(pipeline, interval(2))
+    publish(pipeline)
+    rows, stood, others = lake.ids(), progress(pipeline), lake.stamps()
+
+    rebuild(pipeline, day(1))
+    publish(pipeline)
+
+    assert lake.ids() == rows
+    assert progress(pipeline) == stood
+    kept = {name: stamp for name, stamp in lake.stamps().items() if "dt=2026-02-02" in name}
+    assert kept == {name: stamp for name, stamp in others.items() if "dt=2026-02-02" in name}
+
+
+def test_rebuild_of_a_partition_before_it_was_published_gives_its_rows(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3, 2: 2})
+    pipeline = lake.pipeline()
+    load(pipeline)
+
+    rebuild(pipeline, day(1))
+    publish(pipeline)
+
+    assert lake.ids() == named({1: ids[:3]})
+
+
+def test_loads_after_a_rebuild_are_added(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    rebuild(pipeline, day(1))
+    ids += lake.commit({1: 2})
+    load(pipeline)
+    publish(pipeline)
+
+    assert lake.ids() == named({1: ids})
+
+
+def test_replay_of_a_window_before_the_rebuild_changes_nothing(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    rebuild(pipeline, day(1))
+    publish(pipeline)
+    before = lake.stamps()
+
+    changed = lake.pipeline(source={"read": {"filter": "id > 1"}})
+    replay(changed, 1)
+    outcomes = publish(changed)
+
+    assert {item.state for item in outcomes} == {"committed", "pending"}
+    assert lake.stamps() == before
+
+
+def test_rebuild_with_a_changed_filter_replaces_all_rows(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    more = lake.commit({1: 2})
+    pipeline = lake.pipeline()
+    load(pipeline, interval(1))
+    load(pipeline, interval(2))
+    publish(pipeline)
+
+    changed = lake.pipeline(source={"read": {"filter": f"id >= {more[0]}"}})
+    rebuild(changed, day(1))
+    publish(changed)
+
+    assert lake.ids() == named({1: more})
+
+
+def test_rebuild_that_finds_no_row_empties_the_partition(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+
+    changed = lake.pipeline(source={"read": {"filter": "id > 3"}})
+    rebuild(changed, day(1))
+    publish(changed)
+
+    assert lake.ids() == named({1: []})
+    assert changed.ledger.partitions.get(day(1)).revision == 2
+
+
+def test_rebuild_twice_counts_once(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    for _ in range(2):
+        rebuild(pipeline, day(1))
+        publish(pipeline)
+
+    assert lake.ids() == named({1: ids[:3]})
+
+
+@pytest.mark.parametrize("start", ["latest", "earliest", "full"])
+@pytest.mark.parametrize("order", ["history first", "rebuild first"])
+def test_rebuild_beside_history_reads_every_row_once(
+    lake: SmallLake, start: str, order: str
+) -> None:
+    ids = lake.commit({1: 3}) + lake.commit({1: 2})
+    pipeline = lake.pipeline(source={"start": start})
+    load(pipeline)
+    ids += lake.commit({1: 4, 2: 1})[:4]
+    load(pipeline, interval(3))
+
+    if order == "history first":
+        load(pipeline, interval(1))
+        publish(pipeline)
+        rebuild(pipeline, day(1))
+    else:
+        rebuild(pipeline, day(1))
+        publish(pipeline)
+        load(pipeline, interval(1))
+    publish(pipeline)
+    ids += lake.commit({1: 1})
+    load(pipeline, interval(4))
+    publish(pipeline)
+
+    assert lake.ids() == named({1: ids})
+
+
+def test_rebuild_before_the_first_load_has_nothing_to_read(lake: SmallLake) -> None:
+    lake.commit({1: 3})
+
+    assert lake.pipeline().rebuild([day(1)], Run("r", "cli"), NOW) == ()
+
+
+def test_rebuild_of_files_reads_the_listing_at_the_checkpoint(lake: SmallLake) -> None:
+    import pyarrow.parquet as pq
+
+    folder = lake.root / "drop"
+    folder.mkdir()
+    lake.source = {"kind": "files", "path": str(folder), "start": "latest"}
+    rows = _rows(lake, {1: 3, 2: 1})
+    pq.write_table(rows, folder / "a.parquet")
+    pipeline = lake.pipeline()
+    load(pipeline)
+    pq.write_table(_rows(lake, {1: 2, 2: 1}), folder / "b.parquet")
+    load(pipeline)
+    publish(pipeline)
+    assert lake.ids() == named({1: [5, 6]})
+
+    pq.write_table(_rows(lake, {1: 2}), folder / "c.parquet")
+    rebuild(pipeline, day(1))
+    publish(pipeline)
+
+    assert lake.ids() == named({1: [1, 2, 3, 5, 6]})
+
+
+def _rows(lake: SmallLake, days: dict[int, int]) -> Any:
+    before = lake.made
+    lake.commit(days)
+    return lake.table.scan(f"id > {before}").to_arrow()
