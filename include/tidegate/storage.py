@@ -295,11 +295,14 @@ class LocalStorage:
 
     def sync_dir(self, path: str) -> None:
         """Force a directory's names to the disk."""
-        descriptor = os.open(path, os.O_RDONLY)
         try:
-            self.calls.sync(descriptor)
-        finally:
-            os.close(descriptor)
+            descriptor = os.open(path, os.O_RDONLY)
+            try:
+                self.calls.sync(descriptor)
+            finally:
+                os.close(descriptor)
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
 
     @contextlib.contextmanager
     def lock(self, path: str, holder: str) -> Iterator[None]:
@@ -309,7 +312,10 @@ class LocalStorage:
             PartitionBusy: another process holds it; names what that process said of itself.
         """
         self.make_dirs(os.path.dirname(path))
-        descriptor = self.calls.open_lock(path)
+        try:
+            descriptor = self.calls.open_lock(path)
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -317,7 +323,10 @@ class LocalStorage:
                 found = os.pread(descriptor, 4096, 0).decode(errors="replace")
                 raise PartitionBusy(partition=path, holder=found or "another process") from busy
             here = f"{holder} (process {os.getpid()} on {socket.gethostname()})"
-            self.calls.rewrite(descriptor, here.encode())
+            try:
+                self.calls.rewrite(descriptor, here.encode())
+            except OSError as refused:
+                raise _refusal(path, refused) from refused
             yield
         finally:
             os.close(descriptor)

@@ -56,20 +56,29 @@ def _stage_one(
 ) -> CommitMessage:
     config = PipelineConfig.from_resolved(scan.config)
     rows = Reading.of(config.source, open_source(config.source, storage), scan.pin)
-    message = stage_sub_split(
-        rows.batches(sub_split.pieces),
-        rows.schema,
-        StageSpec.of(config, scan.planned_at, scan.window.partitions),
-        AttemptPlace(plan_uri, scan.digest, sub_split.id, attempt),
-        storage,
-    )
+    try:
+        message = stage_sub_split(
+            rows.batches(sub_split.pieces),
+            rows.schema,
+            StageSpec.of(config, scan.planned_at, scan.window.partitions),
+            AttemptPlace(plan_uri, scan.digest, sub_split.id, attempt),
+            storage,
+        )
+    except Exception:
+        # Retries on a full disk must not keep it full with what they left.
+        _discard(storage, plan_uri, sub_split, attempt)
+        raise
     path = layout.message_file(plan_uri, sub_split.id)
     if storage.write_once(path, pretty(message.to_json())):
         return message
     # Another attempt was first: its message counts, this one's files are garbage.
+    _discard(storage, plan_uri, sub_split, attempt)
+    return CommitMessage.from_text(storage.read_bytes(path))
+
+
+def _discard(storage: Storage, plan_uri: str, sub_split: SubSplit, attempt: str) -> None:
     storage.delete_tree(f"{plan_uri}/{layout.attempt_staged(sub_split.id, attempt)}")
     storage.delete_tree(f"{plan_uri}/{layout.attempt_quarantine(sub_split.id, attempt)}")
-    return CommitMessage.from_text(storage.read_bytes(path))
 
 
 @functools.lru_cache(maxsize=4)
