@@ -1,0 +1,278 @@
+"""`tidegate demo` as a user runs it: a process of its own, with nothing prepared."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import psutil
+import pytest
+
+from tidegate.demo.airflow_server import AirflowServer
+from tidegate.demo.places import PIPELINE, DagIds, DemoPlaces
+from tidegate.pipeline import open_pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.e2e,
+    pytest.mark.slow,
+    pytest.mark.airflow,
+    pytest.mark.spark,
+    pytest.mark.timeout(1800),
+]
+
+ROOT = Path(__file__).resolve().parents[2]
+DAGS = DagIds.of(PIPELINE)
+
+# What a user's shell may hold; none of it may reach the demo.
+FOREIGN = {
+    "AIRFLOW_HOME": "/nowhere/airflow",
+    "AIRFLOW__API__PORT": "1",
+    "AIRFLOW__API__BASE_URL": "http://nowhere.invalid:1",
+    "AIRFLOW__CORE__DAGS_FOLDER": "/nowhere/dags",
+    "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": "postgresql+psycopg2://nobody@nowhere.invalid/none",
+    "AIRFLOW_CONN_SPARK_DEFAULT": '{"conn_type": "spark", "host": "yarn"}',
+    "TIDEGATE_LEDGER": "postgresql+psycopg://nobody@nowhere.invalid/none",
+    "TIDEGATE_PIPELINES": "/nowhere/pipelines",
+    "SPARK_CONF_DIR": "/nowhere/spark",
+    "http_proxy": "http://nowhere.invalid:3128",
+    "https_proxy": "http://nowhere.invalid:3128",
+}
+
+
+@dataclass
+class Demo:
+    """A running `tidegate demo` and what it has said so far."""
+
+    process: subprocess.Popen[bytes]
+    output: Path
+
+    def said(self) -> str:
+        return self.output.read_text()
+
+    def wait_for(self, text: str, seconds: float = 300) -> None:
+        deadline = time.monotonic() + seconds
+        while text not in self.said():
+            assert self.process.poll() is None, self.said()
+            assert time.monotonic() < deadline, self.said()
+            time.sleep(0.2)
+
+    def interrupt(self) -> int:
+        self.process.send_signal(signal.SIGINT)
+        return self.process.wait(90)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> Iterator[DemoPlaces]:
+    places = DemoPlaces(tmp_path / "home")
+    with places.set_here():
+        yield places
+    for left in _processes_of(places):
+        psutil.Process(left).kill()
+
+
+def _start(places: DemoPlaces, name: str) -> Demo:
+    output = places.home.parent / f"{name}.txt"
+    environment = {**os.environ, **FOREIGN, "TIDEGATE_HOME": str(places.home), "COLUMNS": "200"}
+    with output.open("wb") as file:
+        process = subprocess.Popen(
+            [ROOT / "tools" / "run", sys.executable, "-m", "tidegate.cli", "demo"],
+            env=environment,
+            cwd=places.home.parent,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
+    return Demo(process, output)
+
+
+def _processes_of(places: DemoPlaces) -> list[int]:
+    """Find every process that was told of this home, however it was started."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            variables = process.environ()
+        except psutil.Error:
+            continue
+        is_ours = variables.get("TIDEGATE_HOME") == str(places.home)
+        if is_ours and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
+            found.append(process.pid)
+    return found
+
+
+def _published_rows(places: DemoPlaces) -> Counter[str]:
+    """Count the rows of every published day with DuckDB, which knows nothing of Tidegate."""
+    import duckdb
+
+    files = f"{places.lake}/published/flights/*/*.parquet"
+    query = f"SELECT dt, count(*), count(DISTINCT hash(*COLUMNS(*))) FROM '{files}' GROUP BY dt"
+    rows = duckdb.sql(query).fetchall()
+    assert all(every == distinct for _, every, distinct in rows), rows
+    return Counter({str(day): every for day, every, _ in rows})
+
+
+def _planned_flights() -> Counter[str]:
+    """Count the flights per planned day in the package itself, with DuckDB."""
+    import zipfile
+
+    import duckdb
+    import pyarrow.csv
+
+    from tidegate.demo.flights import package_file
+
+    with zipfile.ZipFile(package_file("flights.csv.zip")) as archive:
+        flights = pyarrow.csv.read_csv(archive.open("flights.csv"))
+    query = """
+        SELECT make_date(year, month, day) AS dt, count(*) FROM flights
+        WHERE dt BETWEEN DATE '2013-02-05' AND DATE '2013-02-12' GROUP BY dt
+    """
+    counted = duckdb.from_arrow(flights).query("flights", query).fetchall()
+    return Counter({str(day): rows for day, rows in counted})
+
+
+def _fingerprints(places: DemoPlaces) -> dict[str, tuple[int, int]]:
+    root = places.lake / "published" / "flights"
+    return {
+        str(file.relative_to(root)): (file.stat().st_size, file.stat().st_mtime_ns)
+        for file in sorted(root.rglob("*"))
+        if file.is_file()
+    }
+
+
+def _check_end_state(places: DemoPlaces) -> None:
+    report = open_pipeline(places.file).status(datetime.now(UTC))
+    assert report is not None
+    days = {str(item.state.partition): item for item in report.partitions}
+    state = {path[-2:]: (item.name, item.state.revision) for path, item in days.items()}
+    assert state == {
+        "05": ("committed", 1),
+        "06": ("committed", 2),
+        "07": ("committed", 1),
+        "08": ("committed", 1),
+        "09": ("held", 0),
+        "10": ("committed", 1),
+        "11": ("committed", 1),
+        "12": ("pending", 0),
+    }
+    held, waiting = days["dt=2013-02-09"].why, days["dt=2013-02-12"].why
+    assert held is not None
+    assert "42.5 %" in held.detail
+    assert waiting is not None
+    assert waiting.reason is not None
+    assert waiting.reason.value == "WATERMARK_BEHIND"
+    assert "13 h missing" in waiting.detail
+
+    planned = _planned_flights()
+    del planned["2013-02-09"], planned["2013-02-12"]
+    assert _published_rows(places) == planned
+    for marker in (places.lake / "published" / "flights").glob("*/_SUCCESS"):
+        content = json.loads(marker.read_text())
+        files = {item["name"] for item in content["files"]}
+        assert files == {file.name for file in marker.parent.glob("*.parquet")}
+        assert content["rows"] == planned[content["partition"]["dt"]]
+
+
+def _check_airflow(places: DemoPlaces) -> None:
+    """Ask Airflow itself, started again on the demo's home as `make ui` does."""
+    with AirflowServer(places.airflow, places.variables()) as server:
+        server.wait_until_ready(DAGS.all)
+        loads, publishes = server.client.runs(DAGS.load), server.client.runs(DAGS.publish)
+        questions = server.client.questions(DAGS.publish)
+
+    assert [run.state for run in loads] == ["success"] * 8
+    by_key: dict[str | None, set[str]] = {}
+    for run in publishes:
+        by_key.setdefault(run.partition_key, set()).add(run.state)
+    days = [date(2013, 2, number).isoformat() for number in range(5, 13)]
+    assert sorted(map(str, by_key)) == days
+    assert {key for key, states in by_key.items() if states == {"success"}} == {
+        day for day in days if day not in ("2013-02-09", "2013-02-12")
+    }
+    open_runs = {run.run_id for run in publishes if run.partition_key == "2013-02-09"}
+    assert {question.run_id for question in questions} <= open_runs
+    assert len(questions) == 1
+
+
+def test_demo_run_ends_as_told_and_a_second_run_does_nothing(places: DemoPlaces) -> None:
+    demo = _start(places, "first")
+
+    assert demo.process.wait(900) == 0, demo.said()
+    assert _processes_of(places) == []
+    _check_end_state(places)
+    before = _fingerprints(places)
+    started = time.monotonic()
+    again = _start(places, "second")
+    assert again.process.wait(60) == 0, again.said()
+    assert time.monotonic() - started < 60
+    assert "Already published" in again.said()
+    assert _fingerprints(places) == before
+    _check_airflow(places)
+    assert _processes_of(places) == []
+
+
+def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(
+    places: DemoPlaces,
+) -> None:
+    phases = {
+        "starting": None,
+        "waiting": "The lake",
+        "loading": "Backfill of",
+        "publishing": "dt=2013-02-05  committed",
+    }
+    for name, line in phases.items():
+        demo = _start(places, name)
+        if line is None:
+            time.sleep(3)
+        else:
+            demo.wait_for(line)
+            time.sleep(4)
+
+        code = demo.interrupt()
+
+        assert code not in (0, 1), (name, demo.said())
+        assert "Traceback" not in demo.said(), (name, demo.said())
+        assert _processes_of(places) == [], name
+
+    last = _start(places, "last")
+
+    assert last.process.wait(900) == 0, last.said()
+    assert _processes_of(places) == []
+    _check_end_state(places)
+
+
+def test_demo_killed_with_scheduler_and_driver_in_a_load_ends_the_same(
+    places: DemoPlaces,
+) -> None:
+    demo = _start(places, "killed")
+    demo.wait_for("dt=2013-02-05  committed")
+    _wait_for_driver(places)
+
+    for pid in _processes_of(places):
+        psutil.Process(pid).kill()
+    demo.process.wait(30)
+
+    again = _start(places, "again")
+    assert again.process.wait(900) == 0, again.said()
+    assert _processes_of(places) == []
+    _check_end_state(places)
+
+
+def _wait_for_driver(places: DemoPlaces) -> None:
+    """Wait until a Spark driver is at work."""
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        for pid in _processes_of(places):
+            if "merge_read.py" in " ".join(psutil.Process(pid).cmdline()):
+                return
+        time.sleep(0.2)
+    pytest.fail("no Spark driver was started")
