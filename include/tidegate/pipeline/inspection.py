@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from tidegate.commit.marker import read_marker
@@ -12,7 +13,7 @@ from tidegate.stage import layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime, timedelta
+    from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish import Committer
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
+
+_WRITING = timedelta(hours=1)
+"""A temporary file that is younger may belong to a process that lives."""
 
 
 @dataclass(frozen=True)
@@ -65,8 +69,13 @@ class Inspector:
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
         """Find what no window, publication or hold needs, and that is old enough (PC-F40)."""
-        found = [*self._retired(), *self._left_over()]
-        return tuple(item for item in found if self._is_older(item.path, now - older_than))
+        cutoff = now - older_than
+        found = [*self._retired(), *self._left_over(cutoff)]
+        young = min(cutoff, now - _WRITING)
+        return (
+            *(item for item in found if self._is_older(item.path, cutoff)),
+            *(item for item in self._temporary() if self._is_older(item.path, young)),
+        )
 
     def sweep(self, garbage: tuple[Garbage, ...]) -> None:
         """Delete what `garbage` found."""
@@ -122,27 +131,43 @@ class Inspector:
         for name in self.storage.list_files(root):
             yield self._garbage(f"{root}/{name}", "replaced by a later revision")
 
-    def _left_over(self) -> Iterator[Garbage]:
-        """Find attempts that lost, plans that were replaced.
+    def _temporary(self) -> Iterator[Garbage]:
+        for name in self.storage.list_files(self.roots.work):
+            if name.rpartition("/")[2].startswith("."):
+                path = f"{self.roots.work}/{name}"
+                yield self._garbage(path, "being written when its process died")
 
-        And staged files that stand already.
+    def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
+        """Find attempts that lost, plans that were replaced or never announced.
+
+        A window that somebody works on is left alone, also when that process is gone: its successor
+        goes on with what is there.
         """
         for state in self.ledger.windows.all():
             if not state.sealed or state.owner is not None:
                 continue
             root = layout.window_root(self.roots.work, state.window.sequence)
             needed = self._needed(state)
-            for name in self.storage.list_files(root):
-                plan_digest, _, inner = name.partition("/")
-                if not inner.startswith((layout.STAGED, layout.QUARANTINE)):
-                    continue
-                if plan_digest != state.plan_digest:
-                    if f"{root}/{name}" not in needed:
-                        yield self._garbage(f"{root}/{name}", "of a plan that a replay replaced")
-                elif f"{root}/{name}" not in needed:
-                    yield self._garbage(
-                        f"{root}/{name}", "of an attempt that lost, or published already"
-                    )
+            for plan_digest, paths in self._staged_by_plan(root).items():
+                free = [path for path in paths if path not in needed]
+                if plan_digest == state.plan_digest:
+                    messages = layout.messages_root(f"{root}/{plan_digest}")
+                    for path in free:
+                        if not path.startswith(messages):
+                            yield self._garbage(path, "of an attempt that lost")
+                # All or nothing: a message whose files went would be believed by a replay.
+                elif all(self._is_older(path, cutoff) for path in paths):
+                    for path in free:
+                        yield self._garbage(path, "of a plan that is not in effect")
+
+    def _staged_by_plan(self, root: str) -> dict[str, list[str]]:
+        """Give messages, then quarantine, then parts of each plan of a window."""
+        found: dict[str, list[str]] = {}
+        for name in self.storage.list_files(root):
+            plan_digest, _, inner = name.partition("/")
+            if inner.startswith((layout.MESSAGES, layout.QUARANTINE, layout.STAGED)):
+                found.setdefault(plan_digest, []).append(f"{root}/{name}")
+        return found
 
     def _needed(self, state: WindowState) -> set[str]:
         """Name the staged files of a window that a publication may still move.
@@ -154,6 +179,8 @@ class Inspector:
             return needed
         root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
         for name in self.storage.list_files(layout.messages_root(root)):
+            if name.startswith("."):
+                continue
             path = f"{layout.messages_root(root)}/{name}"
             message = CommitMessage.from_text(self.storage.read_bytes(path))
             needed |= {f"{root}/{part.staged}" for part in (*message.parts, *message.quarantined)}

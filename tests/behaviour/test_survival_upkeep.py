@@ -1,0 +1,237 @@
+"""gc takes only what nobody needs; fsck says where files, markers and ledger disagree."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from small_lake import NOW, SmallLake, day, load, local, publish
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+AT_ONCE = timedelta(0)
+NARROW = {"source": {"read": {"filter": "id <= 2"}}}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake")
+
+
+def published(lake: SmallLake) -> Pipeline:
+    lake.commit({1: 4, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    return pipeline
+
+
+def replay(pipeline: Pipeline, sequence: int = 1) -> None:
+    planned = pipeline.replay(sequence, Run("replay", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+
+def sweep(pipeline: Pipeline, older_than: timedelta = AT_ONCE) -> list[str]:
+    garbage = pipeline.garbage(datetime.now(UTC), older_than)
+    pipeline.sweep(garbage)
+    return [item.path for item in garbage]
+
+
+def parts(lake: SmallLake, below: str) -> list[Path]:
+    return sorted((lake.work / below).rglob("*.parquet"))
+
+
+def test_sweep_with_everything_published_takes_nothing(lake: SmallLake) -> None:
+    assert sweep(published(lake)) == []
+
+
+def test_sweep_takes_retired_files(lake: SmallLake) -> None:
+    published(lake)
+    changed = lake.pipeline(**NARROW)
+    replay(changed)
+    publish(changed)
+    assert len(parts(lake, "retired")) == 1
+
+    sweep(changed)
+
+    assert parts(lake, "retired") == []
+    assert lake.ids() == {"dt=2026-02-01": [1, 2]}
+
+
+def test_sweep_takes_nothing_younger_than_asked(lake: SmallLake) -> None:
+    published(lake)
+    changed = lake.pipeline(**NARROW)
+    replay(changed)
+    publish(changed)
+
+    assert sweep(changed, timedelta(hours=1)) == []
+
+
+def test_sweep_takes_the_attempts_that_lost(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    staged = next((lake.work / "windows").rglob("staged"))
+    loser = staged / "0123456789ab" / "w1.t0.lost" / "part-x-0.zstd.parquet"
+    loser.parent.mkdir(parents=True)
+    loser.write_bytes(b"half")
+
+    assert sweep(pipeline) == [str(loser)]
+
+
+def test_sweep_takes_old_temporary_files_only(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    messages = next((lake.work / "windows").rglob("messages"))
+    old, young = messages / ".a.json.1-00", messages / ".b.json.1-00"
+    for path in (old, young):
+        path.write_bytes(b'{"ha')
+    os.utime(old, (0, 0))
+
+    assert sweep(pipeline) == [str(old)]
+
+
+@pytest.mark.parametrize("moment", ["open", "staged", "sealed", "held", "reopened"])
+def test_sweep_leaves_what_is_still_to_be_published(lake: SmallLake, moment: str) -> None:
+    lake.keys = {"rows": [{"name": "sane", "where": "amount < 9", "on_failure": "hold"}]}
+    ids = lake.commit({1: 4, 2: 1}, amount=10 if moment in {"held", "reopened"} else 1)
+    pipeline = lake.pipeline()
+    planned = pipeline.plan(Run("a", "cli"), NOW)
+    if moment != "open":
+        with local("local") as executor:
+            pipeline.stage(planned[0], executor)
+    if moment in {"sealed", "held", "reopened"}:
+        pipeline.announce(planned, NOW)
+    if moment in {"held", "reopened"}:
+        publish(pipeline)
+    if moment == "reopened":
+        pipeline.reopen(day(1))
+
+    assert sweep(pipeline) == []
+
+    load(pipeline)
+    publish(pipeline)
+    if moment in {"held", "reopened"}:
+        pipeline.decide(day(1), approved=True, by="ada", comment="", now=NOW)
+        publish(pipeline)
+    assert lake.ids() == {"dt=2026-02-01": ids[:4]}
+
+
+def test_sweep_after_an_abandoned_replay_lets_it_be_done_again(lake: SmallLake) -> None:
+    """Its messages stood, its files went: the replay would have believed them."""
+    pipeline = published(lake)
+    changed = lake.pipeline(**NARROW)
+    planned = changed.replay(1, Run("dies", "dead"), NOW)
+    with local("local") as executor:
+        changed.stage(planned[0], executor)
+    later = NOW + timedelta(days=1)
+    pipeline.finish_load(pipeline.replay(1, Run("b", "cli"), later), later, local)
+
+    assert sweep(pipeline) != []
+    replay(changed)
+    publish(changed)
+
+    assert lake.ids() == {"dt=2026-02-01": [1, 2]}
+
+
+def test_findings_of_a_sound_table_are_none(lake: SmallLake) -> None:
+    assert list(published(lake).findings()) == []
+
+
+def test_findings_name_a_file_that_nobody_knows(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    (lake.target / "dt=2026-02-01" / "stray.parquet").write_bytes(b"x")
+
+    assert [text for text in pipeline.findings() if "stray.parquet" in text] == list(
+        pipeline.findings()
+    )
+
+
+def one_part(lake: SmallLake) -> Path:
+    return next(lake.target.rglob("part-*"))
+
+
+def test_findings_name_a_missing_file(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    part = one_part(lake)
+    part.unlink()
+
+    (found,) = pipeline.findings()
+
+    assert (part.name in found, "missing" in found) == (True, True)
+
+
+def test_findings_name_a_file_of_another_length(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    part = one_part(lake)
+    length = part.stat().st_size
+    part.write_bytes(part.read_bytes()[:-3])
+
+    (found,) = pipeline.findings()
+
+    assert f"expected {length} bytes, found {length - 3}" in found
+
+
+def test_findings_name_a_file_with_other_bytes(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    part = one_part(lake)
+    content = bytearray(part.read_bytes())
+    content[10] ^= 1
+    part.write_bytes(content)
+
+    (found,) = pipeline.findings()
+
+    assert (part.name in found, "not the bytes" in found) == (True, True)
+
+
+def test_findings_name_a_revision_without_marker(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    (lake.target / "dt=2026-02-01" / "_SUCCESS").unlink()
+
+    (found,) = pipeline.findings()
+
+    assert "revision 1 is recorded, but its marker is missing" in found
+
+
+def test_findings_name_a_marker_without_revision(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    folder = lake.target / "dt=2026-02-02"
+    folder.mkdir()
+    (folder / "_SUCCESS").write_bytes((lake.target / "dt=2026-02-01" / "_SUCCESS").read_bytes())
+
+    assert any("dt=2026-02-02" in text and "no revision" in text for text in pipeline.findings())
+
+
+def test_findings_name_a_marker_of_another_revision(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    marker = lake.target / "dt=2026-02-01" / "_SUCCESS"
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), "revision": 7}))
+
+    (found,) = pipeline.findings()
+
+    assert "revision 7" in found
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"format": 9}'])
+def test_findings_name_a_marker_that_is_none_of_ours(lake: SmallLake, content: str) -> None:
+    pipeline = published(lake)
+    (lake.target / "dt=2026-02-01" / "_SUCCESS").write_text(content)
+
+    (found,) = pipeline.findings()
+
+    assert "expected a marker of Tidegate" in found
+
+
+def test_findings_change_nothing(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    one_part(lake).unlink()
+    before = lake.stamps()
+
+    list(pipeline.findings())
+
+    assert lake.stamps() == before

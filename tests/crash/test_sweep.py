@@ -1,0 +1,47 @@
+"""Sweeping the work directory at any moment of a pipeline's life takes nothing that it needs."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crash.faults import Stopper, stopping_storage
+from crash.scenario import Life, ending, make_source
+from crash.walk import differences
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+EVERY = 9
+"""Changes between two sweeps."""
+
+
+@pytest.mark.parametrize("offset", [0, 4])
+def test_life_swept_between_its_changes_ends_as_an_undisturbed_one(
+    tmp_path: Path, offset: int
+) -> None:
+    source = make_source(tmp_path / "source")
+    calm = Life(tmp_path / "root", *source)
+    calm.prepare()
+    calm.live()
+    expected = ending(calm.root)
+    calm.root.rename(tmp_path / "calm")
+
+    swept = Life(tmp_path / "root", *source)
+    swept.prepare()
+    sweeper = swept.pipeline(None, "hold", None)
+
+    def sweep() -> None:
+        if len(stopper.made) % EVERY == offset:
+            garbage = sweeper.garbage(datetime.now(UTC), timedelta(0))
+            taken.extend(item.path for item in garbage)
+            sweeper.sweep(garbage)
+
+    taken: list[str] = []
+    stopper = Stopper(between=sweep)
+    swept.live(stopping_storage(stopper))
+
+    assert differences(expected, ending(swept.root)) == []
+    assert taken
