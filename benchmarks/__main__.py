@@ -1,18 +1,22 @@
 """Measure Tidegate beside other engines on the same files and cores, and print one Markdown table.
 
-Ratios of one run count, not seconds: the machine is never as idle as one would like.
+The engines stay alive and take turns, round by round, so that what else the machine does falls on
+all of them; ratios are medians over rounds. Read ratios, not seconds.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import shutil
+import statistics
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.contestants import CONTESTANTS, CORES, ON_SPARK
-from benchmarks.measure import Measured, measure
+from benchmarks.contestants import CONTESTANTS, CORES
+from benchmarks.measure import Contestant, Fingerprint, Round, fingerprint
 from benchmarks.orders import make_orders, repeat_orders
 from benchmarks.planning import plan_many_files
 
@@ -21,21 +25,43 @@ _TITLES = {
     "tidegate-threads": "Tidegate, data path in one process",
     "tidegate-published": "Tidegate, loaded and published in one process",
     "tidegate-spark": "Tidegate on Spark",
-    "spark": "Spark: read, filter, write.partitionBy",
+    "spark": "Spark's own way, JVM options as Tidegate's",
+    "spark-plain": "Spark's own way, as installed",
     "duckdb": "DuckDB: COPY … PARTITION_BY",
     "polars": "polars: scan, sink_parquet(PartitionBy)",
-    "polars-level-1": "polars, zstd level 1 as Arrow's default",
+    "polars-level-1": "the same at zstd level 1, Arrow's default",
 }
+_COMPARED = (
+    ("tidegate-threads", "polars"),
+    ("tidegate-threads", "polars-level-1"),
+    ("tidegate-threads", "duckdb"),
+    ("tidegate-spark", "spark"),
+    ("tidegate-spark", "spark-plain"),
+)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What one engine took."""
+
+    cold: Round
+    warm: list[Round]
+    written_bytes: int
+    files: int
+    fingerprint: Fingerprint
+
+    def median(self, value: str) -> float:
+        """Give the median of a value over the warm rounds."""
+        return float(statistics.median(getattr(item, value) for item in self.warm))
 
 
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument(
-        "--folder", type=Path, default=Path(tempfile.gettempdir()) / "tidegate-bench"
-    )
+    default = Path(tempfile.gettempdir()) / "tidegate-bench"
+    parser.add_argument("--folder", type=Path, default=default)
     parser.add_argument("--only", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS))
-    parser.add_argument("--rounds", type=int, default=4, help="per engine; the first is cold")
+    parser.add_argument("--rounds", type=int, default=5, help="warm rounds per engine")
     parser.add_argument("--rows", type=int, default=1_000_000, help="per file; there are ten files")
     parser.add_argument("--large", type=int, default=10, help="input of the memory test; 0: none")
     parser.add_argument("--keep", action="store_true", help="leave data and output in the folder")
@@ -43,58 +69,74 @@ def main() -> None:
     source = given.folder / f"orders-{given.rows}"
     size = make_orders(source, rows=given.rows)
     print(f"\n{10 * given.rows:,} rows, {size / _MEGABYTE:.0f} MB of zstd Parquet, {CORES} cores\n")
-    found = {name: measure(name, source, given.folder / name, given.rounds) for name in given.only}
-    print(_table(found))
+    found = _contest(given.only, source, given.folder, given.rounds)
+    print("\n".join([*_table(found), "", *_ratios(found)]))
     _check_equal(found)
     if given.large:
         _memory(given.folder, source, given.large)
     seconds, files = plan_many_files(given.folder / "many")
-    print(f"Planning {files:,} files: {seconds:.2f} s.")
+    print(f"- Planning {files:,} files: {seconds:.2f} s.")
     if not given.keep:
         shutil.rmtree(given.folder)
 
 
-def _table(found: dict[str, Measured]) -> str:
-    head = (
-        "| engine | cold s | warm s | CPU s (warm) | peak MB | written MB | files |\n"
-        "|---|---|---|---|---|---|---|"
-    )
+def _contest(names: list[str], source: Path, folder: Path, rounds: int) -> dict[str, Result]:
+    with contextlib.ExitStack() as running:
+        engines, cold = {}, {}
+        for name in names:
+            engines[name] = running.enter_context(Contestant(name, source, folder / name))
+            cold[name] = engines[name].cold()
+        warm: dict[str, list[Round]] = {name: [] for name in names}
+        for _ in range(rounds):
+            for name, engine in engines.items():
+                engine.forget()
+                warm[name].append(engine.warm())
+        return {
+            name: Result(
+                cold[name],
+                warm[name],
+                sum(path.stat().st_size for path in engine.written()),
+                len(engine.written()),
+                fingerprint(engine.written()),
+            )
+            for name, engine in engines.items()
+        }
+
+
+def _table(found: dict[str, Result]) -> list[str]:
     lines = [
-        f"| {_TITLES[name]} | {item.cold.wall:.1f} | {item.warm.wall:.2f} | {item.warm.cpu:.2f} "
-        f"| {item.warm.peak_bytes / _MEGABYTE:.0f} | {item.written_bytes / _MEGABYTE:.0f} "
-        f"| {item.files} |"
+        f"| {_TITLES[name]} | {item.cold.wall:.1f} | {item.median('wall'):.2f} "
+        f"| {item.median('cpu'):.2f} | {item.median('peak_bytes') / _MEGABYTE:.0f} "
+        f"| {item.written_bytes / _MEGABYTE:.0f} | {item.files} |"
         for name, item in found.items()
     ]
-    return "\n".join([head, *lines, "", *_ratios(found)])
+    head = "| engine | cold s | warm s | warm CPU s | peak MB | written MB | files |"
+    return [head, "|---|---|---|---|---|---|---|", *lines]
 
 
-def _ratios(found: dict[str, Measured]) -> list[str]:
+def _ratios(found: dict[str, Result]) -> list[str]:
     lines = []
-    for name, title in (("polars", "polars"), ("polars-level-1", "polars at zstd level 1")):
-        if {"tidegate-threads", name} <= found.keys():
-            mine, other = found["tidegate-threads"].warm, found[name].warm
+    for mine, other in _COMPARED:
+        if {mine, other} <= found.keys():
+            turns = list(zip(found[mine].warm, found[other].warm, strict=True))
+            wall = statistics.median(theirs.wall / ours.wall for ours, theirs in turns)
+            cpu = statistics.median(theirs.cpu / ours.cpu for ours, theirs in turns)
+            cold = found[other].cold.wall / found[mine].cold.wall
             lines.append(
-                f"- Speed of the data path, {title} = 1: "
-                f"{other.wall / mine.wall:.2f} by wall, {other.cpu / mine.cpu:.2f} by CPU."
+                f"- Speed of {_TITLES[mine]} where {_TITLES[other]} is 1: "
+                f"warm {wall:.2f} by wall, {cpu:.2f} by CPU; cold {cold:.2f}."
             )
-    if found.keys() >= ON_SPARK:
-        mine, other = found["tidegate-spark"], found["spark"]
-        lines.append(
-            f"- On Spark, Spark's own way = 1: cold {other.cold.wall / mine.cold.wall:.1f}, "
-            f"warm {other.warm.wall / mine.warm.wall:.1f} by wall, "
-            f"{other.warm.cpu / mine.warm.cpu:.1f} by CPU."
-        )
     return lines
 
 
-def _check_equal(found: dict[str, Measured]) -> None:
+def _check_equal(found: dict[str, Result]) -> None:
     """Stop if two engines wrote different rows."""
     expected = next(iter(found.values())).fingerprint
     different = [name for name, item in found.items() if item.fingerprint != expected]
     if different:
         sys.exit(f"Not the same rows as {next(iter(found))}: {', '.join(different)}")
     rows = sum(int(str(day[1])) for day in expected)
-    print(f"\nRows of all engines are equal: {rows:,} in {len(expected)} days.")
+    print(f"- Rows of all engines are equal: {rows:,} in {len(expected)} days.")
 
 
 def _memory(folder: Path, source: Path, times: int) -> None:
@@ -102,11 +144,12 @@ def _memory(folder: Path, source: Path, times: int) -> None:
     large = folder / f"orders-times-{times}"
     repeat_orders(large, source, times)
     for name in ("tidegate-threads", "polars"):
-        one = measure(name, source, folder / "memory", 1).cold
-        many = measure(name, large, folder / "memory", 1).cold
+        peaks = []
+        for rows in (source, large):
+            with Contestant(name, rows, folder / "memory") as engine:
+                peaks.append(engine.cold().peak_bytes / _MEGABYTE)
         print(
-            f"{_TITLES[name]}: peak {one.peak_bytes / _MEGABYTE:.0f} MB at 1×, "
-            f"{many.peak_bytes / _MEGABYTE:.0f} MB at {times}× ({many.wall:.1f} s)."
+            f"- {_TITLES[name]}: peak {peaks[0]:.0f} MB, {peaks[1]:.0f} MB on {times}× the input."
         )
 
 

@@ -1,13 +1,14 @@
 """One engine doing the same work some times: keep two of five regions, write by day.
 
-Run by `measure.py`, which watches this process and those it starts. Each round announces its start
-and end on standard output.
+Run by `measure.py`, which watches this process and those it starts. A round begins when a file says
+so and announces its end on standard output.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
 Round = Callable[[Path, Path], None]
 """Source folder, output folder of the round."""
 
-START, END = "@start", "@end"
+END = "@end"
 CORES = len(os.sched_getaffinity(0))
 NOW = datetime(2026, 4, 1, tzinfo=UTC)
+_POLL_SECONDS = 0.002
 _REGIONS = "region in ('eu', 'us')"
 
 _PIPELINE = """\
@@ -160,20 +162,32 @@ CONTESTANTS = {
     "tidegate-spark": tidegate_spark,
     "spark": spark,
     "duckdb": duckdb,
+    "spark-plain": spark,
     "polars": polars,
     "polars-level-1": lambda: polars(1),
 }
-ON_SPARK = frozenset({"tidegate-spark", "spark"})
+ON_SPARK = frozenset({"tidegate-spark", "spark", "spark-plain"})
+PLAIN_JVM = frozenset({"spark-plain"})
+"""Those started without the JVM options of `make setup`."""
 
 
-def main(name: str, source: str, out: str, rounds: int) -> None:
-    """Do the rounds, telling about each."""
+def go_file(out: Path, number: int | None) -> Path:
+    """Name the file that begins a round; None ends the contestant."""
+    return out / ("go-end" if number is None else f"go-{number}")
+
+
+def main(name: str, source: str, out: str) -> None:
+    """Do a round whenever one is asked for."""
+    folder, number = Path(out), 0
     with CONTESTANTS[name]() as work:
-        for number in range(rounds):
-            print(START, number, flush=True)
-            work(Path(source), Path(out) / str(number))
+        while not go_file(folder, None).exists():
+            if not go_file(folder, number).exists():
+                time.sleep(_POLL_SECONDS)
+                continue
+            work(Path(source), folder / str(number))
             print(END, number, flush=True)
+            number += 1
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))
+    main(*sys.argv[1:])

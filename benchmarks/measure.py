@@ -11,14 +11,18 @@ import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import duckdb
 import psutil
 
-from benchmarks.contestants import CORES, END, ON_SPARK, START
+from benchmarks.contestants import CORES, END, ON_SPARK, PLAIN_JVM, go_file
 
 _SAMPLE_SECONDS = 0.03
 _HERE = Path(__file__).parent
+
+Fingerprint = tuple[tuple[object, ...], ...]
+"""Per day: rows and sums over the columns; equal for equal rows."""
 
 
 @dataclass(frozen=True)
@@ -30,18 +34,83 @@ class Round:
     peak_bytes: int
 
 
-@dataclass(frozen=True)
-class Measured:
-    """What a contestant took."""
+class Contestant:
+    """An engine in a process of its own, which does a round when it is told to.
 
-    cold: Round
-    """From the start of the process to the end of its first round."""
-    warm: Round
-    """The quickest of the later rounds by CPU; the only one if there is no other."""
-    written_bytes: int
-    files: int
-    fingerprint: tuple[tuple[object, ...], ...]
-    """Per day: rows, sums over the columns; equal for equal rows."""
+    Args:
+        name: of the contestant.
+        source: folder with the orders.
+        out: emptied before; each round writes into a folder of its own below it.
+    """
+
+    def __init__(self, name: str, source: Path, out: Path) -> None:
+        self._name = name
+        self._source = source
+        self._out = out
+
+    def __enter__(self) -> Self:
+        shutil.rmtree(self._out, ignore_errors=True)
+        self._out.mkdir(parents=True)
+        self._log = (self._out / "log.txt").open("w")
+        self._number = 0
+        self._started = time.perf_counter()
+        self._process = subprocess.Popen(
+            self._command(),
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
+            env=self._environment(),
+        )
+        self._tree = _Tree(self._process.pid)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """End the process."""
+        go_file(self._out, None).touch()
+        self._process.communicate()
+        self._tree.close()
+        self._log.close()
+
+    def cold(self) -> Round:
+        """Do the first round, measured from the start of the process."""
+        return self._round(self._started, 0.0)
+
+    def warm(self) -> Round:
+        """Do one more round."""
+        self._tree.peak_bytes = 0
+        return self._round(time.perf_counter(), self._tree.cpu())
+
+    def written(self) -> list[Path]:
+        """Give the part files of the last round."""
+        folder = self._out / str(self._number - 1)
+        return sorted(path for path in folder.rglob("*.parquet") if "dt=" in path.parent.name)
+
+    def forget(self) -> None:
+        """Remove what the last round wrote."""
+        shutil.rmtree(self._out / str(self._number - 1))
+
+    def _round(self, started: float, cpu: float) -> Round:
+        go_file(self._out, self._number).touch()
+        for line in self._process.stdout or ():
+            if line.strip() == f"{END} {self._number}":
+                self._number += 1
+                wall, used = time.perf_counter() - started, self._tree.cpu() - cpu
+                return Round(wall, used, self._tree.peak_bytes)
+        log = (self._out / "log.txt").read_text()
+        sys.exit(f"{self._name} ended with {self._process.wait()}:\n{log[-3000:]}")
+
+    def _command(self) -> list[str]:
+        script = [str(_HERE / "contestants.py"), self._name, str(self._source), str(self._out)]
+        if self._name in ON_SPARK:
+            master = ["--master", f"local[{CORES}]", "--driver-memory", "2g"]
+            return ["spark-submit", *master, *script]
+        return [sys.executable, *script]
+
+    def _environment(self) -> dict[str, str]:
+        environment = dict(os.environ)
+        if self._name in PLAIN_JVM:
+            environment.pop("SPARK_SUBMIT_OPTS", None)
+        return environment
 
 
 class _Tree:
@@ -63,6 +132,7 @@ class _Tree:
             return sum(self._cpu.values())
 
     def close(self) -> None:
+        """Stop watching."""
         self._done.set()
         self._thread.join()
 
@@ -81,70 +151,16 @@ class _Tree:
         self.peak_bytes = max(self.peak_bytes, memory)
 
 
-def measure(name: str, source: Path, out: Path, rounds: int) -> Measured:
-    """Run one contestant in a process of its own.
-
-    Args:
-        name: of the contestant.
-        source: folder with the orders.
-        out: emptied before, and left with what the last round wrote.
-        rounds: the first is cold.
-    """
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
-    started = time.perf_counter()
-    log = (out / "log.txt").open("w")
-    process = subprocess.Popen(
-        _command(name, source, out, rounds), stdout=subprocess.PIPE, stderr=log, text=True
-    )
-    tree = _Tree(process.pid)
-    done: list[Round] = []
-    begun = (started, 0.0)
-    for line in process.stdout or ():
-        mark = line.split()
-        if mark[:1] == [START] and mark[1] != "0":
-            tree.peak_bytes = 0
-            begun = (time.perf_counter(), tree.cpu())
-        elif mark[:1] == [END]:
-            wall, cpu = time.perf_counter() - begun[0], tree.cpu() - begun[1]
-            done.append(Round(wall, cpu, tree.peak_bytes))
-    code = process.wait()
-    tree.close()
-    log.close()
-    if code or len(done) != rounds:
-        sys.exit(f"{name} failed with {code}:\n{(out / 'log.txt').read_text()[-3000:]}")
-    last = out / str(rounds - 1)
-    files = _parts(last)
-    return Measured(
-        cold=done[0],
-        warm=min(done[1:] or done, key=lambda item: item.cpu),
-        written_bytes=sum(path.stat().st_size for path in files),
-        files=len(files),
-        fingerprint=_fingerprint(files),
-    )
-
-
-def _command(name: str, source: Path, out: Path, rounds: int) -> list[str]:
-    script = [str(_HERE / "contestants.py"), name, str(source), str(out), str(rounds)]
-    if name in ON_SPARK:
-        return ["spark-submit", "--master", f"local[{CORES}]", "--driver-memory", "2g", *script]
-    return [sys.executable, *script]
-
-
-def _parts(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.rglob("*.parquet") if "dt=" in path.parent.name)
-
-
-def _fingerprint(files: list[Path]) -> tuple[tuple[object, ...], ...]:
+def fingerprint(files: list[Path]) -> Fingerprint:
     """Sum up the rows of each day, the day taken from the path alone."""
     with duckdb.connect() as connection:
         connection.execute(f"SET threads = {CORES}")
-        connection.execute("SET TimeZone = 'UTC'")
         found = connection.execute(
             """
             SELECT regexp_extract(filename, 'dt=([^/]+)', 1) AS dt, count(*), sum(order_id),
-                   sum(customer_id), round(sum(amount)), sum(length(note)), bit_xor(hash(note)),
-                   min(region), max(region), min(ordered_at)::VARCHAR, max(ordered_at)::VARCHAR
+                   sum(customer_id), sum(round(amount * 100)::BIGINT), bit_xor(hash(note)),
+                   min(region), max(region), min(epoch_us(ordered_at)), max(epoch_us(ordered_at)),
+                   sum(epoch_us(ordered_at) % 1000003)
             FROM read_parquet(?, filename = true, hive_partitioning = false)
             GROUP BY dt ORDER BY dt
             """,

@@ -1,0 +1,118 @@
+"""Decode and filter in one step with polars, where the outcome is provably that of two steps.
+
+Half the work of decoding with Arrow and filtering then, because values of rows that fail are never
+made. Only plain column types of files that are open on this machine are read so; whatever polars
+cannot read is read the plain way, from the row where it stopped.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+from typing import TYPE_CHECKING
+
+import polars as pl
+import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow.parquet as pq
+
+    from tidegate.model.plan import Piece
+    from tidegate.predicate import Predicate
+
+# polars decodes whole row groups, some at a time: memory stays bounded by refusing large ones.
+_GROUP_ROWS = 1 << 20
+_GROUP_BYTES = 64 << 20
+
+STOPPED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+"""What polars raises on a file or a value that it cannot read."""
+
+
+def can_push(file: pa.NativeFile, parquet: pq.ParquetFile, columns: list[str]) -> bool:
+    """Say whether polars would decode the columns to the same values, in bounded memory.
+
+    Args:
+        file: the open file.
+        parquet: its footer.
+        columns: top-level columns that are wanted.
+    """
+    schema, metadata = parquet.schema_arrow, parquet.metadata
+    if not columns or _descriptor(file) is None:
+        return False
+    leaves = {parquet.schema.column(index).path: index for index in range(metadata.num_columns)}
+    for name in columns:
+        index = leaves.get(name)
+        if index is None or not _is_plain(schema.field(name).type):
+            return False
+        if parquet.schema.column(index).physical_type == "INT96":
+            return False
+    groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
+    return all(
+        group.num_rows <= _GROUP_ROWS and group.total_byte_size <= _GROUP_BYTES for group in groups
+    )
+
+
+def pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
+    """Say whether columns came through `conform` as they were: same name, same type, same memory.
+
+    Args:
+        names: columns of the filter.
+        before: physical columns of at least one row.
+        after: the same rows, conformed.
+    """
+    return all(
+        name in before.schema.names
+        and before.column(name).type == after.column(name).type
+        and _memory(before.column(name)) == _memory(after.column(name))
+        for name in names
+    )
+
+
+def filtered_batches(
+    file: pa.NativeFile, piece: Piece, schema: pa.Schema, wanted: Predicate, batch_rows: int
+) -> Iterator[pa.RecordBatch]:
+    """Decode the rows of a piece that pass.
+
+    Args:
+        file: the open file, for which `can_push` is true.
+        piece: the range of physical rows.
+        schema: physical columns to decode.
+        wanted: names physical columns only.
+        batch_rows: rows of each batch but the last, so that batches do not depend on timing.
+
+    Raises:
+        Exception: one of `STOPPED`; all batches before are right.
+    """
+    with os.fdopen(os.dup(file.fileno()), "rb") as copy:
+        rows = pl.scan_parquet(copy).slice(piece.row_start, piece.rows).select(schema.names)
+        passing = rows.filter(wanted.expression)
+        for frame in passing.collect_batches(chunk_size=batch_rows, maintain_order=True):
+            table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
+            yield from table.combine_chunks().to_batches()
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    types = pa.types
+    if types.is_timestamp(kind):
+        return bool(kind.unit != "s")
+    return bool(
+        types.is_integer(kind)
+        or types.is_float32(kind)
+        or types.is_float64(kind)
+        or types.is_boolean(kind)
+        or types.is_string(kind)
+        or types.is_date32(kind)
+    )
+
+
+def _memory(column: pa.Array) -> tuple[tuple[int, int], ...]:
+    return tuple((buffer.address, buffer.size) for buffer in column.buffers() if buffer is not None)
+
+
+def _descriptor(file: pa.NativeFile) -> int | None:
+    try:
+        return int(file.fileno())
+    except (AttributeError, io.UnsupportedOperation):
+        return None

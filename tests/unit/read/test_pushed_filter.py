@@ -1,0 +1,255 @@
+"""Filters pushed into decoding, against decoding everything and filtering then."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.errors import PredicateInvalid, SourceFileDamaged
+from tidegate.model.plan import Piece
+from tidegate.predicate import Predicate
+from tidegate.read import read_pieces
+from tidegate.read.pushed_filter import can_push
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+SCHEMA = pa.schema(
+    [
+        pa.field("n", pa.int64(), metadata={"PARQUET:field_id": "7"}),
+        pa.field("x", pa.float64()),
+        pa.field("text", pa.string()),
+        pa.field("at", pa.timestamp("us", "Europe/Berlin")),
+        pa.field("naive", pa.timestamp("ns")),
+        pa.field("day", pa.date32()),
+        pa.field("ok", pa.bool_()),
+        pa.field("small", pa.uint8()),
+    ]
+)
+ROW = st.tuples(
+    st.none() | st.integers(-5, 5),
+    st.none() | st.sampled_from([0.0, -0.0, 1.5, float("nan"), float("inf"), -2.5]),
+    st.none() | st.sampled_from(["", "eu", "us", "ü"]),
+    st.none()
+    | st.sampled_from([dt.datetime(2026, 3, 1, hour, tzinfo=dt.UTC) for hour in range(4)]),
+    st.none() | st.just(dt.datetime.fromisoformat("2026-03-01T00:00:00")),
+    st.none() | st.dates(dt.date(2026, 3, 1), dt.date(2026, 3, 3)),
+    st.none() | st.booleans(),
+    st.none() | st.integers(0, 255),
+)
+FILTERS = [
+    "n > 0",
+    "n is null or n in (1, 2)",
+    "not (n > 0)",
+    "x > 1",
+    "x >= 0 and ok",
+    "x <> 1.5",
+    "text in ('eu', 'us')",
+    "text like 'e%' or text = ''",
+    "day >= date '2026-03-02'",
+    "n > small",
+    "coalesce(n, 1) = 1",
+    "text is null",
+    "ok",
+    "x = x",
+]
+
+
+class Format:
+    """Plain files; `blind` ones cannot be read by their descriptor."""
+
+    def __init__(self, *, blind: bool = False) -> None:
+        self.blind = blind
+        self.conformed = 0
+
+    def open_input(self, piece: Piece) -> pa.NativeFile:
+        file = pa.OSFile(piece.path)
+        return pa.BufferReader(file.read_buffer()) if self.blind else file
+
+    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
+        return file_schema.names
+
+    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        self.conformed += batch.num_rows
+        return batch
+
+
+def read(format_: Any, path: str, text: str, start: int, rows: int, **more: Any) -> pa.Table:
+    schema = pq.read_schema(path)
+    wanted = Predicate.parse(text, more.pop("schema", schema), "source.read.filter")
+    batches = list(read_pieces([Piece(path, rows, 1, start)], format_, filter=wanted, **more))
+    return pa.Table.from_batches(batches, batches[0].schema if batches else schema)
+
+
+def same(one: pa.Table, other: pa.Table) -> bool:
+    """Equal with NaN as a value, and with equal types and field ids."""
+    return one.schema.equals(other.schema, check_metadata=True) and str(one.to_pylist()) == str(
+        other.to_pylist()
+    )
+
+
+@given(
+    st.lists(ROW, min_size=1, max_size=40),
+    st.sampled_from(FILTERS),
+    st.integers(1, 9),
+    st.integers(1, 9),
+    st.data(),
+)
+def test_read_pushed_filter_any_rows_equals_filtering_afterwards(
+    tmp_path_factory: pytest.TempPathFactory,
+    rows: list[tuple[Any, ...]],
+    text: str,
+    group_rows: int,
+    batch_rows: int,
+    data: st.DataObject,
+) -> None:
+    path = str(tmp_path_factory.mktemp("pushed") / "in.parquet")
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, SCHEMA, strict=True)]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), path, row_group_size=group_rows)
+    start = data.draw(st.integers(0, len(rows) - 1))
+    count = data.draw(st.integers(1, len(rows) - start))
+
+    pushed = read(Format(), path, text, start, count, batch_rows=batch_rows)
+    plain = read(Format(blind=True), path, text, start, count, batch_rows=batch_rows)
+
+    assert same(pushed, plain)
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., str]:
+    def _write(**columns: Any) -> str:
+        path = str(tmp_path / "in.parquet")
+        pq.write_table(pa.table(columns), path)
+        return path
+
+    return _write
+
+
+def test_read_pushed_filter_makes_only_rows_that_pass(write: Callable[..., str]) -> None:
+    format_ = Format()
+
+    read(format_, write(n=list(range(1_000))), "n < 10", 0, 1_000)
+
+    assert format_.conformed == 10 + 1  # and one to see what conforming does
+
+
+def test_read_nan_outside_the_statistics_is_found(write: Callable[..., str]) -> None:
+    path = write(x=[1.0, float("nan")])
+
+    assert str(read(Format(), path, "x > 2", 0, 2).column("x").to_pylist()) == "[nan]"
+
+
+def test_read_columns_that_swap_names_are_filtered_by_their_new_names(
+    write: Callable[..., str],
+) -> None:
+    class Swapping(Format):
+        def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+            return pa.RecordBatch.from_arrays([batch.column("a"), batch.column("b")], ["b", "a"])
+
+    found = read(Swapping(), write(a=[1, 2, 3], b=[30, 20, 10]), "a > 15", 0, 3)
+
+    assert found.to_pylist() == [{"b": 1, "a": 30}, {"b": 2, "a": 20}]
+
+
+def test_read_promoted_column_is_filtered_as_the_new_type(write: Callable[..., str]) -> None:
+    class Negating(Format):
+        def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+            return pa.RecordBatch.from_arrays([pa.compute.negate(batch.column("a"))], ["a"])
+
+    assert read(Negating(), write(a=[1, -2]), "a > 0", 0, 2).column("a").to_pylist() == [2]
+
+
+def test_read_text_that_polars_refuses_is_read_the_plain_way(write: Callable[..., str]) -> None:
+    broken = pa.array([b"\xff\xfe", b"ok"], pa.binary())
+    text = pa.StringArray.from_buffers(2, broken.buffers()[1], broken.buffers()[2])
+    path = write(n=[1, 2], text=text)
+
+    found = read(Format(), path, "n > 0", 0, 2)
+
+    assert found.column("n").to_pylist() == [1, 2]
+    assert found.column("text").cast(pa.binary()).to_pylist() == [b"\xff\xfe", b"ok"]
+
+
+def test_read_trouble_half_way_goes_on_behind_the_rows_given(tmp_path: Path) -> None:
+    path = str(tmp_path / "in.parquet")
+    good = pa.array([str(n) for n in range(100)])
+    bad = pa.array([b"\xff"] * 100, pa.binary())
+    bad_text = pa.StringArray.from_buffers(100, bad.buffers()[1], bad.buffers()[2])
+    with pq.ParquetWriter(path, pa.schema([("n", pa.int64()), ("text", pa.string())])) as writer:
+        for start, text in ((0, good), (100, good), (200, bad_text)):
+            numbers = pa.array(range(start, start + 100))
+            writer.write_table(pa.table({"n": numbers, "text": text}))
+
+    found = read(Format(), path, "n >= 0", 0, 300, batch_rows=7)
+
+    assert found.column("n").to_pylist() == list(range(300))
+
+
+def test_read_filter_that_cannot_be_computed_names_the_filter(write: Callable[..., str]) -> None:
+    path = write(text=["1", "two"])
+
+    with pytest.raises(PredicateInvalid, match=r"source\.read\.filter"):
+        read(Format(), path, "cast(text as int) > 0", 0, 2)
+
+
+def test_read_damaged_page_under_a_filter_names_the_file(
+    write: Callable[..., str], tmp_path: Path
+) -> None:
+    path = tmp_path / "damaged.parquet"
+    with pa.OSFile(write(n=list(range(1_000)))) as file:
+        content = bytearray(file.read())
+    content[8:600] = b"\xff" * 592
+    path.write_bytes(content)
+
+    with pytest.raises(SourceFileDamaged, match=r"damaged\.parquet"):
+        read(Format(), str(path), "n > 0", 0, 1_000)
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        pytest.param(pa.array([1], pa.int32()), True, id="integer"),
+        pytest.param(pa.array(["a"]), True, id="text"),
+        pytest.param(pa.array([0], pa.timestamp("us")), True, id="timestamp"),
+        pytest.param(pa.array([1], pa.decimal128(5, 2)), False, id="decimal"),
+        pytest.param(pa.array([b"abcd"], pa.binary(4)), False, id="fixed-binary"),
+        pytest.param(pa.array([0], pa.time64("us")), False, id="time"),
+        pytest.param(pa.array([[1]]), False, id="list"),
+        pytest.param(pa.array([{"a": 1}]), False, id="struct"),
+        pytest.param(pa.array([1.0], pa.float16()), False, id="half"),
+        pytest.param(pa.array(["a"]).dictionary_encode(), False, id="dictionary"),
+    ],
+)
+def test_can_push_plain_types_only(
+    write: Callable[..., str], column: pa.Array, expected: bool
+) -> None:
+    with pa.OSFile(write(c=column)) as file:
+        assert can_push(file, pq.ParquetFile(file), ["c"]) is expected
+
+
+def test_can_push_int96_and_large_groups_are_refused(tmp_path: Path) -> None:
+    old, large = str(tmp_path / "old.parquet"), str(tmp_path / "large.parquet")
+    moments = pa.table({"at": pa.array([0], pa.timestamp("us"))})
+    pq.write_table(moments, old, use_deprecated_int96_timestamps=True)
+    many = pa.table({"n": pa.repeat(pa.scalar(1), (1 << 20) + 1)})
+    pq.write_table(many, large, row_group_size=1 << 21)
+
+    for path, name in ((old, "at"), (large, "n")):
+        with pa.OSFile(path) as file:
+            assert not can_push(file, pq.ParquetFile(file), [name])
+
+
+def test_can_push_without_descriptor_or_columns_is_refused(write: Callable[..., str]) -> None:
+    with pa.OSFile(write(n=[1])) as file:
+        parquet = pq.ParquetFile(file)
+
+        assert not can_push(file, parquet, [])
+        assert not can_push(pa.BufferReader(b""), parquet, ["n"])
