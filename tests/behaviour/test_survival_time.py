@@ -1,0 +1,104 @@
+"""Partitions of a quiet source, and triggers by the clock, across runs."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+
+from small_lake import NOW, SmallLake, day, load, publish
+from tidegate.model.watermark import Reason
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.model.run import PublishOutcome
+
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake")
+
+
+def reasons(outcomes: list[PublishOutcome]) -> list[Reason | None]:
+    return [item.why.reason if item.why else None for item in outcomes]
+
+
+def test_quiet_source_that_advances_publishes_its_last_day(lake: SmallLake) -> None:
+    lake.keys = {"event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "advance"}}
+    ids = lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    assert reasons(publish(pipeline)) == [Reason.WATERMARK_BEHIND]
+
+    early = load(pipeline, now=NOW + HOUR)
+    late = load(pipeline, now=NOW + 2 * HOUR)
+    publish(pipeline, now=NOW + 2 * HOUR)
+
+    assert early.watermark is not None
+    assert early.watermark < NOW - timedelta(days=30)
+    assert (late.windows, late.watermark) == ((), NOW)
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+def test_quiet_source_that_waits_publishes_nothing_and_says_why(lake: SmallLake) -> None:
+    lake.keys = {"event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "wait"}}
+    lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    before = load(pipeline).watermark
+
+    after = load(pipeline, now=NOW + 5 * HOUR).watermark
+
+    assert after == before
+    assert reasons(publish(pipeline, now=NOW + 5 * HOUR)) == [Reason.ALL_SOURCES_IDLE]
+    assert lake.ids() == {}
+
+
+def test_watermark_of_a_quiet_source_never_goes_back_when_old_rows_come(lake: SmallLake) -> None:
+    lake.keys = {"event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "advance"}}
+    ids = lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    load(pipeline, now=NOW + 2 * HOUR)
+    publish(pipeline, now=NOW + 2 * HOUR)
+    ids += lake.commit({1: 2})
+
+    announced = load(pipeline, now=NOW + 3 * HOUR)
+    publish(pipeline, now=NOW + 3 * HOUR)
+
+    assert announced.watermark == NOW
+    assert announced.summary.rows_late == 2
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+def test_process_time_with_delay_counts_from_the_first_uncommitted_rows(lake: SmallLake) -> None:
+    lake.keys = {"commit": {"trigger": "process-time", "delay": "2h"}}
+    ids = lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    ids += lake.commit({1: 1})
+    load(pipeline, now=NOW + HOUR)
+
+    at_the_boundary = publish(lake.pipeline(), now=NOW + 2 * HOUR)
+    behind_it = publish(lake.pipeline(), now=NOW + 2 * HOUR + timedelta(milliseconds=1))
+
+    assert reasons(at_the_boundary) == [Reason.DELAY_NOT_ELAPSED]
+    assert [item.state for item in behind_it] == ["committed"]
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+def test_process_time_after_a_commit_begins_anew_with_the_next_rows(lake: SmallLake) -> None:
+    lake.keys = {"commit": {"trigger": "process-time", "delay": "2h"}}
+    lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline, now=NOW + 3 * HOUR)
+    lake.commit({1: 1})
+    load(pipeline, now=NOW + 4 * HOUR)
+
+    assert reasons(publish(pipeline, now=NOW + 5 * HOUR)) == [Reason.DELAY_NOT_ELAPSED]
+    publish(pipeline, now=NOW + 7 * HOUR)
+    assert pipeline.ledger.partitions.get(day(1)).revision == 2
