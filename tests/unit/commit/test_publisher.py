@@ -1,0 +1,375 @@
+"""The publisher from every state that a predecessor can leave (PC-F20 to F27, PC-V34)."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidegate.commit.policies import PolicyContext, SuccessFile
+from tidegate.commit.publisher import Places, Publisher
+from tidegate.errors import (
+    FenceLost,
+    FileContentWrong,
+    FileExistsAlready,
+    FileLengthWrong,
+    PartitionBusy,
+    PathEscapes,
+    PolicyFailed,
+    StagedFileMissing,
+    TidegateError,
+)
+from tidegate.model.partition import Partition
+from tidegate.model.publication import (
+    CommitPlan,
+    Outcome,
+    Publication,
+    PublicationState,
+    PublishedFile,
+    Verdict,
+)
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY = Partition((("dt", "2026-02-01"),))
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def file(name: str, content: bytes) -> PublishedFile:
+    return PublishedFile(
+        name=name,
+        length=len(content),
+        sha256=hashlib.sha256(content).hexdigest(),
+        rows=1,
+        window=1,
+        plan_digest="p",
+        staged=f"staged/{name}",
+    )
+
+
+FIRST, SECOND = b"first new", b"second new"
+NEW = (file("new-1", FIRST), file("new-2", SECOND))
+OLD = file("old", b"old")
+
+
+def plan(**changes: object) -> CommitPlan:
+    publication = Publication(
+        partition=DAY,
+        base_revision=1,
+        adds=NEW,
+        removes=(OLD,),
+        content=NEW,
+        contributions={"1": "p"},
+    )
+    made = CommitPlan(
+        pipeline="orders",
+        publication=publication,
+        policies=(),
+        marker_name="_SUCCESS",
+        marker='{"revision": 2}',
+        watermark=None,
+        source_range={},
+        verdict=Verdict(Outcome.PASS, (), 2, "none", NOW),
+        approval=None,
+        owner="cli",
+        prepared_at=NOW,
+    )
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+@dataclass
+class Steps:
+    """A ledger that remembers what it was told, and may refuse."""
+
+    told: list[PublicationState] = field(default_factory=list)
+    lost: bool = False
+
+    def check_fence(self) -> None:
+        if self.lost:
+            raise FenceLost(pipeline="orders", subject="dt=2026-02-01", held=1, found=2)
+
+    def advance(self, to: PublicationState) -> None:
+        self.check_fence()
+        self.told.append(to)
+
+
+@dataclass
+class Disk:
+    """Work directory and table with revision 1 standing and two staged files."""
+
+    root: Path
+    policies: list[tuple[str, object]] = field(
+        default_factory=lambda: [("success-file", SuccessFile())]
+    )
+    steps: Steps = field(default_factory=Steps)
+
+    def __post_init__(self) -> None:
+        self.staged.mkdir(parents=True)
+        self.partition.mkdir(parents=True)
+        (self.staged / "new-1").write_bytes(FIRST)
+        (self.staged / "new-2").write_bytes(SECOND)
+        (self.partition / "old").write_bytes(b"old")
+        (self.partition / "_SUCCESS").write_bytes(b'{"revision": 1}')
+
+    @property
+    def staged(self) -> Path:
+        return self.root / "work" / "staged"
+
+    @property
+    def partition(self) -> Path:
+        return self.root / "table" / "dt=2026-02-01"
+
+    def places(self) -> Places:
+        return Places(
+            work=str(self.root / "work"),
+            table_root=str(self.root / "table"),
+            partition_root=str(self.partition),
+            lock=str(self.root / "work" / "lock"),
+            scratch=str(self.root / "work" / "scratch"),
+            retired=lambda name: str(self.root / "work" / "retired" / name),
+        )
+
+    def commit(self, made: CommitPlan | None = None) -> None:
+        publisher = Publisher(LocalStorage(), self.places(), self.policies)  # type: ignore[arg-type]
+        publisher.carry_out(made or plan(), "cli", self.steps)
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(self.root)): path.read_bytes()
+            for path in sorted(self.root.rglob("*"))
+            if path.is_file() and path.name != "lock"
+        }
+
+
+AFTER = {
+    "table/dt=2026-02-01/_SUCCESS": b'{"revision": 2}',
+    "table/dt=2026-02-01/new-1": FIRST,
+    "table/dt=2026-02-01/new-2": SECOND,
+    "work/retired/old": b"old",
+}
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Disk:
+    return Disk(tmp_path)
+
+
+def test_commit_moves_adds_retires_removes_and_writes_the_marker(disk: Disk) -> None:
+    disk.commit()
+
+    assert disk.files() == AFTER
+    assert disk.steps.told == [PublicationState.MOVED, PublicationState.MARKED]
+
+
+def test_commit_again_ends_the_same(disk: Disk) -> None:
+    disk.commit()
+    disk.commit()
+
+    assert disk.files() == AFTER
+
+
+def moved(disk: Disk) -> None:
+    (disk.staged / "new-1").rename(disk.partition / "new-1")
+
+
+def linked(disk: Disk) -> None:
+    os.link(disk.staged / "new-1", disk.partition / "new-1")
+
+
+def retracted(disk: Disk) -> None:
+    (disk.partition / "_SUCCESS").unlink()
+
+
+def retiring(disk: Disk) -> None:
+    for name in ("new-1", "new-2"):
+        (disk.staged / name).rename(disk.partition / name)
+    (disk.root / "work" / "retired").mkdir()
+    os.link(disk.partition / "old", disk.root / "work" / "retired" / "old")
+
+
+def retired_and_swept(disk: Disk) -> None:
+    for name in ("new-1", "new-2"):
+        (disk.staged / name).rename(disk.partition / name)
+    (disk.partition / "old").unlink()
+
+
+def marked(disk: Disk) -> None:
+    disk.commit()
+    disk.steps.told.clear()
+
+
+@pytest.mark.parametrize(
+    "left",
+    [
+        pytest.param(retracted, id="F20 nothing moved"),
+        pytest.param(moved, id="F22 moved"),
+        pytest.param(linked, id="F25 both names"),
+        pytest.param(retiring, id="both names of a removed file"),
+        pytest.param(marked, id="marked and not recorded"),
+    ],
+)
+def test_replay_from_what_a_predecessor_left_ends_the_same(disk: Disk, left: object) -> None:
+    left(disk)  # type: ignore[operator]
+
+    disk.commit()
+
+    assert disk.files() == AFTER
+    assert disk.steps.told == [PublicationState.MOVED, PublicationState.MARKED]
+
+
+def test_replay_after_the_retired_file_was_swept_ends_the_same(disk: Disk) -> None:
+    retired_and_swept(disk)
+
+    disk.commit()
+
+    assert disk.files() == {name: item for name, item in AFTER.items() if "retired" not in name}
+
+
+@pytest.mark.parametrize(
+    ("staged", "target", "expected"),
+    [
+        pytest.param(b"short", None, FileLengthWrong, id="F21"),
+        pytest.param(None, b"short", FileLengthWrong, id="F23"),
+        pytest.param(None, None, StagedFileMissing, id="F24"),
+        pytest.param(FIRST, b"First new", FileContentWrong, id="F25 other bytes"),
+        pytest.param(FIRST, b"short", FileLengthWrong, id="F26"),
+    ],
+)
+@pytest.mark.parametrize("which", ["new-1", "new-2"])
+def test_damage_is_found_before_anything_changes(
+    disk: Disk,
+    staged: bytes | None,
+    target: bytes | None,
+    expected: type[TidegateError],
+    which: str,
+) -> None:
+    """F27: the marker of the revision before still stands, over its data."""
+    (disk.staged / which).unlink()
+    right = FIRST if which == "new-1" else SECOND
+    if staged is not None:
+        (disk.staged / which).write_bytes(right if staged == FIRST else staged)
+    if target is not None:
+        (disk.partition / which).write_bytes(
+            right.swapcase() if expected is FileContentWrong else target
+        )
+    before = disk.files()
+
+    with pytest.raises(expected):
+        disk.commit()
+
+    assert disk.files() == before
+    assert disk.steps.told == []
+
+
+def test_commit_with_a_lost_fence_changes_nothing(disk: Disk) -> None:
+    disk.steps.lost = True
+    before = disk.files()
+
+    with pytest.raises(FenceLost):
+        disk.commit()
+
+    assert disk.files() == before
+
+
+def test_commit_while_another_moves_files_changes_nothing(disk: Disk) -> None:
+    before = disk.files()
+
+    with (
+        LocalStorage().lock(disk.places().lock, "the other"),
+        pytest.raises(PartitionBusy, match="the other"),
+    ):
+        disk.commit()
+
+    assert disk.files() == before
+
+
+def test_commit_through_a_link_out_of_the_table_changes_nothing(disk: Disk) -> None:
+    """PC-P11."""
+    elsewhere = disk.root / "elsewhere"
+    disk.partition.rename(elsewhere)
+    disk.partition.symlink_to(elsewhere)
+    before = disk.files()
+
+    with pytest.raises(PathEscapes):
+        disk.commit()
+
+    assert disk.files() == before
+
+
+def test_content_that_vanished_before_the_marker_is_noticed(disk: Disk) -> None:
+    """PC-F17: the marker will list it, so it has to be there."""
+    kept = file("kept", b"kept")
+    publication = replace(plan().publication, content=(*NEW, kept))
+
+    with pytest.raises(StagedFileMissing, match="kept"):
+        disk.commit(plan(publication=publication))
+
+    assert not (disk.partition / "_SUCCESS").exists()
+
+
+@dataclass
+class Watching:
+    """A policy that notes what stands when it is called, and fails so many times."""
+
+    failures: int = 0
+    seen: list[tuple[PolicyContext, set[str]]] = field(default_factory=list)
+
+    def commit(self, context: PolicyContext) -> None:
+        standing = {item.name for item in os.scandir(context.partition_root)}
+        self.seen.append((context, standing))
+        if len(self.seen) <= self.failures:
+            msg = "the metastore is away"
+            raise RuntimeError(msg)
+
+
+def test_policy_before_the_marker_sees_all_files_and_no_marker(disk: Disk) -> None:
+    watching = Watching()
+    disk.policies.insert(0, ("watch", watching))
+
+    disk.commit()
+
+    (context, standing) = watching.seen[0]
+    assert standing == {"new-1", "new-2"}
+    assert (context.revision, context.rows, context.files) == (2, 2, ("new-1", "new-2"))
+
+
+def test_policy_that_fails_leaves_files_without_marker_and_is_asked_again(disk: Disk) -> None:
+    watching = Watching(failures=1)
+    disk.policies.insert(0, ("watch", watching))
+
+    with pytest.raises(PolicyFailed, match="RuntimeError: the metastore is away"):
+        disk.commit()
+    assert not (disk.partition / "_SUCCESS").exists()
+    disk.commit()
+
+    assert disk.files() == AFTER
+    assert watching.seen[0] == watching.seen[1]
+
+
+def test_marker_written_by_somebody_else_meanwhile_is_refused(disk: Disk) -> None:
+    class Meddling:
+        def commit(self, context: PolicyContext) -> None:
+            (disk.partition / "_SUCCESS").write_bytes(b"{}")
+
+    disk.policies.insert(0, ("meddle", Meddling()))
+
+    with pytest.raises(FileExistsAlready, match="_SUCCESS"):
+        disk.commit()
+
+    with contextlib.suppress(FileNotFoundError):
+        assert (disk.partition / "_SUCCESS").read_bytes() == b"{}"
+
+
+def test_commit_that_only_removes_leaves_an_empty_revision(disk: Disk) -> None:
+    publication = replace(plan().publication, adds=(), content=())
+
+    disk.commit(plan(publication=publication))
+
+    assert sorted(item.name for item in disk.partition.iterdir()) == ["_SUCCESS"]
