@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from airflow_pipelines import FLIGHTS, ORDERS, WHOLE, write_pipelines
+from small_lake import SmallLake
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,3 +48,13 @@ def airflow_database() -> None:
 
     Path(os.environ["AIRFLOW_HOME"]).mkdir(parents=True, exist_ok=True)
     initdb()
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    """A small table; the tasks of the pipeline `orders` find its file and its ledger."""
+    lake = SmallLake(tmp_path / "lake")
+    lake.file()
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(lake.root))
+    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{lake.root}/ledger.db")
+    return lake
