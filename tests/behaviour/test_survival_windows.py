@@ -272,6 +272,38 @@ def test_replay_after_a_staged_file_was_lost_reads_it_again(lake: SmallLake) -> 
     assert lake.ids() == {"dt=2026-02-01": ids[:4]}
 
 
+@pytest.mark.parametrize("lost", ["staged", "published"])
+def test_file_lost_while_a_person_decided_is_found_before_the_commit_begins(
+    lake: SmallLake, lost: str
+) -> None:
+    """What is prepared must be finished: it would stand in the way of the remedy for ever."""
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    ids += lake.commit({1: 2}, amount=10)
+    holding = lake.pipeline(rows=[{"name": "sane", "where": "amount < 9", "on_failure": "hold"}])
+    load(holding)
+    publish(holding)
+    holding.decide(day(1), approved=True, by="ada", comment="", now=NOW)
+    before = lake.stamps()
+    places = {"staged": lake.work / "windows" / "000002", "published": lake.target}
+    gone = next(path for path in places[lost].rglob("part-*") if "dt=2026-02-01" in str(path))
+    gone.unlink()
+
+    failed = next(iter(holding.publish_all("cli", NOW)))
+
+    assert gone.name in (failed.error or "")
+    left = {name: stamp for name, stamp in before.items() if not name.endswith(gone.name)}
+    assert lake.stamps() == left
+    planned = holding.rebuild([day(1)], Run("rebuild", "cli"), NOW)
+    holding.finish_load(planned, NOW, local)
+    publish(holding)
+    holding.decide(day(1), approved=True, by="ada", comment="", now=NOW)
+    publish(holding)
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
 def test_window_of_a_rebuild_that_died_is_resumed_by_the_same_rebuild(lake: SmallLake) -> None:
     ids = lake.commit({1: 4, 2: 1})
     pipeline = lake.pipeline()

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidegate.commit.policies import CommitPolicy, PolicyContext
 from tidegate.errors import FileLengthWrong, PolicyFailed, StagedFileMissing, TidegateError
-from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
+from tidegate.model.publication import CommitPlan, Publication, PublicationState, PublishedFile
 from tidegate.storage import Storage, below, settle
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Publisher:
         with self.storage.lock(self.places.lock, owner):
             # A process that slept here while its successor finished must not touch a file.
             steps.check_fence()
-            unfinished = self._unfinished_moves(plan)
+            unfinished = self.examine(plan.publication)
             self.storage.delete(self._target(plan.marker_name))
             self._move(plan.publication.adds, unfinished)
             self._verify(plan.publication.content)
@@ -87,15 +87,22 @@ class Publisher:
     def _target(self, name: str) -> str:
         return f"{self.places.partition_root}/{name}"
 
-    def _unfinished_moves(self, plan: CommitPlan) -> list[PublishedFile]:
-        """Check every add before anything changes (PC-F27).
+    def examine(self, publication: Publication) -> list[PublishedFile]:
+        """Check every file of a revision before anything changes (PC-F27).
 
-        The ones that are not at their target yet.
+        Returns:
+            The adds that are not at their target yet.
+
+        Raises:
+            PathEscapes: the partition's directory leads out of the table (PC-P11).
+            StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
         """
-        below(self.places.table_root, plan.publication.partition.path)
+        below(self.places.table_root, publication.partition.path)
+        coming = {file.name for file in publication.adds}
+        self._verify([file for file in publication.content if file.name not in coming])
         return [
             file
-            for file in plan.publication.adds
+            for file in publication.adds
             if settle(
                 self.storage,
                 f"{self.places.work}/{file.staged}",

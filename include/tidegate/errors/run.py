@@ -158,7 +158,8 @@ class StagedFileMissing(TerminalError):
     window: int
     template = (
         "{path}: sealed, but found neither there nor at {target}. "
-        "Read window {window} again with `tidegate replay` after restoring what was deleted."
+        "Read window {window} again with `tidegate replay`; if the file was published before, read "
+        "its partition again with `tidegate rebuild`."
     )
 
 
@@ -170,7 +171,8 @@ class FileLengthWrong(TerminalError):
     found: int
     template = (
         "{path}: expected {expected} bytes, found {found}: it was damaged after it was sealed. "
-        "Nothing was changed. Remove the file and read its window again with `tidegate replay`."
+        "Nothing was changed. Remove the file and read its window again with `tidegate replay`; if "
+        "it was published before, its partition with `tidegate rebuild`."
     )
 
 

@@ -41,7 +41,7 @@ from tidegate.pipeline.holders import is_gone
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
@@ -193,6 +193,8 @@ class Committer:
             if not self._finish(partition, claim, owner, now, only=publication):
                 entry = self._committable(partition, publication)
                 claim = self._claim(partition, owner, now)
+                # What was prepared has to be finished first: a lost file is found before that.
+                self._publisher(entry.publication).examine(entry.publication)
                 path = self._write_commit_plan(partition, entry, owner, now)
                 self.ledger.publications.prepare(partition, publication, claim)
                 self._carry_out(partition, path, claim, owner, now)
@@ -427,15 +429,20 @@ class Committer:
     def _read_commit_plan(self, path: str) -> CommitPlan:
         return CommitPlan.from_text(self.storage.read_bytes(path))
 
+    def _publisher(
+        self, publication: Publication, policies: Sequence[PolicySpec] = ()
+    ) -> Publisher:
+        places = self.roots.places(publication.partition, publication.revision)
+        built = [(spec.name, _build_policy(spec)) for spec in policies]
+        return Publisher(self.storage, places, built)
+
     def _carry_out(
         self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime
     ) -> None:
         plan = self._read_commit_plan(path)
         publication = plan.publication
         steps = _Steps(self.ledger, partition, publication.digest, claim)
-        policies = [(spec.name, _build_policy(spec)) for spec in plan.policies]
-        places = self.roots.places(partition, publication.revision)
-        Publisher(self.storage, places, policies).carry_out(plan, owner, steps)
+        self._publisher(publication, plan.policies).carry_out(plan, owner, steps)
         commit_plan = layout.relative_to_work(self.roots.work, path)
         self.ledger.publications.record(revision_of(plan, commit_plan, owner, now), claim)
 
