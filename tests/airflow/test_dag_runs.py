@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -54,7 +55,7 @@ def events_of(run: DagRun, asset: str) -> dict[str | None, dict[str, Any]]:
         return {event.partition_key: event.extra for event in session.scalars(query)}
 
 
-def load_interval(number: int) -> Any:
+def load_interval(number: int) -> datetime:
     """Give the logical date whose data interval is the day with this number (AF-2.13)."""
     return known(number)
 
@@ -119,21 +120,25 @@ def test_load_run_without_an_interval_takes_everything(lake: SmallLake) -> None:
     assert set(events_of(run, "orders_staged")) == {"2026-02-01", "2026-02-02"}
 
 
-def test_load_run_of_an_interval_that_is_not_over_fails_at_once(lake: SmallLake) -> None:
-    import datetime
-
+def test_load_run_of_an_interval_that_is_not_over_fails_at_once(
+    lake: SmallLake, capfd: pytest.CaptureFixture[str]
+) -> None:
     lake.commit({1: 2})
     lake.pipeline()
-    future = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=3)
+    future = datetime.now(UTC) + timedelta(days=3)
 
     run = run_dag("orders_load", logical_date=future)
 
     assert states(run)["wait_for_changes"] == "failed"
     assert tries(run)["wait_for_changes"] == 1
     assert states(run)["announce"] == "upstream_failed"
+    said = "".join(capfd.readouterr())
+    assert "IntervalInvalid: " in said
 
 
-def test_terminal_error_fails_the_task_at_its_first_try(lake: SmallLake) -> None:
+def test_terminal_error_fails_the_task_at_its_first_try(
+    lake: SmallLake, capfd: pytest.CaptureFixture[str]
+) -> None:
     lake.commit({1: 3})
     lake.pipeline()
     for file in (lake.root / "raw").rglob("*.parquet"):
@@ -144,6 +149,8 @@ def test_terminal_error_fails_the_task_at_its_first_try(lake: SmallLake) -> None
     assert states(run)["merge_read"] == "failed"
     assert tries(run)["merge_read"] == 1
     assert run.state == "failed"
+    said = "".join(capfd.readouterr())
+    assert "SourceFileGone: " in said
 
 
 def test_publish_run_commits_its_partition_and_tells_its_consumers(lake: SmallLake) -> None:
@@ -183,13 +190,17 @@ def test_publish_run_of_a_published_partition_skips(lake: SmallLake) -> None:
     assert events_of(run, "orders_published") == {}
 
 
-def test_publish_run_without_a_partition_fails_at_once(lake: SmallLake) -> None:
+def test_publish_run_without_a_partition_fails_at_once(
+    lake: SmallLake, capfd: pytest.CaptureFixture[str]
+) -> None:
     lake.pipeline().adopt(NOW)
 
     run = run_dag("orders_publish", logical_date=None)
 
     assert states(run)["wait_commit_policy"] == "failed"
     assert tries(run)["wait_commit_policy"] == 1
+    said = "".join(capfd.readouterr())
+    assert "PartitionUnnamed: " in said
 
 
 def test_reconcile_run_announces_what_is_pending_again(lake: SmallLake) -> None:

@@ -63,7 +63,7 @@ class AirflowClient:
         self._http = httpx.Client(base_url=f"{url}/api/v2", timeout=60, trust_env=False)
         self._again = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(AirflowBusy),
-            wait=tenacity.wait_exponential_jitter(initial=0.3, max=5),
+            wait=tenacity.wait_exponential_jitter(multiplier=0.3, max=5),
             stop=tenacity.stop_after_delay(patience_seconds),
             reraise=True,
         )
