@@ -162,13 +162,12 @@ CONTESTANTS = {
     "tidegate-spark": tidegate_spark,
     "spark": spark,
     "duckdb": duckdb,
-    "spark-plain": spark,
     "polars": polars,
     "polars-level-1": lambda: polars(1),
 }
-ON_SPARK = frozenset({"tidegate-spark", "spark", "spark-plain"})
-PLAIN_JVM = frozenset({"spark-plain"})
-"""Those started without the JVM options of `make setup`."""
+ON_SPARK = ("tidegate-spark", "spark")
+PLAIN_JVM = frozenset({"spark"})
+"""Started without the JVM options of `make setup`, which make Spark's own work slower once warm."""
 
 
 def go_file(out: Path, number: int | None) -> Path:
