@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import event
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from tidegate.errors import LedgerUnreachable
+
+if TYPE_CHECKING:
+    from sqlalchemy.engine import ExceptionContext
 
 READS_ONLY = "tidegate_reads_only"
 """Execution option of a connection that will not write: it takes no write lock in SQLite."""
@@ -32,13 +35,21 @@ def open_engine(url: str) -> sa.Engine:
     engine = sa.create_engine(address, pool_pre_ping=True, **_pool(address))
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)
-    try:
-        migrate(engine)
-    except OperationalError as refused:
-        raise LedgerUnreachable(
-            ledger=address.render_as_string(hide_password=True), problem=str(refused.orig)
-        ) from refused
+    _name_refusals(engine, address.render_as_string(hide_password=True))
+    migrate(engine)
     return engine
+
+
+def _name_refusals(engine: sa.Engine, ledger: str) -> None:
+    """Turn what the database refuses, now or in any later transaction, into our error."""
+
+    @event.listens_for(engine, "handle_error")
+    def _refused(context: ExceptionContext) -> None:
+        error = context.sqlalchemy_exception
+        # Its subclasses but one are mistakes of the caller, which trying again would repeat.
+        refusal = isinstance(error, OperationalError) or type(error) is DatabaseError
+        if refusal and not context.is_pre_ping:
+            raise LedgerUnreachable(ledger=ledger, problem=str(context.original_exception))
 
 
 def _make_folder(address: sa.URL, folder: Path) -> None:

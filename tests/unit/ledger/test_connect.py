@@ -1,0 +1,95 @@
+"""What a database refuses is one Transient error that names the ledger, whenever it refuses."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from tidegate.errors import LedgerUnreachable
+from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger.schema import pipeline
+
+if TYPE_CHECKING:
+    import sqlite3
+    from pathlib import Path
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def register(engine: sa.Engine, name: str = "orders") -> None:
+    Ledger(engine, name).pipeline.register({}, f"/{name}", NOW)
+
+
+def test_ledger_is_made_with_its_folder(tmp_path: Path) -> None:
+    path = tmp_path / "home" / "ledger.db"
+
+    register(open_engine(f"sqlite:///{path}"))
+
+    assert path.exists()
+
+
+def test_ledger_opened_again_keeps_what_it_has(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    register(open_engine(url))
+
+    assert Ledger(open_engine(url), "orders").pipeline.find() is not None
+
+
+@pytest.mark.parametrize("content", [b"not a database" * 100, bytes(4096) + b"x"])
+def test_file_that_is_no_database_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "ledger.db"
+    path.write_bytes(content)
+
+    with pytest.raises(LedgerUnreachable, match=r"ledger\.db.*not a database"):
+        open_engine(f"sqlite:///{path}")
+
+
+def test_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "home").write_bytes(b"")
+
+    with pytest.raises(LedgerUnreachable, match="home"):
+        open_engine(f"sqlite:///{tmp_path}/home/ledger.db")
+
+
+def test_server_that_does_not_answer_is_named_without_its_password() -> None:
+    with pytest.raises(LedgerUnreachable, match=r"tide:\*\*\*@127\.0\.0\.1:1/x") as refused:
+        open_engine("postgresql+psycopg://tide:secret@127.0.0.1:1/x")
+
+    assert "secret" not in str(refused.value)
+
+
+def test_disk_that_is_full_in_a_transaction_is_transient_and_leaves_nothing(
+    tmp_path: Path,
+) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/ledger.db")
+
+    @sa.event.listens_for(engine, "connect")
+    def _fill(connection: sqlite3.Connection, _record: object) -> None:
+        (pages,) = connection.execute("PRAGMA page_count").fetchone()
+        connection.execute(f"PRAGMA max_page_count={pages}")
+
+    names = [f"{number}" * 50 for number in range(1000)]
+    done: list[str] = []
+
+    def fill() -> None:
+        for name in names:
+            register(engine, name)
+            done.append(name)
+
+    with pytest.raises(LedgerUnreachable, match="full"):
+        fill()
+
+    with engine.connect() as connection:
+        assert set(connection.scalars(sa.select(pipeline.c.name))) == set(done)
+
+
+def test_mistake_of_ours_is_not_taken_for_an_unreachable_ledger(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/ledger.db")
+    register(engine)
+
+    with pytest.raises(IntegrityError), engine.begin() as connection:
+        connection.execute(sa.insert(pipeline).values(name="orders"))
