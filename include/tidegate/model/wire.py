@@ -73,7 +73,8 @@ def digest(raw: Any, length: int = 16) -> str:
 
 def instant_text(moment: datetime) -> str:
     """Write an aware moment in UTC with microseconds; text order is time order."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Not strftime: on Linux it writes the year 1 with one digit.
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def parse_instant_text(text: str) -> datetime:

@@ -190,6 +190,14 @@ def test_stage_message_survives_json(tmp_path: Path) -> None:
     assert CommitMessage.from_text(message.to_text()) == message
 
 
+def test_stage_event_time_of_year_one_survives_json(tmp_path: Path) -> None:
+    first = {**order(1), "at": dt.datetime(1, 1, 1, tzinfo=UTC)}
+
+    message = staged(tmp_path, batches([first]))
+
+    assert CommitMessage.from_text(message.to_text()).event_times.smallest == first["at"]
+
+
 def test_stage_second_attempt_has_the_same_names_and_bytes(tmp_path: Path) -> None:
     rows = batches([order(number, days=number % 3) for number in range(50)])
 
