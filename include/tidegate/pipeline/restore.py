@@ -6,6 +6,7 @@ done again in the order of their times they give the ledger that was lost, but f
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ from tidegate.pipeline.work import Roots, read_owner
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
@@ -80,7 +81,7 @@ class Restorer:
             raise WorkUnknown(pipeline=self.config.name, work=self.roots.work)
         if self.ledger.pipeline.find() is not None:
             raise LedgerNotLost(pipeline=self.config.name)
-        sealed = sorted(self._sealed(), key=lambda item: item[1].announced_at)
+        sealed = _in_order(self._sealed())
         chains = [self._chain(plans) for plans in self._plans_by_partition()]
         began = sealed[0][1].announced_at if sealed else _UNKNOWN
         self.ledger.pipeline.register(
@@ -245,6 +246,29 @@ class Restorer:
     def _claim(self, target: Partition, now: datetime) -> Claim:
         holder = Holder(_OWNER, now, now + _CLAIM)
         return self.ledger.partitions.claim(target, holder)
+
+
+def _in_order(
+    found: Iterable[tuple[str, SealedWindow]],
+) -> list[tuple[str, SealedWindow]]:
+    """Sort announces by their times, but no window before one with a lower number.
+
+    Windows are taken one after the other; the clocks of the hosts that announced them may differ.
+    """
+    listed = list(found)
+    first: dict[int, datetime] = {}
+    for _, item in listed:
+        sequence = item.window.sequence
+        first[sequence] = min(first.get(sequence, item.announced_at), item.announced_at)
+    sequences = sorted(first)
+    latest = itertools.accumulate((first[sequence] for sequence in sequences), max)
+    not_before = dict(zip(sequences, latest, strict=True))
+
+    def turn(entry: tuple[str, SealedWindow]) -> tuple[datetime, int, datetime]:
+        sequence, announced_at = entry[1].window.sequence, entry[1].announced_at
+        return max(announced_at, not_before[sequence]), sequence, announced_at
+
+    return sorted(listed, key=turn)
 
 
 def _names(publication: Publication) -> frozenset[str]:

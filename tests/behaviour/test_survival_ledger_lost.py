@@ -1,0 +1,95 @@
+"""A ledger that is gone is restored as it was, whatever kinds of windows it held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crash.scenario import ledger_content
+from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+NARROW = {"source": {"start": "latest", "read": {"filter": "id <= 4"}}}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake", keys={"source": {"start": "latest"}})
+
+
+def finish(pipeline: Pipeline, planned: object, hour: int) -> None:
+    now = NOW.replace(hour=hour)
+    pipeline.finish_load(planned, now, local)  # type: ignore[arg-type]
+    publish(pipeline, now=now)
+
+
+def lived(lake: SmallLake) -> None:
+    """Load days 2 and 3 after a start at the head, so that day 1 is history."""
+    lake.commit({1: 3})
+    load(lake.pipeline())
+    for number in (2, 3):
+        lake.commit({1: 1, number: 2})
+        load(lake.pipeline(), interval(number), now=NOW.replace(minute=number))
+        publish(lake.pipeline(), now=NOW.replace(minute=number))
+
+
+def history(lake: SmallLake) -> None:
+    load(lake.pipeline(), interval(1), now=NOW.replace(hour=1))
+    publish(lake.pipeline(), now=NOW.replace(hour=1))
+
+
+def rebuild(lake: SmallLake) -> None:
+    pipeline = lake.pipeline()
+    now = NOW.replace(hour=2)
+    finish(pipeline, pipeline.rebuild([day(1)], Run("rebuild", "cli"), now), 2)
+
+
+def rebuild_to_nothing(lake: SmallLake) -> None:
+    pipeline = lake.pipeline(source={"read": {"filter": "id > 100"}})
+    now = NOW.replace(hour=3)
+    finish(pipeline, pipeline.rebuild([day(1)], Run("rebuild", "cli"), now), 3)
+
+
+def there_and_back(lake: SmallLake) -> None:
+    for hour, pipeline in ((4, lake.pipeline(**NARROW)), (5, lake.pipeline())):
+        planned = pipeline.replay(1, Run("replay", "cli"), NOW.replace(hour=hour))
+        finish(pipeline, planned, hour)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        pytest.param([history], id="history"),
+        pytest.param([rebuild], id="rebuild"),
+        pytest.param([history, rebuild], id="rebuild after history"),
+        pytest.param([rebuild, history], id="history after rebuild, by a clock that is behind"),
+        pytest.param([rebuild_to_nothing], id="rebuild that found nothing"),
+        pytest.param([there_and_back], id="configuration there and back"),
+    ],
+)
+def test_restored_ledger_is_the_one_that_was_lost(
+    lake: SmallLake, steps: list[Callable[[SmallLake], None]]
+) -> None:
+    lived(lake)
+    for step in steps:
+        step(lake)
+    before, rows = ledger_content(lake.root), lake.ids()
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+
+    lake.pipeline().restore_ledger()
+
+    after = ledger_content(lake.root)
+    for table, content in before.items():
+        assert after[table] == content, table
+    ids = lake.commit({1: 1})
+    load(lake.pipeline(), now=NOW.replace(hour=9))
+    publish(lake.pipeline(), now=NOW.replace(hour=9))
+    assert lake.ids()["dt=2026-02-01"] == sorted(rows["dt=2026-02-01"] + ids)
