@@ -20,7 +20,8 @@ from tidegate.errors import (
     WindowOpen,
 )
 from tidegate.ledger import Ledger, open_engine
-from tidegate.ledger.windows import Announcement, Holder
+from tidegate.ledger.announcing import Announcement
+from tidegate.ledger.windows import Holder
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import Claim, RevisionEntry
 from tidegate.model.message import Contribution, EventTimes, RunSummary

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.publisher import Publisher
 from tidegate.ledger import windows
+from tidegate.ledger.announcing import Announcing
 from tidegate.ledger.windows import Windows
 from tidegate.pipeline import pipeline, staging
 from tidegate.storage import LocalStorage
@@ -49,7 +50,7 @@ def checkpoint_before_contributions() -> None:
         held = self.get(announced.sequence)
         if not held.sealed:
             with self.engine.begin() as connection:
-                self._seal(connection, announced, announced.summary, now)
+                Announcing(connection, self.name).seal(announced, announced.summary, now)
                 end = held.window.range.end_inclusive.to_json()
                 connection.execute(
                     windows.sa.update(windows.pipeline)
@@ -60,7 +61,9 @@ def checkpoint_before_contributions() -> None:
                 windows.store_watermark(connection, self.name, announced.watermark)
                 return tuple(
                     item.partition
-                    for item in self._replace_contributions(connection, announced, now)
+                    for item in Announcing(connection, self.name).replace_contributions(
+                        announced, now
+                    )
                 )
         return announce(self, announced, now)
 

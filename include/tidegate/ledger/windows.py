@@ -9,20 +9,20 @@ import sqlalchemy as sa
 
 from tidegate.errors import FenceLost, WindowNotFound, WindowOpen
 from tidegate.ledger import rows
+from tidegate.ledger.announcing import Announcement, Announcing
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.pipelines import store_watermark
 from tidegate.ledger.schema import contribution, partition, pipeline, plan, window
-from tidegate.model.message import Contribution, EventTimes, RunSummary
+from tidegate.model.message import Contribution, RunSummary
 from tidegate.model.plan import ScanPlan, Window, WindowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable
     from datetime import datetime
 
     from tidegate.model.instant import DataInterval, Instant
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
-    from tidegate.model.watermark import WatermarkStep
 
 
 @dataclass(frozen=True)
@@ -42,21 +42,6 @@ class Holder:
         if owner is None or owner == self.owner:
             return True
         return (expires is not None and expires <= self.now) or self.is_gone(owner)
-
-
-@dataclass(frozen=True)
-class Announcement:
-    """What one window brought, worked out before the transaction."""
-
-    sequence: int
-    attempt: int
-    plan_digest: str
-    messages_uri: str
-    contributions: Sequence[Contribution]
-    times: Mapping[Partition, tuple[datetime | None, datetime | None]]
-    """Partition → its start and end as instants, None where they are not known."""
-    watermark: WatermarkStep
-    summary: RunSummary
 
 
 @dataclass(frozen=True)
@@ -236,11 +221,12 @@ class Windows:
             if held["state"] == "sealed" and held["plan_digest"] == announced.plan_digest:
                 self._let_go(connection, announced.sequence)
                 return ()
-            effective = self._replace_contributions(connection, announced, now)
+            announcing = Announcing(connection, self.name)
+            effective = announcing.replace_contributions(announced, now)
             late = sum(item.rows for item in effective if item.late)
             timed = rows.optional(RunSummary, held["summary"]) or RunSummary()
             summary = replace(announced.summary, rows_late=late, seconds=timed.seconds)
-            self._seal(connection, announced, summary, now)
+            announcing.seal(announced, summary, now)
             if held["state"] == "open" and held["kind"] == WindowKind.LOAD.value:
                 end = rows.read_window(held).window.range.end_inclusive
                 connection.execute(
@@ -337,132 +323,3 @@ class Windows:
             .where(window.c.pipeline == self.name, window.c.sequence == sequence)
             .values(owner=None, expires=None)
         )
-
-    def _seal(
-        self, connection: sa.Connection, announced: Announcement, summary: RunSummary, now: datetime
-    ) -> None:
-        connection.execute(
-            sa.update(window)
-            .where(window.c.pipeline == self.name, window.c.sequence == announced.sequence)
-            .values(
-                state="sealed",
-                owner=None,
-                expires=None,
-                plan_digest=announced.plan_digest,
-                summary=summary.to_json(),
-                sealed_at=now,
-            )
-        )
-        connection.execute(
-            sa.update(plan)
-            .where(
-                plan.c.pipeline == self.name,
-                plan.c.window == announced.sequence,
-                plan.c.digest == announced.plan_digest,
-            )
-            .values(state="staged")
-        )
-
-    def _replace_contributions(
-        self, connection: sa.Connection, announced: Announcement, now: datetime
-    ) -> tuple[Contribution, ...]:
-        mine = (contribution.c.pipeline == self.name, contribution.c.window == announced.sequence)
-        before = {
-            row["partition"]: row
-            for row in connection.execute(sa.select(contribution).where(*mine)).mappings()
-        }
-        kind = connection.scalar(
-            sa.select(window.c.kind).where(
-                window.c.pipeline == self.name, window.c.sequence == announced.sequence
-            )
-        )
-        fresh = {item.partition.path: item for item in announced.contributions}
-        emptied = [
-            self._emptied(connection, path, announced) for path in before if path not in fresh
-        ]
-        connection.execute(sa.delete(contribution).where(*mine))
-        effective = []
-        for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
-            path = item.partition.path
-            revision = self._touch(
-                connection, item.partition, announced.times.get(item.partition), now
-            )
-            late = before[path]["late"] if path in before else revision > 0
-            connection.execute(
-                sa.insert(contribution).values(
-                    pipeline=self.name,
-                    window=announced.sequence,
-                    partition=path,
-                    kind=kind,
-                    plan_digest=item.plan_digest,
-                    messages_uri=announced.messages_uri,
-                    messages=list(item.messages),
-                    rows=item.rows,
-                    bytes=item.bytes,
-                    event_times=item.event_times.to_json(),
-                    late=late,
-                    held_rule=item.held_rule,
-                    announced_at=now,
-                )
-            )
-            effective.append(rows.with_late(item, late=late))
-        return tuple(effective)
-
-    def _emptied(
-        self, connection: sa.Connection, path: str, announced: Announcement
-    ) -> Contribution:
-        values = connection.scalar(
-            sa.select(partition.c["values"]).where(
-                partition.c.pipeline == self.name, partition.c.partition == path
-            )
-        )
-        return Contribution(
-            window=announced.sequence,
-            partition=rows.read_partition(values or []),
-            plan_digest=announced.plan_digest,
-            messages=(),
-            rows=0,
-            bytes=0,
-            event_times=EventTimes(),
-        )
-
-    def _touch(
-        self,
-        connection: sa.Connection,
-        target: Partition,
-        times: tuple[datetime | None, datetime | None] | None,
-        now: datetime,
-    ) -> int:
-        """Make a partition pending; its revision before that."""
-        start, end = times or (None, None)
-        key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
-        # Locked before the contribution is inserted: a commit that ends meanwhile has to see it.
-        row = (
-            connection.execute(sa.select(partition).where(*key).with_for_update())
-            .mappings()
-            .first()
-        )
-        if row is None:
-            connection.execute(
-                sa.insert(partition).values(
-                    pipeline=self.name,
-                    partition=target.path,
-                    values=rows.write_partition(target),
-                    start=start,
-                    end=end,
-                    first_seen=now,
-                    revision=0,
-                    rows=0,
-                    pending="pending",
-                    claim_fence=0,
-                )
-            )
-            return 0
-        # A hold lapses with the content that it was for; first-seen starts anew after a commit
-        # (PC-T03).
-        connection.execute(
-            sa.update(partition)
-            .where(*key)
-            .values(pending="pending", first_seen=row["first_seen"] or now)
-        )
-        return int(row["revision"])

@@ -11,7 +11,7 @@ from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.watermark import advance
 from tidegate.config import PipelineConfig
 from tidegate.errors import FenceLost
-from tidegate.ledger.windows import Announcement
+from tidegate.ledger.announcing import Announcement
 from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
 from tidegate.model.run import Announced, PlannedWindow
 from tidegate.model.sealed import SealedWindow

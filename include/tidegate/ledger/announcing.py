@@ -1,0 +1,167 @@
+"""The transaction that seals a window: contributions replaced, partitions made pending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from tidegate.ledger import rows
+from tidegate.ledger.schema import contribution, partition, plan, window
+from tidegate.model.message import Contribution, EventTimes, RunSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from tidegate.model.partition import Partition
+    from tidegate.model.watermark import WatermarkStep
+
+
+@dataclass(frozen=True)
+class Announcement:
+    """What one window brought, worked out before the transaction."""
+
+    sequence: int
+    attempt: int
+    plan_digest: str
+    messages_uri: str
+    contributions: Sequence[Contribution]
+    times: Mapping[Partition, tuple[datetime | None, datetime | None]]
+    """Partition → its start and end as instants, None where they are not known."""
+    watermark: WatermarkStep
+    summary: RunSummary
+
+
+@dataclass(frozen=True)
+class Announcing:
+    """What an announce changes, inside its caller's transaction."""
+
+    connection: sa.Connection
+    name: str
+
+    def seal(self, announced: Announcement, summary: RunSummary, now: datetime) -> None:
+        """Mark the window sealed, and its plan staged."""
+        self.connection.execute(
+            sa.update(window)
+            .where(window.c.pipeline == self.name, window.c.sequence == announced.sequence)
+            .values(
+                state="sealed",
+                owner=None,
+                expires=None,
+                plan_digest=announced.plan_digest,
+                summary=summary.to_json(),
+                sealed_at=now,
+            )
+        )
+        self.connection.execute(
+            sa.update(plan)
+            .where(
+                plan.c.pipeline == self.name,
+                plan.c.window == announced.sequence,
+                plan.c.digest == announced.plan_digest,
+            )
+            .values(state="staged")
+        )
+
+    def replace_contributions(
+        self, announced: Announcement, now: datetime
+    ) -> tuple[Contribution, ...]:
+        """Put the plan's contributions in place of the window's old ones, over the union of both.
+
+        Partitions become pending; whether a contribution is late is kept from the first announce.
+        """
+        mine = (contribution.c.pipeline == self.name, contribution.c.window == announced.sequence)
+        before = {
+            row["partition"]: row
+            for row in self.connection.execute(sa.select(contribution).where(*mine)).mappings()
+        }
+        kind = self.connection.scalar(
+            sa.select(window.c.kind).where(
+                window.c.pipeline == self.name, window.c.sequence == announced.sequence
+            )
+        )
+        fresh = {item.partition.path: item for item in announced.contributions}
+        emptied = [self._emptied(path, announced) for path in before if path not in fresh]
+        self.connection.execute(sa.delete(contribution).where(*mine))
+        effective = []
+        for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
+            path = item.partition.path
+            revision = self._touch(item.partition, announced.times.get(item.partition), now)
+            late = before[path]["late"] if path in before else revision > 0
+            self.connection.execute(
+                sa.insert(contribution).values(
+                    pipeline=self.name,
+                    window=announced.sequence,
+                    partition=path,
+                    kind=kind,
+                    plan_digest=item.plan_digest,
+                    messages_uri=announced.messages_uri,
+                    messages=list(item.messages),
+                    rows=item.rows,
+                    bytes=item.bytes,
+                    event_times=item.event_times.to_json(),
+                    late=late,
+                    held_rule=item.held_rule,
+                    announced_at=now,
+                )
+            )
+            effective.append(rows.with_late(item, late=late))
+        return tuple(effective)
+
+    def _emptied(self, path: str, announced: Announcement) -> Contribution:
+        values = self.connection.scalar(
+            sa.select(partition.c["values"]).where(
+                partition.c.pipeline == self.name, partition.c.partition == path
+            )
+        )
+        return Contribution(
+            window=announced.sequence,
+            partition=rows.read_partition(values or []),
+            plan_digest=announced.plan_digest,
+            messages=(),
+            rows=0,
+            bytes=0,
+            event_times=EventTimes(),
+        )
+
+    def _touch(
+        self,
+        target: Partition,
+        times: tuple[datetime | None, datetime | None] | None,
+        now: datetime,
+    ) -> int:
+        """Make a partition pending; its revision before that."""
+        start, end = times or (None, None)
+        key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
+        # Locked before the contribution is inserted: a commit that ends meanwhile has to see it.
+        row = (
+            self.connection.execute(sa.select(partition).where(*key).with_for_update())
+            .mappings()
+            .first()
+        )
+        if row is None:
+            self.connection.execute(
+                sa.insert(partition).values(
+                    pipeline=self.name,
+                    partition=target.path,
+                    values=rows.write_partition(target),
+                    start=start,
+                    end=end,
+                    first_seen=now,
+                    revision=0,
+                    rows=0,
+                    pending="pending",
+                    claim_fence=0,
+                )
+            )
+            return 0
+        # A hold lapses with the content that it was for; first-seen starts anew after a commit
+        # (PC-T03).
+        self.connection.execute(
+            sa.update(partition)
+            .where(*key)
+            .values(pending="pending", first_seen=row["first_seen"] or now)
+        )
+        return int(row["revision"])
