@@ -89,7 +89,7 @@ class StoppingCalls(OsCalls):
         return numbered
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Leave numbering behind when a task takes this to another process: the driver is counted."""
+        """Leave numbering behind when a task takes this elsewhere: the driver is counted."""
         return (OsCalls, ())
 
 
