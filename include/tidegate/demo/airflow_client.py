@@ -52,15 +52,23 @@ class AirflowClient:
     *Failure:* a request that is asked again may have had its effect before; all may be repeated.
     """
 
-    def __init__(self, url: str, patience_seconds: float = 60) -> None:
+    def __init__(
+        self,
+        url: str,
+        patience_seconds: float = 60,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
         """Connect to an address; the environment's proxies are not used.
 
         Args:
             url: scheme, host and port.
             patience_seconds: how long a request is asked again. Under load the API answers late.
+            transport: what carries the requests; HTTP by default.
         """
         self.url = url
-        self._http = httpx.Client(base_url=f"{url}/api/v2", timeout=60, trust_env=False)
+        self._http = httpx.Client(
+            base_url=f"{url}/api/v2", timeout=60, trust_env=False, transport=transport
+        )
         self._again = tenacity.Retrying(
             retry=tenacity.retry_if_exception_type(AirflowBusy),
             wait=tenacity.wait_exponential_jitter(multiplier=0.3, max=5),
