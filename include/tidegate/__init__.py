@@ -6,6 +6,7 @@ of the package, as Airflow does for every DAG, stays light.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ __all__ = ["LoadedPipeline", "load_pipeline", "read_changes", "read_committed"]
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        from tidegate import library
-
-        return getattr(library, name)
+        return getattr(import_module("tidegate.library"), name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

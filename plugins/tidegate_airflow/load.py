@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
     from tidegate.config import PipelineConfig
+    from tidegate.execute import Executor
     from tidegate.model.partition import Partition
     from tidegate.model.run import Announced, PlannedWindow
     from tidegate.pipeline import Pipeline
@@ -94,6 +95,10 @@ def announce_window(name: str, plans_from: str, staged: Asset, context: Context)
     run = load_run(context, now)
     planned = planned_windows(context, plans_from)
     announced = pipeline.announce(planned, now)
+    if any(item.taken_over for item in planned):
+        # The tasks before this one finished the window of a run that is gone; what this run is for
+        # is read here, in process: that is rare.
+        announced = announced.joined(pipeline.load(run, now, _in_process))
     _LOG.info(
         "windows %s, watermark %s, %s",
         list(announced.windows) or "none",
@@ -107,6 +112,12 @@ def announce_window(name: str, plans_from: str, staged: Asset, context: Context)
     event = context["outlet_events"][staged]
     event.add_partitions(keys)
     event.extra = {"pipeline": name, "run": run.id, "windows": list(announced.windows)}
+
+
+def _in_process(_engine: str) -> Executor:
+    from tidegate.execute.local import LocalExecutor
+
+    return LocalExecutor()
 
 
 def _touched(

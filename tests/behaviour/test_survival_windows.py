@@ -214,6 +214,21 @@ def test_load_after_the_holders_time_is_over_goes_on_with_its_window(lake: Small
     assert kinds(second) == ["load"]
 
 
+def test_load_that_takes_over_a_dead_runs_window_loads_its_own_as_well(lake: SmallLake) -> None:
+    first_ids = lake.commit({1: 2})
+    dead = lake.pipeline()
+    dead.plan(Run("a", "scheduled__a", interval(1)), NOW)
+    own_ids = lake.commit({2: 3, 3: 1})
+
+    heir = lake.pipeline()
+    announced = heir.load(Run("b", "scheduled__b", interval(2)), NOW + timedelta(hours=2), local)
+    publish(heir)
+
+    assert announced.windows == (1, 2)
+    assert announced.summary.rows_read == len(first_ids) + len(own_ids)
+    assert lake.ids() == {"dt=2026-02-01": first_ids, "dt=2026-02-02": own_ids[:3]}
+
+
 def test_backfill_while_a_window_is_open_leaves_both_to_their_turn(lake: SmallLake) -> None:
     lake.commit({1: 1})
     pipeline = lake.pipeline()

@@ -17,7 +17,7 @@ import pytest
 from crash.scenario import Life, ending, make_source
 from tidegate.execute.spark import SparkExecutor
 from tidegate.model.run import Run
-from tidegate.pipeline.load import read_splits
+from tidegate.pipeline.plan_files import read_splits
 from tidegate.pipeline.staging import stage_split
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Storage

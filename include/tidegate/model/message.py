@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from tidegate.model.partition import Partition
@@ -105,3 +106,14 @@ class RunSummary(Value):
     sub_splits: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Stage → seconds."""
+
+    def merged(self, other: RunSummary) -> RunSummary:
+        """Add what another window did."""
+        seconds = Counter(self.seconds)
+        seconds.update(other.seconds)
+        counts = {
+            item.name: getattr(self, item.name) + getattr(other, item.name)
+            for item in fields(self)
+            if item.name != "seconds"
+        }
+        return RunSummary(**counts, seconds=dict(seconds))

@@ -54,6 +54,8 @@ class PlannedWindow(Value):
     pending_bytes: int
     sealed: bool
     """This very plan was announced before: nothing is left to do."""
+    taken_over: bool = False
+    """Another run left it open; what this run is for comes after it."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,15 @@ class Announced(Value):
     windows: tuple[int, ...]
     watermark: datetime | None
     summary: RunSummary
+
+    def joined(self, later: Announced) -> Announced:
+        """Add what the same run announced afterwards."""
+        return Announced(
+            partitions=tuple(dict.fromkeys((*self.partitions, *later.partitions))),
+            windows=(*self.windows, *later.windows),
+            watermark=later.watermark,
+            summary=self.summary.merged(later.summary),
+        )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from tidegate.model.message import CommitMessage, Contribution, EventTimes, Part
 from tidegate.model.run import Announced, PlannedWindow
 from tidegate.model.sealed import SealedWindow
 from tidegate.model.wire import pretty
-from tidegate.pipeline.load import Loader, read_plan
+from tidegate.pipeline.plan_files import read_plan
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan
+    from tidegate.pipeline.load import Loader
     from tidegate.storage import Storage
 
 
@@ -67,7 +68,7 @@ class Announcer:
             partitions=tuple(touched),
             windows=tuple(item.sequence for item in planned),
             watermark=state.watermark,
-            summary=_total(summaries),
+            summary=functools.reduce(RunSummary.merged, summaries, RunSummary()),
         )
 
     def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
@@ -212,24 +213,3 @@ def _summary(messages: Sequence[CommitMessage]) -> RunSummary:
         files_written=len(parts),
         sub_splits=len(messages),
     )
-
-
-def _total(summaries: Sequence[RunSummary]) -> RunSummary:
-    return RunSummary(
-        rows_read=sum(item.rows_read for item in summaries),
-        rows_kept=sum(item.rows_kept for item in summaries),
-        rows_quarantined=sum(item.rows_quarantined for item in summaries),
-        rows_late=sum(item.rows_late for item in summaries),
-        rows_future=sum(item.rows_future for item in summaries),
-        bytes_written=sum(item.bytes_written for item in summaries),
-        files_written=sum(item.files_written for item in summaries),
-        sub_splits=sum(item.sub_splits for item in summaries),
-        seconds=_seconds(summaries),
-    )
-
-
-def _seconds(summaries: Sequence[RunSummary]) -> dict[str, float]:
-    total: Counter[str] = Counter()
-    for item in summaries:
-        total.update(item.seconds)
-    return dict(total)

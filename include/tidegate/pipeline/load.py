@@ -5,8 +5,7 @@ Each step can be repeated, by the same run or by another one, and finds what its
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import WindowIncomplete
@@ -19,6 +18,7 @@ from tidegate.model.wire import canonical, pretty
 from tidegate.pipeline import taking
 from tidegate.pipeline.fingerprint import library_fingerprint
 from tidegate.pipeline.holders import is_gone
+from tidegate.pipeline.plan_files import read_plan, read_splits
 from tidegate.pipeline.plan_names import PlanNames
 from tidegate.plan import plan_splits, row_width
 from tidegate.stage import layout
@@ -97,7 +97,13 @@ class Loader:
             WindowOpen: another run works on the pipeline's open window (Transient).
         """
         pin, _ = self._pin(run, now)
-        return tuple(self._plan_window(item, pin, now) for item in self._windows(run, pin, now))
+        return tuple(
+            replace(
+                self._plan_window(taken, pin, now),
+                taken_over=not taken.sealed and taken.window.run != run.id,
+            )
+            for taken in self._windows(run, pin, now)
+        )
 
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan one window again, with the configuration as it is now."""
@@ -321,29 +327,6 @@ class Loader:
         return tuple(
             split for split in splits if any(part.id not in done for part in split.sub_splits)
         )
-
-
-def read_plan(storage: Storage, uri: str) -> ScanPlan:
-    """Read the plan that stands in a plan directory."""
-    return ScanPlan.from_text(storage.read_bytes(layout.plan_file(uri)))
-
-
-def read_splits(storage: Storage, uri: str) -> tuple[Split, ...]:
-    """Read the splits that stand in a plan directory, in plan order."""
-    lines = storage.read_bytes(layout.splits_file(uri)).splitlines()
-    return tuple(Split.from_json(json.loads(line)) for line in lines)
-
-
-def pending_indexes(storage: Storage, uri: str) -> list[int]:
-    """Give the positions of splits that have a sub-split without a message."""
-    done = {
-        layout.sub_split_of_message(name) for name in storage.list_files(layout.messages_root(uri))
-    }
-    return [
-        index
-        for index, split in enumerate(read_splits(storage, uri))
-        if any(part.id not in done for part in split.sub_splits)
-    ]
 
 
 def _planned(

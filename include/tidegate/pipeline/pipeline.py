@@ -36,7 +36,8 @@ from tidegate.pipeline.announce import Announcer
 from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.history import SourceInstant, source_instants
 from tidegate.pipeline.inspection import Garbage, Inspector
-from tidegate.pipeline.load import Loader, Preview, pending_indexes
+from tidegate.pipeline.load import Loader, Preview
+from tidegate.pipeline.plan_files import pending_indexes
 from tidegate.pipeline.publish import Committer
 from tidegate.pipeline.reading import filter_columns
 from tidegate.pipeline.report import Reporter
@@ -208,8 +209,15 @@ class Pipeline:
         return announced
 
     def load(self, run: Run, now: datetime, executors: ExecutorFactory) -> Announced:
-        """Do a whole load in this process: plan, stage, announce."""
-        return self.finish_load(self.plan(run, now), now, executors)
+        """Do a whole load in this process: plan, stage, announce.
+
+        A run that finds the window of a dead one finishes that first, and then takes its own.
+        """
+        planned = self.plan(run, now)
+        announced = self.finish_load(planned, now, executors)
+        if any(item.taken_over for item in planned):
+            return announced.joined(self.load(run, now, executors))
+        return announced
 
     def finish_load(
         self, planned: Sequence[PlannedWindow], now: datetime, executors: ExecutorFactory

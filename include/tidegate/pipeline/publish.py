@@ -147,7 +147,12 @@ class Committer:
         why = _failed_why(verdict, now)
         held = why if verdict.outcome is Outcome.HOLD else None
         self._write_gate_record(GateRecord(entry.publication, verdict, held, report))
-        self.ledger.publications.record_verdict(partition, publication, verdict, claim, held)
+        try:
+            self.ledger.publications.record_verdict(partition, publication, verdict, claim, held)
+        except PublicationLapsed:
+            # The rows that came have a run of their own, which need not wait for the claim's end.
+            self.ledger.partitions.release(partition, claim)
+            raise
         if verdict.outcome is Outcome.FAIL:
             self.ledger.partitions.record_why(partition, why)
             self.ledger.partitions.release(partition, claim)

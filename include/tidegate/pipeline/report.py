@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import PartitionPathInvalid
 from tidegate.model.partition import UNPARTITIONED_KEY, Partition
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
-from tidegate.pipeline.load import read_plan
+from tidegate.pipeline.plan_files import read_plan
 from tidegate.stage import layout
 
 if TYPE_CHECKING:

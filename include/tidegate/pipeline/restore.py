@@ -17,7 +17,7 @@ from tidegate.ledger.windows import Holder
 from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord, Publication
 from tidegate.model.sealed import SealedWindow
 from tidegate.pipeline.announce import announcement_of
-from tidegate.pipeline.load import read_plan
+from tidegate.pipeline.plan_files import read_plan
 from tidegate.pipeline.publish import Committer, revision_of
 from tidegate.pipeline.work import Roots, read_owner
 from tidegate.stage import layout

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from tidegate.config import PipelineConfig
 from tidegate.model.message import CommitMessage
 from tidegate.model.wire import pretty
-from tidegate.pipeline.load import read_plan, read_splits
+from tidegate.pipeline.plan_files import read_plan, read_splits
 from tidegate.pipeline.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout

@@ -1,0 +1,35 @@
+"""The plan of a window as it stands in the work directory; light, because every task reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from tidegate.model.plan import ScanPlan, Split
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from tidegate.storage import Storage
+
+
+def read_plan(storage: Storage, uri: str) -> ScanPlan:
+    """Read the plan that stands in a plan directory."""
+    return ScanPlan.from_text(storage.read_bytes(layout.plan_file(uri)))
+
+
+def read_splits(storage: Storage, uri: str) -> tuple[Split, ...]:
+    """Read the splits that stand in a plan directory, in plan order."""
+    lines = storage.read_bytes(layout.splits_file(uri)).splitlines()
+    return tuple(Split.from_json(json.loads(line)) for line in lines)
+
+
+def pending_indexes(storage: Storage, uri: str) -> list[int]:
+    """Give the positions of splits that have a sub-split without a message."""
+    done = {
+        layout.sub_split_of_message(name) for name in storage.list_files(layout.messages_root(uri))
+    }
+    return [
+        index
+        for index, split in enumerate(read_splits(storage, uri))
+        if any(part.id not in done for part in split.sub_splits)
+    ]
