@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, WindowState
     from tidegate.model.publication import PublishedFile
-    from tidegate.pipeline.publish import Committer
+    from tidegate.pipeline.content import Contents
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
 
@@ -49,7 +49,7 @@ class Inspector:
     roots: Roots
     ledger: Ledger
     storage: Storage
-    committer: Committer
+    contents: Contents
 
     def findings(self) -> Iterator[str]:
         """Say where files, markers and ledger disagree (PC-F41); nothing is repaired."""
@@ -85,7 +85,7 @@ class Inspector:
     def _partition_findings(self, state: PartitionState) -> Iterator[str]:
         root = self.roots.partition(state.partition)
         marker = f"{root}/{self.config.commit.marker.name}"
-        standing = self.committer.standing(state.partition)
+        standing = self.contents.standing(state.partition)
         if standing is None:
             if self.storage.exists(marker):
                 yield f"{state.partition}: a marker stands, but the ledger has no revision"
@@ -120,7 +120,7 @@ class Inspector:
 
     def _expected_names(self, state: PartitionState) -> set[str]:
         prefix = f"{state.partition.path}/" if state.partition.path else ""
-        standing = self.committer.standing(state.partition)
+        standing = self.contents.standing(state.partition)
         begun = self.ledger.publications.unrecorded(state.partition)
         names = [file.name for file in standing.content] if standing else []
         names += [file.name for file in begun.publication.adds] if begun else []

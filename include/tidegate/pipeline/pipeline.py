@@ -33,7 +33,9 @@ from tidegate.model.run import (
 )
 from tidegate.model.watermark import Reason
 from tidegate.pipeline.announce import Announcer
+from tidegate.pipeline.content import Contents
 from tidegate.pipeline.executors import part_files_in_spark
+from tidegate.pipeline.gating import Gatekeeper
 from tidegate.pipeline.history import SourceInstant, source_instants
 from tidegate.pipeline.inspection import Garbage, Inspector
 from tidegate.pipeline.load import Loader, Preview
@@ -100,11 +102,23 @@ class Pipeline:
 
     @cached_property
     def _committer(self) -> Committer:
-        return Committer(self.config, self.roots, self.ledger, self.storage, self.spark_frame)
+        return Committer(
+            self.config, self.roots, self.ledger, self.storage, self._contents, self._gatekeeper
+        )
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return Contents(self.config.name, self.roots, self.ledger, self.storage)
+
+    @cached_property
+    def _gatekeeper(self) -> Gatekeeper:
+        return Gatekeeper(
+            self.config, self.roots, self.ledger, self.storage, self._contents, self.spark_frame
+        )
 
     @cached_property
     def _inspector(self) -> Inspector:
-        return Inspector(self.config, self.roots, self.ledger, self.storage, self._committer)
+        return Inspector(self.config, self.roots, self.ledger, self.storage, self._contents)
 
     @cached_property
     def _reporter(self) -> Reporter:
@@ -246,7 +260,9 @@ class Pipeline:
         self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime
     ) -> str:
         """Store a person's decision on a held partition; the publication it is bound to."""
-        return self._committer.decide(partition, approved=approved, by=by, comment=comment, now=now)
+        return self._gatekeeper.decide(
+            partition, approved=approved, by=by, comment=comment, now=now
+        )
 
     def reopen(self, partition: Partition) -> None:
         """Let a held partition be checked again by the next publish."""

@@ -11,41 +11,37 @@ from typing import TYPE_CHECKING, Any
 from tidegate.commit.marker import MarkerFacts, write_marker
 from tidegate.commit.policies import BUILT_IN, CommitPolicy
 from tidegate.commit.policies.custom import load_custom
-from tidegate.commit.propose import propose, with_content
 from tidegate.commit.publisher import Publisher
 from tidegate.commit.triggers import evaluate
 from tidegate.commit.watermark import is_idle
 from tidegate.config import CustomPolicy, PipelineConfig
 from tidegate.errors import NotHeld, PublicationLapsed
-from tidegate.gate import GateInput, SparkFrame, check, load_suite
 from tidegate.ledger.windows import Holder
-from tidegate.model.ledger_rows import Claim, PartitionState, PublicationEntry, RevisionEntry
-from tidegate.model.message import CommitMessage, Contribution
+from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
 from tidegate.model.publication import (
-    Approval,
-    CheckResult,
     CommitPlan,
-    DecisionRecord,
     GateRecord,
     Outcome,
     PolicySpec,
     Publication,
     PublicationState,
-    PublishedFile,
     Verdict,
 )
 from tidegate.model.run import Committed, Proposal
-from tidegate.model.watermark import Evaluation, Reason
-from tidegate.model.wire import digest, instant_text, pretty
+from tidegate.model.watermark import Evaluation
+from tidegate.model.wire import instant_text, pretty
+from tidegate.pipeline.gating import failed_why
 from tidegate.pipeline.holders import is_gone
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
+    from tidegate.pipeline.content import Contents
+    from tidegate.pipeline.gating import Gatekeeper
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
 
@@ -56,15 +52,15 @@ class Committer:
 
     Runs on: one process per partition. Called: at least once per revision.
     Failure: a publication that was prepared is finished by the next call, by the same written list;
-    one
-    that was not is proposed again.
+    one that was not is proposed again.
     """
 
     config: PipelineConfig
     roots: Roots
     ledger: Ledger
     storage: Storage
-    spark_frame: SparkFrame | None = None
+    contents: Contents
+    gatekeeper: Gatekeeper
 
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
         """Look whether a partition may be committed, and keep the answer in the ledger (PC-C01).
@@ -108,11 +104,11 @@ class Committer:
         claim = self._claim(partition, owner, now)
         state = self.ledger.partitions.get(partition)
         before = self.ledger.publications.proposed(partition)
-        drafted = self._draft(partition, state)
+        drafted = self.contents.drafted(partition, state)
         while drafted.is_empty:
             if self.ledger.partitions.settle(partition, claim, drafted.contributions):
                 return None
-            drafted = self._draft(partition, state)
+            drafted = self.contents.drafted(partition, state)
         entry = self.ledger.publications.propose(drafted, claim, now)
         return Proposal(
             partition=partition,
@@ -126,7 +122,7 @@ class Committer:
 
     def settle_unchanged(self, partition: Partition, claim: Claim) -> bool:
         """Note that nothing is pending where the contributions give what stands already."""
-        drafted = self._draft(partition, self.ledger.partitions.get(partition))
+        drafted = self.contents.drafted(partition, self.ledger.partitions.get(partition))
         return drafted.is_empty and self.ledger.partitions.settle(
             partition, claim, drafted.contributions
         )
@@ -139,14 +135,14 @@ class Committer:
         Raises:
             PublicationLapsed: the proposal was replaced meanwhile.
         """
-        entry = self._proposed(partition, publication)
+        entry = self.contents.proposed(partition, publication)
         if entry.verdict is not None and _may_commit(entry):
             return entry.verdict
         claim = self._claim(partition, owner, now)
-        verdict, report = self._check(partition, entry, now)
-        why = _failed_why(verdict, now)
+        verdict, report = self.gatekeeper.judge(partition, entry, now)
+        why = failed_why(verdict, now)
         held = why if verdict.outcome is Outcome.HOLD else None
-        self._write_gate_record(GateRecord(entry.publication, verdict, held, report))
+        self.gatekeeper.keep(GateRecord(entry.publication, verdict, held, report))
         try:
             self.ledger.publications.record_verdict(partition, publication, verdict, claim, held)
         except PublicationLapsed:
@@ -157,32 +153,6 @@ class Committer:
             self.ledger.partitions.record_why(partition, why)
             self.ledger.partitions.release(partition, claim)
         return verdict
-
-    def decide(
-        self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime
-    ) -> str:
-        """Store a person's decision on a held partition; the digest it is bound to.
-
-        Raises:
-            NotHeld: the partition waits for no decision.
-            PublicationLapsed: its content changed since it was held (PC-C06).
-        """
-        state = self.ledger.partitions.get(partition)
-        entry = self.ledger.publications.proposed(partition)
-        if entry is None or state.pending != "held":
-            raise NotHeld(pipeline=self.config.name, partition=str(partition), state=state.name)
-        before = state.why.detail if state.why else ""
-        words = f"{'approved' if approved else 'rejected'} by {by}" + (
-            f": {comment}" if comment else ""
-        )
-        why = Evaluation(False, Reason.GATE_FAILED, f"{before.split(' — ')[0]} — {words}", now)
-        held = entry.publication
-        decision = DecisionRecord(partition, held.digest, Approval(approved, by, now, comment), why)
-        self.ledger.publications.decide(partition, held.digest, decision.approval, why)
-        name = f"{held.digest}-{digest(decision.to_json(), 8)}"
-        path = layout.decision_file(self.roots.work, partition, held.revision, name)
-        self.storage.write_once(path, pretty(decision.to_json()))
-        return held.digest
 
     def commit(
         self, partition: Partition, publication: str, owner: str, now: datetime
@@ -215,22 +185,6 @@ class Committer:
             watermark=newest.watermark,
             windows=tuple(sorted(int(window) for window in newest.contributions)),
         )
-
-    def standing(self, partition: Partition) -> Publication | None:
-        """Read what the partition's standing revision is made of; None when nothing stands."""
-        revisions = self.ledger.publications.revisions(partition)
-        if not revisions:
-            return None
-        return self._read_commit_plan(f"{self.roots.work}/{revisions[-1].commit_plan}").publication
-
-    def files_of(self, publication: Publication) -> list[str]:
-        """Give the paths at which a proposed revision's files stand now."""
-        root = self.roots.partition(publication.partition)
-        staged = {file.name for file in publication.adds}
-        return [
-            f"{self.roots.work}/{file.staged}" if file.name in staged else f"{root}/{file.name}"
-            for file in publication.content
-        ]
 
     def _tide(self, now: datetime) -> tuple[datetime | None, bool]:
         """Give the watermark, and whether the source has been silent for too long."""
@@ -278,41 +232,8 @@ class Committer:
         self._carry_out(partition, path, claim, owner, now)
         return entry.publication.digest == only
 
-    def _draft(self, partition: Partition, state: PartitionState) -> Publication:
-        return propose(
-            partition,
-            self.standing(partition),
-            state.revision,
-            self.ledger.windows.contributions(partition),
-            self._parts_of,
-        )
-
-    def _parts_of(self, contribution: Contribution) -> list[PublishedFile]:
-        """Read a contribution's part files from its commit messages."""
-        root = layout.plan_root(self.roots.work, contribution.window, contribution.plan_digest)
-        staged_root = layout.relative_to_work(self.roots.work, root)
-        found = []
-        for sub_split in contribution.messages:
-            message = CommitMessage.from_text(
-                self.storage.read_bytes(layout.message_file(root, sub_split))
-            )
-            found += [
-                PublishedFile(
-                    name=part.name,
-                    length=part.length,
-                    sha256=part.sha256,
-                    rows=part.rows,
-                    window=contribution.window,
-                    plan_digest=contribution.plan_digest,
-                    staged=f"{staged_root}/{part.staged}",
-                )
-                for part in message.parts
-                if part.partition == contribution.partition
-            ]
-        return found
-
     def _committable(self, partition: Partition, publication: str) -> PublicationEntry:
-        entry = self._proposed(partition, publication)
+        entry = self.contents.proposed(partition, publication)
         if not _may_commit(entry):
             outcome = entry.verdict.outcome.value if entry.verdict else "not checked"
             raise NotHeld(
@@ -321,59 +242,6 @@ class Committer:
                 state=f"{outcome}, not approved",
             )
         return entry
-
-    def _proposed(self, partition: Partition, publication: str) -> PublicationEntry:
-        entry = self.ledger.publications.find(partition, publication)
-        if entry is None or entry.state is not PublicationState.PROPOSED:
-            state = entry.state.value if entry else "unknown"
-            raise PublicationLapsed(
-                pipeline=self.config.name,
-                partition=str(partition),
-                change=f"the proposal is {state}",
-            )
-        standing = self.standing(partition)
-        content = standing.content if standing else ()
-        return replace(entry, publication=with_content(entry.publication, content))
-
-    def _check(
-        self, partition: Partition, entry: PublicationEntry, now: datetime
-    ) -> tuple[Verdict, Mapping[str, Any]]:
-        """Judge the partition as it would stand: the suite's checks, and row rules that hold it."""
-        publication = entry.publication
-        suite = load_suite(self.config.gate.suite) if self.config.gate else None
-        content = GateInput(partition, tuple(self.files_of(publication)))
-        verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
-        rules = self._holding_rules(partition, publication)
-        if rules:
-            verdict = replace(verdict, outcome=Outcome.HOLD, checks=(*rules, *verdict.checks))
-        return verdict, report
-
-    def _holding_rules(
-        self, partition: Partition, publication: Publication
-    ) -> tuple[CheckResult, ...]:
-        added = {file.window for file in publication.adds}
-        return tuple(
-            CheckResult(
-                name=f"row rule {item.held_rule}",
-                severity="critical",
-                success=False,
-                observed=f"rows of window {item.window} fail it",
-                expected="no row fails it",
-            )
-            for item in self.ledger.windows.contributions(partition)
-            if item.held_rule is not None and item.window in added
-        )
-
-    def _write_gate_record(self, record: GateRecord) -> None:
-        """Keep what the gate saw beside the publication.
-
-        The name tells one verdict on it from another.
-        """
-        checks = [check.to_json() for check in record.verdict.checks]
-        name = f"{record.publication.digest}-{digest([record.verdict.outcome.value, *checks], 8)}"
-        partition, revision = record.publication.partition, record.publication.revision
-        path = layout.gate_file(self.roots.work, partition, revision, name)
-        self.storage.write_once(path, pretty(record.to_json()))
 
     def _write_commit_plan(
         self, partition: Partition, entry: PublicationEntry, owner: str, now: datetime
@@ -431,9 +299,6 @@ class Committer:
             for item in windows
         }
 
-    def _read_commit_plan(self, path: str) -> CommitPlan:
-        return CommitPlan.from_text(self.storage.read_bytes(path))
-
     def _publisher(
         self, publication: Publication, policies: Sequence[PolicySpec] = ()
     ) -> Publisher:
@@ -444,7 +309,7 @@ class Committer:
     def _carry_out(
         self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime
     ) -> None:
-        plan = self._read_commit_plan(path)
+        plan = self.contents.read_commit_plan(path)
         publication = plan.publication
         steps = _Steps(self.ledger, partition, publication.digest, claim)
         self._publisher(publication, plan.policies).carry_out(plan, owner, steps)
@@ -502,15 +367,6 @@ def _may_commit(entry: PublicationEntry) -> bool:
     if entry.approval is not None:
         return entry.approval.approved
     return entry.verdict is not None and entry.verdict.outcome in {Outcome.PASS, Outcome.WARN}
-
-
-def _failed_why(verdict: Verdict, now: datetime) -> Evaluation:
-    critical = [check for check in verdict.failures if check.severity == "critical"]
-    return Evaluation(False, Reason.GATE_FAILED, "; ".join(map(_in_words, critical)), now)
-
-
-def _in_words(check: CheckResult) -> str:
-    return f"{check.name}: observed {check.observed}, expected {check.expected}"
 
 
 def _lapsed(before: PublicationEntry | None, drafted: Publication) -> str | None:
