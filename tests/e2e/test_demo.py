@@ -18,11 +18,15 @@ import psutil
 import pytest
 
 from tidegate.demo.airflow_server import AirflowServer
+from tidegate.demo.flights import FIRST_DAY, LAST_DAY
 from tidegate.demo.places import PIPELINE, DagIds, DemoPlaces
+from tidegate.demo.plot import midnight
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tidegate.demo.airflow_client import AirflowClient
 
 pytestmark = [
     pytest.mark.e2e,
@@ -182,12 +186,10 @@ def _check_end_state(places: DemoPlaces) -> None:
         assert content["rows"] == planned[content["partition"]["dt"]]
 
 
-def _check_airflow(places: DemoPlaces) -> None:
-    """Ask Airflow itself, started again on the demo's home as `make ui` does."""
-    with AirflowServer(places.airflow, places.variables()) as server:
-        server.wait_until_ready(DAGS.all)
-        loads, publishes = server.client.runs(DAGS.load), server.client.runs(DAGS.publish)
-        questions = server.client.questions(DAGS.publish)
+def _check_airflow(client: AirflowClient) -> None:
+    """Ask Airflow itself what it knows of the runs."""
+    loads, publishes = client.runs(DAGS.load), client.runs(DAGS.publish)
+    questions = client.questions(DAGS.publish)
 
     assert [run.state for run in loads] == ["success"] * 8
     by_key: dict[str | None, set[str]] = {}
@@ -203,6 +205,16 @@ def _check_airflow(places: DemoPlaces) -> None:
     assert len(questions) == 1
 
 
+def _reprocess(client: AirflowClient) -> None:
+    """Do every day again as the UI's dialog does with "reprocess completed", four at a time."""
+    first, last = midnight(FIRST_DAY), midnight(LAST_DAY)
+    client.backfill(DAGS.load, first, last, reprocess="completed", max_active_runs=4)
+    deadline = time.monotonic() + 300
+    while client.is_backfilling(DAGS.load) or any(run.is_active for run in client.runs(DAGS.load)):
+        assert time.monotonic() < deadline
+        time.sleep(1)
+
+
 def test_demo_run_ends_as_told_and_a_second_run_does_nothing(places: DemoPlaces) -> None:
     demo = _start(places, "first")
 
@@ -216,8 +228,32 @@ def test_demo_run_ends_as_told_and_a_second_run_does_nothing(places: DemoPlaces)
     assert time.monotonic() - started < 60
     assert "Already published" in again.said()
     assert _fingerprints(places) == before
-    _check_airflow(places)
+    with AirflowServer(places.airflow, places.variables()) as server:
+        server.wait_until_ready(DAGS.all)
+        _check_airflow(server.client)
+        for _ in range(2):
+            _reprocess(server.client)
+        _check_airflow(server.client)
+    assert _fingerprints(places) == before
+    _check_end_state(places)
     assert _processes_of(places) == []
+
+
+def test_two_demos_side_by_side_share_nothing(tmp_path: Path) -> None:
+    both = [DemoPlaces(tmp_path / name) for name in ("one", "other")]
+
+    with (
+        AirflowServer(both[0].airflow, both[0].variables()) as one,
+        AirflowServer(both[1].airflow, both[1].variables()) as other,
+    ):
+        one.wait_until_ready(DAGS.all)
+        other.wait_until_ready(DAGS.all)
+        one.client.unpause(DAGS.load)
+        one.client.trigger(DAGS.reconcile)
+        runs = [server.client.runs(DAGS.reconcile) for server in (one, other)]
+
+    assert [len(found) for found in runs] == [1, 0]
+    assert [_processes_of(places) for places in both] == [[], []]
 
 
 def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from rich.syntax import Syntax
 
 from tidegate.demo import plot, screen
-from tidegate.demo.airflow_server import AirflowServer, ended_like_interrupted
+from tidegate.demo.airflow_server import AirflowServer
 from tidegate.demo.flights import FIRST_DAY, LAST_DAY
+from tidegate.demo.interrupts import ended_like_interrupted
 from tidegate.demo.lake import build_lake
 from tidegate.demo.places import PIPELINE, DagIds, DemoPlaces
 from tidegate.demo.proof import MARKER, prove

@@ -1,30 +1,19 @@
 from __future__ import annotations
 
-import os
-import signal
-import socket
 import subprocess
 import sys
-import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from tidegate.demo import airflow_server
-from tidegate.demo.airflow_server import (
-    AirflowServer,
-    Ports,
-    airflow_environment,
-    ended_like_interrupted,
-    interrupts_deferred,
-    session_members,
-)
+from tidegate.demo.airflow_server import AirflowServer, session_members
 from tidegate.errors import AirflowNotStarted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 # Ignores every polite request, and so do the children, one of which left the process group.
 STUBBORN = """
@@ -101,70 +90,3 @@ def test_interrupt_while_starting_leaves_no_process(
         pytest.fail("the block must not begin")
 
     assert session_members(sessions[0]) == []
-
-
-def test_environment_of_the_user_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    foreign = {
-        "AIRFLOW__API__PORT": "1",
-        "AIRFLOW__CORE__EXECUTOR": "CeleryExecutor",
-        "AIRFLOW_CONN_OTHER": "{}",
-        "TIDEGATE_LEDGER": "postgresql://nowhere",
-        "SPARK_CONF_DIR": "/nowhere",
-        "PYTHONHOME": "/nowhere",
-        "http_proxy": "http://nowhere.invalid",
-    }
-    for name, value in foreign.items():
-        monkeypatch.setenv(name, value)
-
-    found = airflow_environment(tmp_path, Ports(1001, 1002, 1003), {"TIDEGATE_HOME": "/here"})
-
-    assert found["AIRFLOW__API__PORT"] == "1001"
-    assert found["AIRFLOW__API__BASE_URL"] == "http://127.0.0.1:1001"  # AF-2.3
-    assert found["AIRFLOW__CORE__EXECUTOR"] == "LocalExecutor"
-    assert found["AIRFLOW__LOGGING__WORKER_LOG_SERVER_PORT"] == "1002"
-    assert found["AIRFLOW__LOGGING__TRIGGER_LOG_SERVER_PORT"] == "1003"
-    assert found["TIDEGATE_HOME"] == "/here"
-    assert found["PATH"].startswith(str(Path(sys.executable).parent))
-    assert len(found["AIRFLOW__API_AUTH__JWT_SECRET"]) >= 64
-    kept_out = ("AIRFLOW_CONN_OTHER", "TIDEGATE_LEDGER", "SPARK_CONF_DIR", "PYTHONHOME")
-    assert not {*kept_out, "http_proxy"} & set(found)
-
-
-def test_ports_are_free_and_differ() -> None:
-    ports = Ports.free()
-
-    numbers = {ports.api, ports.worker_logs, ports.trigger_logs}
-    assert len(numbers) == 3
-    for number in numbers:
-        with socket.socket() as listener:
-            listener.bind(("", number))
-
-
-def test_interrupt_in_a_deferred_block_comes_after_it() -> None:
-    done = []
-
-    def work() -> None:
-        with interrupts_deferred():
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.05)
-            done.append("block")
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-
-    assert done == ["block"]
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_termination_cleans_up_like_an_interrupt(number: signal.Signals) -> None:
-    before = signal.getsignal(number)
-
-    def work() -> None:
-        with ended_like_interrupted():
-            os.kill(os.getpid(), number)
-            time.sleep(1)
-
-    with pytest.raises(KeyboardInterrupt):
-        work()
-
-    assert signal.getsignal(number) == before
