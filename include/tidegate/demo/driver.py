@@ -20,6 +20,7 @@ from tidegate.demo.lake import build_lake
 from tidegate.demo.places import PIPELINE, DagIds, DemoPlaces
 from tidegate.demo.proof import MARKER, prove
 from tidegate.demo.watch import Watch
+from tidegate.errors import AirflowNotStarted
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 DAGS = DagIds.of(PIPELINE)
 _LOOK_SECONDS = 1.0
+_STARTS = 3
 
 
 def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
@@ -53,7 +55,7 @@ def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
         if plot.is_at_the_end(pipeline.status(_now())):
             console.print("Already published: nothing is done twice. This is what stands:")
         else:
-            _publish(console, places, pipeline)
+            _publish_with_restarts(console, places, pipeline)
             console.print(f"Done in {time.monotonic() - started:.0f} s.", highlight=False)
         return show_results(console, places, pipeline)
 
@@ -88,6 +90,23 @@ def show_results(console: Console, places: DemoPlaces, pipeline: Pipeline) -> bo
     console.print(screen.proof_table(proofs))
     _show_next_steps(console, target)
     return all(item.is_exact for item in proofs)
+
+
+def _publish_with_restarts(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
+    """Bring every day to its end, also when Airflow goes down on the way.
+
+    On SQLite the creation of a backfill, when it meets a locked database, may take the scheduler
+    with it (AF-2.9). All that was done stands, so that starting again goes on from there.
+    """
+    for starts_left in reversed(range(_STARTS)):
+        try:
+            _publish(console, places, pipeline)
+        except AirflowNotStarted as down:
+            if not starts_left:
+                raise
+            console.print(f"{down} Starting it again …", highlight=False, soft_wrap=True)
+        else:
+            return
 
 
 def _publish(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:

@@ -125,6 +125,19 @@ def test_server_is_ready_when_all_parts_and_dags_are_there(
 
 
 @pytest.mark.parametrize(
+    ("answer", "alive"),
+    [
+        pytest.param(_health(), True, id="healthy"),
+        pytest.param(_health(scheduler="unhealthy"), False, id="scheduler-dead"),
+        pytest.param(_health(triggerer="unhealthy"), False, id="triggerer-dead"),
+        pytest.param(httpx.ReadTimeout("late"), True, id="nobody-can-say"),
+    ],
+)
+def test_server_is_alive_until_it_says_otherwise(answer: Answer | Exception, alive: bool) -> None:
+    assert Api(answer).client().is_alive() is alive
+
+
+@pytest.mark.parametrize(
     ("completed", "expected"), [(["2026-01-01T00:00:00Z", None], True), ([], False)]
 )
 def test_backfill_is_under_way_until_each_is_completed(
