@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline
 
-TERMINAL = PlanMissing(path="/work/plan.json")
+TERMINAL = PlanMissing(path="/lake/plan.json")
 TRANSIENT = WindowIncomplete(pipeline="orders", sequence=1, missing=1, expected=2)
 
 
