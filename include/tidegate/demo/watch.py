@@ -14,20 +14,16 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from tidegate.demo.airflow_client import AirflowClient, DagRun, Question
+    from tidegate.demo.airflow_client import AirflowClient, Question
     from tidegate.demo.airflow_server import AirflowServer
     from tidegate.demo.places import DagIds
     from tidegate.demo.screen import Board
     from tidegate.model.report import PipelineReport
     from tidegate.pipeline import Pipeline
 
-    Runs = dict[str, list[DagRun]]
-
 PATIENCE_SECONDS = 15 * 60
 
 _LOOK_SECONDS = 1.0
-_ASK_SECONDS = 3.0
-"""Between two questions to Airflow, whose answers cost the cores that the demo is to run on."""
 _QUIET_SECONDS = 60.0
 _SETTLE_SECONDS = 20.0
 _DEAD_SECONDS = 20.0
@@ -50,7 +46,7 @@ class Watch:
         self._pipeline = pipeline
         self._dags = dags
         self._started = time.monotonic()
-        self._failed_before = _failed(self._runs())
+        self._failed_before = self._failed_runs()
         self._alive = self._started
         self._asked: dict[str, float] = {}
         self._standing: object = None
@@ -63,15 +59,15 @@ class Watch:
             DemoStuck: a run failed, or it took longer than `PATIENCE_SECONDS`.
             AirflowNotStarted: Airflow went down.
         """
-        next_question = time.monotonic()
         while True:
             report = self._pipeline.status(datetime.now(UTC))
             board.show(report)
             if plot.is_at_the_end(report):
                 return
-            if time.monotonic() >= next_question:
-                next_question = time.monotonic() + _ASK_SECONDS
-                self._ask_airflow(report)
+            self._check_airflow()
+            self._answer(report)
+            self._check_progress(report)
+            self._push_when_quiet(report)
             time.sleep(_LOOK_SECONDS)
 
     def let_settle(self) -> None:
@@ -79,28 +75,14 @@ class Watch:
         open_keys = {plot.HELD.isoformat(), plot.WAITING.isoformat()}
         deadline = time.monotonic() + _SETTLE_SECONDS
         while time.monotonic() < deadline:
-            runs = self._runs()
-            publishing = [run for run in runs[self._dags.publish] if run.is_active]
-            settled = all(run.partition_key in open_keys for run in publishing)
-            if settled and not self._is_loading(runs):
+            runs = [run for run in self._client.runs(self._dags.publish) if run.is_active]
+            if all(run.partition_key in open_keys for run in runs) and not self._is_loading():
                 return
             time.sleep(_LOOK_SECONDS)
 
     @property
     def _client(self) -> AirflowClient:
         return self._server.client
-
-    def _runs(self) -> Runs:
-        return {
-            dag_id: self._client.runs(dag_id) for dag_id in (self._dags.load, self._dags.publish)
-        }
-
-    def _ask_airflow(self, report: PipelineReport | None) -> None:
-        self._check_airflow()
-        runs = self._runs()
-        self._answer(report, runs)
-        self._check_progress(report, runs)
-        self._push_when_quiet(report, runs)
 
     def _check_airflow(self) -> None:
         self._server.check_running()
@@ -110,9 +92,9 @@ class Watch:
             problem = "its scheduler or triggerer went down"
             raise AirflowNotStarted(problem=problem, log=str(self._server.log))
 
-    def _answer(self, report: PipelineReport | None, runs: Runs) -> None:
+    def _answer(self, report: PipelineReport | None) -> None:
         """Approve the one day as a person would, once Airflow waits for it."""
-        question = self._question(runs) if _is_held(report, plot.APPROVED) else None
+        question = self._question() if _is_held(report, plot.APPROVED) else None
         if question is None:
             self._asked.clear()
             return
@@ -124,25 +106,26 @@ class Watch:
         path = plot.partition_path(plot.APPROVED)
         self._console.print(f"{path}: approved in Airflow. {plot.COMMENT}", highlight=False)
 
-    def _question(self, runs: Runs) -> Question | None:
-        keys = {run.run_id: run.partition_key for run in runs[self._dags.publish]}
+    def _question(self) -> Question | None:
+        runs = self._client.runs(self._dags.publish)
+        keys = {run.run_id: run.partition_key for run in runs}
         wanted = plot.APPROVED.isoformat()
         asked = self._client.questions(self._dags.publish)
         return next((item for item in asked if keys.get(item.run_id) == wanted), None)
 
-    def _check_progress(self, report: PipelineReport | None, runs: Runs) -> None:
+    def _check_progress(self, report: PipelineReport | None) -> None:
         seconds = time.monotonic() - self._started
-        failed = sorted(_failed(runs) - self._failed_before)
+        failed = sorted(self._failed_runs() - self._failed_before)
         if not failed and seconds < PATIENCE_SECONDS:
             return
         waiting = [day.path for day in plot.days(report) if not day.is_at_the_end]
         found = ", ".join([f"run {name} failed" for name in failed] or waiting)
         raise DemoStuck(minutes=round(seconds / 60), found=found, log=str(self._server.log))
 
-    def _push_when_quiet(self, report: PipelineReport | None, runs: Runs) -> None:
+    def _push_when_quiet(self, report: PipelineReport | None) -> None:
         """Have pending partitions announced again: an interrupted call may have lost their runs."""
         now, standing = time.monotonic(), [_standing(day) for day in plot.days(report)]
-        if standing != self._standing or self._asked or self._is_loading(runs):
+        if standing != self._standing or self._asked or self._is_loading():
             self._changed, self._standing = now, standing
         if now - self._changed < _QUIET_SECONDS:
             return
@@ -152,12 +135,13 @@ class Watch:
         self._client.trigger(self._dags.reconcile)
         self._changed = now
 
-    def _is_loading(self, runs: Runs) -> bool:
-        return any(run.is_active for run in runs[self._dags.load])
+    def _failed_runs(self) -> set[str]:
+        dags = (self._dags.load, self._dags.publish)
+        runs = [run for dag_id in dags for run in self._client.runs(dag_id)]
+        return {run.run_id for run in runs if run.state == "failed"}
 
-
-def _failed(runs: Runs) -> set[str]:
-    return {run.run_id for found in runs.values() for run in found if run.state == "failed"}
+    def _is_loading(self) -> bool:
+        return any(run.is_active for run in self._client.runs(self._dags.load))
 
 
 def _is_held(report: PipelineReport | None, wanted: date) -> bool:
