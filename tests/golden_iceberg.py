@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidegate.config import SourceConfig
 from tidegate.model.instant import Instant
+from tidegate.read import read_pieces
 from tidegate.source.iceberg import IcebergSource
 
 if TYPE_CHECKING:
@@ -96,17 +96,8 @@ def instant(snapshot_id: int | None, time: datetime) -> Instant | None:
 
 
 def read(source: Source, pin: Pin, pieces: Iterable[Piece]) -> pa.Table:
-    """Read pieces the plain way: every row group, conformed."""
-    form = source.format(pin)
-    batches = []
-    for piece in pieces:
-        with form.open_input(piece) as file:
-            parquet = pq.ParquetFile(file)
-            columns = form.physical_columns(piece, parquet.schema_arrow)
-            batches += [
-                form.conform(batch, piece) for batch in parquet.iter_batches(columns=columns)
-            ]
-    return pa.Table.from_batches(batches, source.schema(pin))
+    """Read pieces whole."""
+    return pa.Table.from_batches(read_pieces(pieces, source.format(pin)), source.schema(pin))
 
 
 def expected_lines(answer: Mapping[str, Any]) -> list[str]:

@@ -16,6 +16,7 @@ from tidegate.errors import SourceFileGone, StorageFull
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.partition import PartitionField, Transform
 from tidegate.model.plan import Piece
+from tidegate.physical import ParquetRows
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
@@ -34,13 +35,13 @@ KEPT = [number for number in range(FILES * ROWS) if number % 5 < 2]
 
 
 class PlainFormat:
-    def open_input(self, piece: Piece) -> pa.NativeFile:
-        return pa.OSFile(piece.path)
+    def open(self, piece: Piece) -> ParquetRows:
+        return ParquetRows(pa.OSFile(piece.path))
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         return file_schema.names
 
-    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         return batch
 
 

@@ -10,26 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Protocol
 
 from tidegate.model.plan import Piece
+from tidegate.physical import RowGroup
 from tidegate.plan.weights import piece_weight
 
 _THREADS = 8
-
-
-class RowGroup(Protocol):
-    """What a footer tells of one row group; `tidegate.source.protocol.RowGroup` fits."""
-
-    @property
-    def rows(self) -> int:
-        """Rows in the group."""
-        ...
-
-    @property
-    def size_bytes(self) -> int:
-        """Compressed bytes of all columns."""
-        ...
 
 
 RowGroups = Callable[[Piece], Sequence[RowGroup]]

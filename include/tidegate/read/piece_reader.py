@@ -1,6 +1,7 @@
-"""Read ranges of physical rows of Parquet files as bounded batches in the pipeline's schema.
+"""Read pieces of files as bounded batches in the pipeline's schema.
 
-Knows no table format: what the columns of a file mean is told by a `PieceFormat`. Merges nothing.
+Knows no format, neither of files nor of tables: what columns and deletes mean is told by a
+`PieceFormat`.
 """
 
 from __future__ import annotations
@@ -9,10 +10,10 @@ import logging
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidegate.errors import SourceFileDamaged, SourceFileGone, StorageDenied, TidegateError
-from tidegate.read.pushed_filter import STOPPED, can_push, filtered_batches, pass_unchanged
+from tidegate.physical import BATCH_ROWS, PhysicalRows
+from tidegate.physical.protocol import FilterStopped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,25 +23,20 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
-BATCH_ROWS = 131_072
-"""Most rows decoded at a time; a tenth less CPU than the 65,536 of ICE-6.2, measured."""
-_BATCH_BYTES = 32 << 20
-"""Most bytes decoded at a time, by the footer; bounds memory where rows are wide (ICE-6.2)."""
-
 
 class PieceFormat(Protocol):
     """What reading needs to know of a table format, bound to one pinned schema."""
 
-    def open_input(self, piece: Piece) -> pa.NativeFile:
-        """Open the piece's file for random access."""
+    def open(self, piece: Piece) -> PhysicalRows:
+        """Open the piece's file."""
         ...
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         """Name the columns of the file that `conform` needs; no others are decoded."""
         ...
 
-    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
-        """Give a batch of physical columns the pinned schema."""
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
+        """Give a batch of physical columns, whose first row has a position, the pinned schema."""
         ...
 
 
@@ -69,7 +65,7 @@ def read_pieces(
     """
     for piece in pieces:
         try:
-            with format.open_input(piece) as file:
+            with format.open(piece) as file:
                 yield from _OpenPiece(file, piece, format).read(filter, batch_rows)
         except TidegateError:
             raise
@@ -84,32 +80,31 @@ def read_pieces(
 class _OpenPiece:
     """One piece while its file is open."""
 
-    def __init__(self, file: pa.NativeFile, piece: Piece, format: PieceFormat) -> None:
+    def __init__(self, file: PhysicalRows, piece: Piece, format: PieceFormat) -> None:
+        if file.rows < piece.row_end:
+            raise SourceFileDamaged(
+                path=piece.path,
+                problem=f"expected at least {piece.row_end} rows, found {file.rows}",
+            )
         self._file = file
         self._piece = piece
         self._format = format
-        # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
-        self._parquet = pq.ParquetFile(file, pre_buffer=False)
-        self._groups, self._position = _row_groups_in_range(self._parquet.metadata, piece)
-        self._columns = format.physical_columns(piece, self._parquet.schema_arrow)
+        self._columns = format.physical_columns(piece, file.schema)
 
     def read(self, filter: Predicate | None, batch_rows: int) -> Iterator[pa.RecordBatch]:
         """Give the piece's rows that pass, in batches of at least one row."""
-        if not self._groups:
-            return
-        size = min(batch_rows, _rows_of_bytes(self._parquet.metadata, self._groups, self._columns))
         done = 0
         if filter is not None and self._can_push(filter):
             try:
-                for batch in self._pushed(filter, size):
+                for batch in self._pushed(filter, batch_rows):
                     done += batch.num_rows
                     yield batch
-            except STOPPED as stopped:
+            except FilterStopped as stopped:
                 # The plain way goes on behind the rows that were given, and knows what is wrong.
                 _LOG.info("%s: no pushed filter after %s rows: %s", self._piece.path, done, stopped)
             else:
                 return
-        for batch in self._plain(size):
+        for batch in self._plain(batch_rows):
             passing = batch if filter is None else batch.filter(filter.mask(batch))
             known = min(done, passing.num_rows)
             done -= known
@@ -117,64 +112,47 @@ class _OpenPiece:
                 yield passing.slice(known) if known else passing
 
     def _can_push(self, filter: Predicate) -> bool:
-        if not can_push(self._file, self._parquet, self._columns):
+        """Say whether the filter's columns come through `conform` as they were in the file."""
+        piece, names = self._piece, set(self._columns)
+        if not piece.rows or not names.issuperset(filter.columns):
             return False
-        probe = next(self._parquet.iter_batches(1, self._groups[:1], self._columns, False))
-        conformed = self._format.conform(probe, self._piece)
-        return pass_unchanged(filter.columns, probe, conformed)
-
-    def _pushed(self, filter: Predicate, size: int) -> Iterator[pa.RecordBatch]:
-        fields = [self._parquet.schema_arrow.field(name) for name in self._columns]
-        for batch in filtered_batches(self._file, self._piece, pa.schema(fields), filter, size):
-            yield self._format.conform(batch, self._piece)
-
-    def _plain(self, size: int) -> Iterator[pa.RecordBatch]:
-        """Decode the row groups that the range touches, slice what they have too much (ICE-6.3)."""
-        position, piece = self._position, self._piece
-        for batch in self._parquet.iter_batches(size, self._groups, self._columns, False):
-            start = max(piece.row_start - position, 0)
-            stop = min(piece.row_end - position, batch.num_rows)
-            position += batch.num_rows
-            if start < stop:
-                whole = stop - start == batch.num_rows
-                yield self._format.conform(
-                    batch if whole else batch.slice(start, stop - start), piece
-                )
-            if position >= piece.row_end:
-                return
-
-
-def _row_groups_in_range(metadata: pq.FileMetaData, piece: Piece) -> tuple[list[int], int]:
-    """Pick the row groups that a piece touches, and the physical position where they begin.
-
-    Raises:
-        SourceFileDamaged: the file has fewer rows than the plan says.
-    """
-    if metadata.num_rows < piece.row_end:
-        raise SourceFileDamaged(
-            path=piece.path,
-            problem=f"expected at least {piece.row_end} rows, found {metadata.num_rows}",
+        position, probe = next(
+            self._file.batches(self._columns, piece.row_start, piece.row_start + 1)
         )
-    groups: list[int] = []
-    first_position = position = 0
-    for index in range(metadata.num_row_groups):
-        rows = metadata.row_group(index).num_rows
-        if position < piece.row_end and position + rows > piece.row_start:
-            if not groups:
-                first_position = position
-            groups.append(index)
-        position += rows
-    return groups, first_position
+        return _pass_unchanged(filter.columns, probe, self._format.conform(probe, piece, position))
+
+    def _pushed(self, filter: Predicate, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        piece = self._piece
+        batches = self._file.filtered(
+            self._columns, piece.row_start, piece.row_end, filter, batch_rows
+        )
+        if batches is None:
+            raise FilterStopped
+        for batch in batches:
+            yield self._format.conform(batch, piece, piece.row_start)
+
+    def _plain(self, batch_rows: int) -> Iterator[pa.RecordBatch]:
+        piece = self._piece
+        for position, batch in self._file.batches(
+            self._columns, piece.row_start, piece.row_end, batch_rows
+        ):
+            yield self._format.conform(batch, piece, position)
 
 
-def _rows_of_bytes(metadata: pq.FileMetaData, groups: list[int], columns: list[str]) -> int:
-    """Say how many rows of the wanted columns have `_BATCH_BYTES`, judged by one group."""
-    group = metadata.row_group(groups[0])
-    wanted = set(columns)
-    chunks = (group.column(index) for index in range(group.num_columns))
-    size = sum(
-        chunk.total_uncompressed_size
-        for chunk in chunks
-        if chunk.path_in_schema in wanted or chunk.path_in_schema.partition(".")[0] in wanted
+def _pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
+    """Say whether columns came through `conform` as they were: same name, same type, same memory.
+
+    Args:
+        names: columns of the filter.
+        before: physical columns of at least one row.
+        after: the same rows, conformed.
+    """
+    return all(
+        before.column(name).type == after.column(name).type
+        and _memory(before.column(name)) == _memory(after.column(name))
+        for name in names
     )
-    return max(1, _BATCH_BYTES * group.num_rows // size) if size else BATCH_ROWS
+
+
+def _memory(column: pa.Array) -> tuple[tuple[int, int], ...]:
+    return tuple((buffer.address, buffer.size) for buffer in column.buffers() if buffer is not None)

@@ -19,15 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.model.plan import Piece, Pin
-
-
-@dataclass(frozen=True)
-class RowGroup:
-    """One row group of a file, as its footer tells."""
-
-    rows: int
-    size_bytes: int
-    """Compressed bytes of all columns."""
+    from tidegate.physical import PhysicalRows, RowGroup
 
 
 @dataclass(frozen=True)
@@ -63,7 +55,7 @@ class Units:
 class PieceFormat(Protocol):
     """Turns the physical columns of a file into the columns of the pipeline; used inside tasks."""
 
-    def open_input(self, piece: Piece) -> pa.NativeFile:
+    def open(self, piece: Piece) -> PhysicalRows:
         """Open the piece's file.
 
         Raises:
@@ -76,8 +68,13 @@ class PieceFormat(Protocol):
         """Name the top-level columns of the file that `conform` needs."""
         ...
 
-    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         """Give a batch of physical columns the pinned schema: order, types, absent columns.
+
+        Args:
+            batch: decoded rows that follow each other in the file.
+            piece: which they belong to.
+            position: zero-based physical position of the first of them.
 
         Raises:
             SchemaIncompatible: a column cannot become what the schema says.

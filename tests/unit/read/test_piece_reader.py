@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from tidegate.errors import SchemaIncompatible, SourceFileDamaged, SourceFileGone, StorageDenied
 from tidegate.model.plan import Piece
+from tidegate.physical import ParquetRows
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 
@@ -27,14 +28,14 @@ class PlainFormat:
         self.columns = columns or ["n", "text"]
         self.decoded: list[int] = []
 
-    def open_input(self, piece: Piece) -> pa.NativeFile:
-        return pa.OSFile(piece.path)
+    def open(self, piece: Piece) -> ParquetRows:
+        return ParquetRows(pa.OSFile(piece.path))
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         assert file_schema.names == ["n", "text", "unread"]
         return self.columns
 
-    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         self.decoded.append(batch.num_rows)
         return batch
 
@@ -115,7 +116,7 @@ def test_read_no_physical_columns_still_counts_rows(file: str) -> None:
         def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
             return []
 
-        def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
             return pa.RecordBatch.from_arrays([pa.nulls(batch.num_rows)], ["absent"])
 
     found = list(read_pieces([piece(file, 2, 9)], Constant()))
@@ -125,7 +126,7 @@ def test_read_no_physical_columns_still_counts_rows(file: str) -> None:
 
 def test_read_filter_sees_conformed_columns_and_drops_empty_batches(file: str) -> None:
     class Doubling(PlainFormat):
-        def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
             doubled = pa.array([2 * value.as_py() for value in batch.column("n")])
             return pa.RecordBatch.from_arrays([doubled], ["twice"])
 
@@ -172,7 +173,7 @@ def test_read_fewer_rows_than_planned_is_damage(file: str) -> None:
 
 def test_read_denied_file_is_named(file: str) -> None:
     class Denied(PlainFormat):
-        def open_input(self, piece: Piece) -> pa.NativeFile:
+        def open(self, piece: Piece) -> ParquetRows:
             raise PermissionError(13, "Permission denied", piece.path)
 
     with pytest.raises(StorageDenied, match="Permission denied"):
@@ -181,7 +182,7 @@ def test_read_denied_file_is_named(file: str) -> None:
 
 def test_read_error_of_the_format_passes_as_itself(file: str) -> None:
     class Changed(PlainFormat):
-        def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
             raise SchemaIncompatible(path=piece.path, column="n", expected="string", found="int64")
 
     with pytest.raises(SchemaIncompatible, match="expected string"):

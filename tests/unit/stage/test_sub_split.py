@@ -310,6 +310,7 @@ from tidegate.config import RowRule
 from tidegate.model.partition import PartitionField, Transform
 from tidegate.model.plan import Piece
 from tidegate.predicate import Predicate
+from tidegate.physical import ParquetRows
 from tidegate.read import read_pieces
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.storage import LocalStorage
@@ -317,9 +318,9 @@ from tidegate.storage import LocalStorage
 root = sys.argv[1]
 schema = pq.read_schema(f"{root}/in.parquet")
 class Format:
-    def open_input(self, piece): return pa.OSFile(piece.path)
+    def open(self, piece): return ParquetRows(pa.OSFile(piece.path))
     def physical_columns(self, piece, file_schema): return file_schema.names
-    def conform(self, batch, piece): return batch
+    def conform(self, batch, piece, position): return batch
 spec = StageSpec(
     fields=(PartitionField("dt", "at", Transform.DAY), PartitionField("r", "region",
     Transform.IDENTITY)),

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tidegate.errors import SourceFileDamaged, SourceFileGone
 from tidegate.model.partition import Partition
+from tidegate.physical import ParquetRows
 from tidegate.source.files.partition_values import arrow_type, parse_values
 from tidegate.source.projection import Found, Projection, Projections, Wanted
 
@@ -29,13 +30,8 @@ class FilesFormat:
         self._wanted = tuple(_wanted(column) for column in self.schema)
         self._projections = Projections()
 
-    def open_input(self, piece: Piece) -> pa.NativeFile:
-        """Open the piece's file and compare its length with the listing's.
-
-        Raises:
-            SourceFileGone: it was deleted after it was listed.
-            SourceFileDamaged: it is not as long as it was, or may not be read.
-        """
+    def open(self, piece: Piece) -> ParquetRows:
+        """Open the piece's file; raises as `open_listed`."""
         return open_listed(piece.path, piece.details["length"])
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
@@ -47,12 +43,13 @@ class FilesFormat:
             if column.name not in self._keys and column.name in file_schema.names
         ]
 
-    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         """Give a batch the pinned schema; a column that the file lacks is NULL.
 
         Raises:
             SchemaIncompatible: a column cannot be promoted to the pinned type.
         """
+        del position
         projection = self._projections.get(
             batch.schema, piece.details["partition"], lambda: self._project(batch.schema, piece)
         )
@@ -65,8 +62,13 @@ class FilesFormat:
         return Projection(self._wanted, found, constants, piece.path)
 
 
-def open_listed(path: str, length: int) -> pa.NativeFile:
-    """Open a file that a listing names; raises as `FilesFormat.open_input`."""
+def open_listed(path: str, length: int) -> ParquetRows:
+    """Open a file that a listing names and compare its length with the listing's.
+
+    Raises:
+        SourceFileGone: it was deleted after it was listed.
+        SourceFileDamaged: it is not as long as it was, has no footer, or may not be read.
+    """
     try:
         file = pa.OSFile(path)
         found = file.size()
@@ -77,7 +79,11 @@ def open_listed(path: str, length: int) -> pa.NativeFile:
     if found != length:
         file.close()
         raise SourceFileDamaged(path=path, problem=f"expected {length} bytes, found {found}")
-    return file
+    try:
+        return ParquetRows(file)
+    except (pa.ArrowInvalid, OSError) as broken:
+        file.close()
+        raise SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}") from broken
 
 
 def table_schema(file_schema: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:

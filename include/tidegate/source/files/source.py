@@ -31,8 +31,7 @@ from tidegate.source.files.pruning import PartitionPruning
 from tidegate.source.files.starts import before_time, first_checkpoint, time_of
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.walk import list_directory
-from tidegate.source.footers import read_footer, read_row_groups, read_schema
-from tidegate.source.protocol import InstantReport, RowGroup, Units, pinned_columns
+from tidegate.source.protocol import InstantReport, Units, pinned_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant, InstantRange
+    from tidegate.physical import RowGroup
     from tidegate.storage import Storage
 
 _THREADS = 2
@@ -186,7 +186,7 @@ class FilesSource:
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
         with open_listed(piece.path, piece.details["length"]) as file:
-            return read_row_groups(file, piece.path)
+            return file.row_groups
 
     def schema(self, pin: Pin) -> pa.Schema:
         """Give the schema of conformed batches."""
@@ -229,7 +229,7 @@ class FilesSource:
         first = listing.files[0]
         path = f"{self._root}/{first.path}"
         with open_listed(path, first.size) as file:
-            whole = table_schema(read_schema(file, path), keys)
+            whole = table_schema(file.schema, keys)
         return select_columns(whole, self._config.read.columns, self._extra_columns, self._root)
 
     def _partition(self, path: str) -> Partition:
@@ -250,15 +250,15 @@ class FilesSource:
     def _piece(self, file: ListedFile, partition: Partition) -> Piece:
         path = f"{self._root}/{file.path}"
         with open_listed(path, file.size) as opened:
-            footer = read_footer(opened, path)
+            rows, groups = opened.rows, len(opened.row_groups)
         details = {
             "length": file.size,
             "modified": file.modified,
             "partition": dict(partition.values),
             # One offset says one row group, which need not be read again to be cut.
-            "split_offsets": [0] if footer.num_row_groups == 1 else [],
+            "split_offsets": [0] if groups == 1 else [],
         }
-        return Piece(path, footer.num_rows, file.size, details=details)
+        return Piece(path, rows, file.size, details=details)
 
     def _notes(self, window: InstantRange, change: Difference, pruned: int) -> tuple[str, ...]:
         skipped = self._store.head(window.end_inclusive, self._root).skipped

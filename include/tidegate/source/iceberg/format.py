@@ -10,7 +10,8 @@ from pydantic import ValidationError
 from pyiceberg.schema import Schema
 from pyiceberg.table.name_mapping import MappedField, parse_mapping_from_json
 
-from tidegate.errors import InvalidNameMapping, MissingFieldIds
+from tidegate.errors import InvalidNameMapping, MissingFieldIds, SourceFileDamaged
+from tidegate.physical import ParquetRows
 from tidegate.source.iceberg.columns import (
     constants,
     found_by_id,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
     from tidegate.model.plan import Piece, Pin
+    from tidegate.physical import PhysicalRows
 
 
 class IcebergFormat:
@@ -44,15 +46,9 @@ class IcebergFormat:
         """The schema of every conformed batch."""
         return pa.schema([pa.field(column.name, column.type) for column in self._wanted])
 
-    def open_input(self, piece: Piece) -> pa.NativeFile:
-        """Open the piece's data file and compare its length with the manifest's.
-
-        Raises:
-            SourceFileGone: it was deleted after planning.
-            SourceFileDamaged: it is not as long as the manifest says.
-            SourceUnreachable: the store did not answer (Transient).
-        """
-        return open_location(self._files, piece.path, self._source, piece.details["length"])
+    def open(self, piece: Piece) -> PhysicalRows:
+        """Open the piece's data file; raises as `open_rows`."""
+        return open_rows(self._files, piece, self._source)
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         """Name the columns of the file whose field ids are wanted.
@@ -65,13 +61,14 @@ class IcebergFormat:
             column.name for column in self._found(file_schema, piece.path) if column.key in keys
         ]
 
-    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         """Give a batch the pinned schema; columns that fit are passed on uncopied.
 
         Raises:
             MissingFieldIds: see `physical_columns`.
             SchemaIncompatible: a column cannot be promoted to the pinned type.
         """
+        del position
         projection = self._projections.get(
             batch.schema, piece.details["partition"], lambda: self._project(batch.schema, piece)
         )
@@ -98,3 +95,19 @@ class IcebergFormat:
             return list(parse_mapping_from_json(self._mapping_text).root)
         except ValidationError as broken:
             raise InvalidNameMapping(source=self._source, problem=str(broken)) from broken
+
+
+def open_rows(files: FileIO, piece: Piece, source: str) -> PhysicalRows:
+    """Open a piece's data file and compare its length with the manifest's.
+
+    Raises:
+        SourceFileGone: it was deleted after planning.
+        SourceFileDamaged: it is not as long as the manifest says, or has no footer.
+        SourceUnreachable: the store did not answer (Transient).
+    """
+    file = open_location(files, piece.path, source, piece.details["length"])
+    try:
+        return ParquetRows(file)
+    except (pa.ArrowInvalid, OSError) as broken:
+        file.close()
+        raise SourceFileDamaged(path=piece.path, problem=str(broken)) from broken

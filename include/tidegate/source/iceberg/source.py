@@ -13,17 +13,15 @@ from tidegate.errors import (
     TableIdentityChanged,
 )
 from tidegate.model.plan import Piece, Pin
-from tidegate.source.footers import read_row_groups
 from tidegate.source.iceberg.changes import ChangeReader, Changes
 from tidegate.source.iceberg.columns import identity_values, select
-from tidegate.source.iceberg.format import IcebergFormat
+from tidegate.source.iceberg.format import IcebergFormat, open_rows
 from tidegate.source.iceberg.history import History, operation
 from tidegate.source.iceberg.manifests import Entry, ManifestReader
 from tidegate.source.iceberg.opening import TableOpener
-from tidegate.source.iceberg.paths import open_location
 from tidegate.source.iceberg.pruning import Pruning
 from tidegate.source.iceberg.starts import first_checkpoint
-from tidegate.source.protocol import InstantReport, RowGroup, Units, pinned_columns
+from tidegate.source.protocol import InstantReport, Units, pinned_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant, InstantRange
+    from tidegate.physical import RowGroup
 
 _BRANCH = "main"
 _ATTEMPTS = 3
@@ -186,8 +185,8 @@ class IcebergSource:
         files = (
             next(iter(self._tables.values())).io if self._tables else self._opener.files(piece.path)
         )
-        with open_location(files, piece.path, self.name, piece.details["length"]) as file:
-            return read_row_groups(file, piece.path)
+        with open_rows(files, piece, self.name) as file:
+            return file.row_groups
 
     def schema(self, pin: Pin) -> pa.Schema:
         """Give the schema of conformed batches."""

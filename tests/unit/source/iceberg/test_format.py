@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from golden_iceberg import Golden, golden, golden_copy, read
@@ -41,7 +40,7 @@ def _planned(table: Golden, **keys: Any) -> tuple[IcebergSource, Pin, list[Piece
 def _conform(
     source: IcebergSource, pin: Pin, piece: Piece, batch: pa.RecordBatch
 ) -> pa.RecordBatch:
-    return source.format(pin).conform(batch, piece)
+    return source.format(pin).conform(batch, piece, 0)
 
 
 def _field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
@@ -51,10 +50,10 @@ def _field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
 def test_columns_that_fit_are_passed_on_uncopied() -> None:
     source, pin, pieces = _planned(golden("append_v2"))
     form = source.format(pin)
-    with form.open_input(pieces[0]) as file:
-        batch = next(pq.ParquetFile(file).iter_batches())
+    with form.open(pieces[0]) as file:
+        _, batch = next(file.batches(file.schema.names, 0, file.rows))
 
-    conformed = form.conform(batch, pieces[0])
+    conformed = form.conform(batch, pieces[0], 0)
 
     for before, after in zip(batch.columns, conformed.columns, strict=True):
         assert [buffer and buffer.address for buffer in before.buffers()] == [
@@ -161,7 +160,7 @@ def test_data_file_that_was_deleted_is_gone(tmp_path: Path) -> None:
         file.unlink()
 
     with pytest.raises(SourceFileGone) as refused:
-        source.format(pin).open_input(pieces[0])
+        source.format(pin).open(pieces[0])
 
     assert refused.value.path == pieces[0].path
 
@@ -173,7 +172,7 @@ def test_data_file_of_another_length_is_damaged(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:-1])
 
     with pytest.raises(SourceFileDamaged, match=r"expected .* bytes, found"):
-        source.format(pin).open_input(pieces[0])
+        source.format(pin).open(pieces[0])
     with pytest.raises(SourceFileDamaged):
         source.row_groups(pieces[0])
 

@@ -15,11 +15,10 @@ import polars as pl
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow.parquet as pq
 
-    from tidegate.model.plan import Piece
     from tidegate.predicate import Predicate
 
 # polars decodes whole row groups, some at a time: memory stays bounded by refusing large ones.
@@ -30,7 +29,7 @@ STOPPED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What polars raises on a file or a value that it cannot read."""
 
 
-def can_push(file: pa.NativeFile, parquet: pq.ParquetFile, columns: list[str]) -> bool:
+def can_push(file: pa.NativeFile, parquet: pq.ParquetFile, columns: Sequence[str]) -> bool:
     """Say whether polars would decode the columns to the same values, in bounded memory.
 
     Args:
@@ -54,31 +53,21 @@ def can_push(file: pa.NativeFile, parquet: pq.ParquetFile, columns: list[str]) -
     )
 
 
-def pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
-    """Say whether columns came through `conform` as they were: same name, same type, same memory.
-
-    Args:
-        names: columns of the filter.
-        before: physical columns of at least one row.
-        after: the same rows, conformed.
-    """
-    return all(
-        name in before.schema.names
-        and before.column(name).type == after.column(name).type
-        and _memory(before.column(name)) == _memory(after.column(name))
-        for name in names
-    )
-
-
 def filtered_batches(
-    file: pa.NativeFile, piece: Piece, schema: pa.Schema, wanted: Predicate, batch_rows: int
+    file: pa.NativeFile,
+    schema: pa.Schema,
+    start: int,
+    end: int,
+    wanted: Predicate,
+    batch_rows: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Decode the rows of a piece that pass.
+    """Decode the rows of a range that pass.
 
     Args:
         file: the open file, for which `can_push` is true.
-        piece: the range of physical rows.
         schema: physical columns to decode.
+        start: physical position of the first row.
+        end: one past the last row.
         wanted: names physical columns only.
         batch_rows: rows of each batch but the last, so that batches do not depend on timing.
 
@@ -86,7 +75,7 @@ def filtered_batches(
         Exception: one of `STOPPED`; all batches before are right.
     """
     with os.fdopen(os.dup(file.fileno()), "rb") as copy:
-        rows = pl.scan_parquet(copy).slice(piece.row_start, piece.rows).select(schema.names)
+        rows = pl.scan_parquet(copy).slice(start, end - start).select(schema.names)
         passing = rows.filter(wanted.expression)
         for frame in passing.collect_batches(chunk_size=batch_rows, maintain_order=True):
             table = frame.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
@@ -105,10 +94,6 @@ def _is_plain(kind: pa.DataType) -> bool:
         or types.is_string(kind)
         or types.is_date32(kind)
     )
-
-
-def _memory(column: pa.Array) -> tuple[tuple[int, int], ...]:
-    return tuple((buffer.address, buffer.size) for buffer in column.buffers() if buffer is not None)
 
 
 def _descriptor(file: pa.NativeFile) -> int | None:

@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from tidegate.errors import PredicateInvalid, SourceFileDamaged
 from tidegate.model.plan import Piece
+from tidegate.physical import ParquetRows
+from tidegate.physical.pushed_filter import can_push
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
-from tidegate.read.pushed_filter import can_push
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,14 +70,14 @@ class Format:
         self.blind = blind
         self.conformed = 0
 
-    def open_input(self, piece: Piece) -> pa.NativeFile:
+    def open(self, piece: Piece) -> ParquetRows:
         file = pa.OSFile(piece.path)
-        return pa.BufferReader(file.read_buffer()) if self.blind else file
+        return ParquetRows(pa.BufferReader(file.read_buffer()) if self.blind else file)
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         return file_schema.names
 
-    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         self.conformed += batch.num_rows
         return batch
 
@@ -151,7 +152,7 @@ def test_read_columns_that_swap_names_are_filtered_by_their_new_names(
     write: Callable[..., str],
 ) -> None:
     class Swapping(Format):
-        def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
             return pa.RecordBatch.from_arrays([batch.column("a"), batch.column("b")], ["b", "a"])
 
     found = read(Swapping(), write(a=[1, 2, 3], b=[30, 20, 10]), "a > 15", 0, 3)
@@ -161,7 +162,7 @@ def test_read_columns_that_swap_names_are_filtered_by_their_new_names(
 
 def test_read_promoted_column_is_filtered_as_the_new_type(write: Callable[..., str]) -> None:
     class Negating(Format):
-        def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
             return pa.RecordBatch.from_arrays([pa.compute.negate(batch.column("a"))], ["a"])
 
     assert read(Negating(), write(a=[1, -2]), "a > 0", 0, 2).column("a").to_pylist() == [2]

@@ -1,0 +1,124 @@
+"""Parquet files: row groups are the atoms, the footer says everything before a page is read."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, FilterStopped, RowGroup
+from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidegate.predicate import Predicate
+
+
+class ParquetRows:
+    """See `PhysicalRows`.
+
+    Args:
+        file: open for random reads; closed with this.
+
+    Raises:
+        OSError, pa.ArrowException: there is no Parquet footer.
+    """
+
+    def __init__(self, file: pa.NativeFile) -> None:
+        self._file = file
+        # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
+        self._parquet = pq.ParquetFile(file, pre_buffer=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, typed as Arrow reads them."""
+        return self._parquet.schema_arrow
+
+    @property
+    def rows(self) -> int:
+        """All rows by the footer."""
+        return int(self._parquet.metadata.num_rows)
+
+    @cached_property
+    def row_groups(self) -> tuple[RowGroup, ...]:
+        """Row groups by the footer."""
+        metadata = self._parquet.metadata
+        groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
+        return tuple(RowGroup(group.num_rows, _compressed_bytes(group)) for group in groups)
+
+    def batches(
+        self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
+    ) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Decode the row groups that the range touches, slice what they have too much."""
+        groups, position = self._groups_in(start, end)
+        if not groups:
+            return
+        size = min(batch_rows, self._rows_of_bytes(groups[0], set(columns)))
+        for batch in self._parquet.iter_batches(size, groups, list(columns), False):
+            low = max(start - position, 0)
+            high = min(end - position, batch.num_rows)
+            if low < high:
+                whole = high - low == batch.num_rows
+                yield position + low, batch if whole else batch.slice(low, high - low)
+            position += batch.num_rows
+            if position >= end:
+                return
+
+    def filtered(
+        self, columns: Sequence[str], start: int, end: int, wanted: Predicate, batch_rows: int
+    ) -> Iterator[pa.RecordBatch] | None:
+        """Decode and filter in one step where `can_push` allows it."""
+        if not can_push(self._file, self._parquet, columns):
+            return None
+        return self._filtered(columns, start, end, wanted, batch_rows)
+
+    def _filtered(
+        self, columns: Sequence[str], start: int, end: int, wanted: Predicate, batch_rows: int
+    ) -> Iterator[pa.RecordBatch]:
+        groups, _ = self._groups_in(start, end)
+        if not groups:
+            return
+        size = min(batch_rows, self._rows_of_bytes(groups[0], set(columns)))
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        try:
+            yield from filtered_batches(self._file, schema, start, end, wanted, size)
+        except STOPPED as stopped:
+            raise FilterStopped(str(stopped)) from stopped
+
+    def _groups_in(self, start: int, end: int) -> tuple[list[int], int]:
+        """Pick the row groups that a range touches, and the position where they begin."""
+        groups: list[int] = []
+        first_position = position = 0
+        for index, group in enumerate(self.row_groups):
+            if position < end and position + group.rows > start:
+                if not groups:
+                    first_position = position
+                groups.append(index)
+            position += group.rows
+        return groups, first_position
+
+    def _rows_of_bytes(self, index: int, wanted: set[str]) -> int:
+        """Say how many rows of the wanted columns have `BATCH_BYTES`, judged by one group."""
+        group = self._parquet.metadata.row_group(index)
+        chunks = (group.column(position) for position in range(group.num_columns))
+        size = sum(
+            chunk.total_uncompressed_size
+            for chunk in chunks
+            if chunk.path_in_schema in wanted or chunk.path_in_schema.partition(".")[0] in wanted
+        )
+        return max(1, BATCH_BYTES * group.num_rows // size) if size else BATCH_ROWS
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Close the file."""
+        self._parquet.close()
+        self._file.close()
+
+
+def _compressed_bytes(group: pq.RowGroupMetaData) -> int:
+    return sum(group.column(index).total_compressed_size for index in range(group.num_columns))
