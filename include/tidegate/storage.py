@@ -13,6 +13,7 @@ import hashlib
 import os
 import socket
 from collections.abc import Hashable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
@@ -31,9 +32,10 @@ from tidegate.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 _HASH_CHUNK = 1 << 20
+_SYNC_THREADS = 16
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ class Storage(Hashable, Protocol):
         ...
 
     def open_new(self, path: str) -> BinaryIO:
-        """Open a new file for writing; closing forces it to the disk."""
+        """Open a new file for writing; `sync` forces it to the disk once it is closed."""
         ...
 
     def move_new(self, source: str, target: str) -> None:
@@ -132,8 +134,12 @@ class Storage(Hashable, Protocol):
         """Make a directory and those above it."""
         ...
 
-    def sync_dir(self, path: str) -> None:
-        """Force a directory's names to the disk."""
+    def sync(self, path: str) -> None:
+        """Force a closed file's bytes, or a directory's names, to the disk."""
+        ...
+
+    def sync_all(self, paths: Iterable[str]) -> None:
+        """Force many closed files and directories to the disk, in no order."""
         ...
 
     def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]:
@@ -227,6 +233,7 @@ class LocalStorage:
         try:
             with self.open_new(temporary) as file:
                 file.write(content)
+            self.sync(temporary)
             self.calls.link(temporary, path)
         except FileExistsError:
             return False
@@ -235,11 +242,14 @@ class LocalStorage:
         finally:
             # Also after a refusal: on a full disk half a file would keep the space it got.
             self.delete(temporary)
-        self.sync_dir(folder)
+        self.sync(folder)
         return True
 
     def open_new(self, path: str) -> BinaryIO:
-        """Open a new file for writing; closing it forces it to the disk."""
+        """Open a new file for writing.
+
+        Closing does not wait for the disk; see `sync_all`.
+        """
         try:
             return cast("BinaryIO", _NewFile(self.calls, path))
         except FileExistsError as taken:
@@ -293,8 +303,8 @@ class LocalStorage:
         except OSError as refused:
             raise _refusal(path, refused) from refused
 
-    def sync_dir(self, path: str) -> None:
-        """Force a directory's names to the disk."""
+    def sync(self, path: str) -> None:
+        """Force a closed file's bytes, or a directory's names, to the disk."""
         try:
             descriptor = os.open(path, os.O_RDONLY)
             try:
@@ -303,6 +313,16 @@ class LocalStorage:
                 os.close(descriptor)
         except OSError as refused:
             raise _refusal(path, refused) from refused
+
+    def sync_all(self, paths: Iterable[str]) -> None:
+        """Force many closed files and directories to the disk, in no order.
+
+        Side by side, because a file system writes its journal once for all that wait for it: ten
+        files take as long as two do one after the other.
+        """
+        with ThreadPoolExecutor(_SYNC_THREADS) as pool:
+            for _ in pool.map(self.sync, paths):
+                pass
 
     @contextlib.contextmanager
     def lock(self, path: str, holder: str) -> Iterator[None]:
@@ -406,11 +426,9 @@ class _NewFile:
             return
         self.closed = True
         try:
-            self._calls.sync(self._descriptor)
+            os.close(self._descriptor)
         except OSError as refused:
             raise _refusal(self._path, refused) from refused
-        finally:
-            os.close(self._descriptor)
 
     def __enter__(self) -> _NewFile:
         return self

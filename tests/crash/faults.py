@@ -14,6 +14,7 @@ import contextlib
 import os
 import signal
 import sys
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -48,21 +49,24 @@ class Stopper:
     at: int | None = None
     side: str = "before"
     made: list[str] = field(default_factory=list)
+    turn: threading.RLock = field(default_factory=threading.RLock)
+    """Files are forced to the disk by several threads: one change at a time."""
     between: Callable[[], None] | None = None
     """Called between any two changes."""
 
     @contextlib.contextmanager
     def change(self, name: str) -> Iterator[None]:
         """Surround one change."""
-        self.made.append(name)
-        number = len(self.made)
-        if self.between is not None:
-            self.between()
-        if number == self.at and self.side == "before":
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield
-        if number == self.at and self.side == "after":
-            os.kill(os.getpid(), signal.SIGKILL)
+        with self.turn:
+            self.made.append(name)
+            number = len(self.made)
+            if self.between is not None:
+                self.between()
+            if number == self.at and self.side == "before":
+                os.kill(os.getpid(), signal.SIGKILL)
+            yield
+            if number == self.at and self.side == "after":
+                os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True)

@@ -121,7 +121,7 @@ class Publisher:
                 self.storage.move_new(staged, self._target(file.name))
             else:
                 self.storage.delete(staged)
-        self.storage.sync_dir(self.places.partition_root)
+        self.storage.sync(self.places.partition_root)
 
     def _verify(self, files: Sequence[PublishedFile]) -> None:
         """Make sure that everything the marker will list is there (PC-F17)."""

@@ -67,7 +67,7 @@ class HashedFile:
         return False
 
     def close(self) -> None:
-        """Hand on the rest and force it to the disk."""
+        """Hand on the rest."""
         if not self.closed:
             self.closed = True
             try:
@@ -121,7 +121,7 @@ class PartFileWriter:
         self.rows += rows.num_rows
 
     def close(self) -> None:
-        """Write the footer and force all to the disk."""
+        """Write the footer."""
         self._writer.close()
         self.target.close()
 

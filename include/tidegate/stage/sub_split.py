@@ -171,7 +171,7 @@ class _Attempt:
     def message(self) -> CommitMessage:
         """Finish all files and describe them."""
         parts, quarantined = self._kept.close(), self._aside.close()
-        self._sync_folders((*parts, *quarantined))
+        self._sync((*parts, *quarantined))
         bounds = EventTimes()
         for part in parts:
             bounds = bounds.merged(part.event_times)
@@ -217,16 +217,16 @@ class _Attempt:
         self._storage.make_dirs(posixpath.dirname(full))
         return self._storage.open_new(full)
 
-    def _sync_folders(self, parts: tuple[PartFile, ...]) -> None:
-        """Force the names of files and of the directories above them to the disk, deepest first."""
-        folders = set()
+    def _sync(self, parts: tuple[PartFile, ...]) -> None:
+        """Force files, their names, and those of the directories above them to the disk."""
+        paths = {part.staged for part in parts}
         for part in parts:
             folder = posixpath.dirname(part.staged)
             while folder:
-                folders.add(folder)
+                paths.add(folder)
                 folder = posixpath.dirname(folder)
-        for folder in sorted(folders, reverse=True):
-            self._storage.sync_dir(posixpath.join(self._place.plan_root, folder))
+        root = self._place.plan_root
+        self._storage.sync_all(posixpath.join(root, path) for path in sorted(paths))
 
 
 def _buffered_columns(

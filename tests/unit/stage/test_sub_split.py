@@ -259,22 +259,23 @@ def test_stage_reader_that_fails_is_raised_as_itself(tmp_path: Path) -> None:
         staged(tmp_path, failing())
 
 
-def test_stage_forces_every_directory_of_the_attempt_to_the_disk(tmp_path: Path) -> None:
+def test_stage_forces_every_file_and_directory_of_the_attempt_to_the_disk(tmp_path: Path) -> None:
     synced: list[str] = []
 
     class Watching(LocalStorage):
-        def sync_dir(self, path: str) -> None:
+        def sync(self, path: str) -> None:
             synced.append(str(Path(path).relative_to(tmp_path)))
 
-    staged(tmp_path, batches([order(1)]), storage=Watching())
+    message = staged(tmp_path, batches([order(1)]), storage=Watching())
 
     attempt = "staged/5b5b5b5b5b5b/w1.t0.aa"
-    assert synced == [
-        f"{attempt}/dt=2026-03-01/region=eu",
-        f"{attempt}/dt=2026-03-01",
-        attempt,
-        "staged/5b5b5b5b5b5b",
+    assert sorted(synced) == [
         "staged",
+        "staged/5b5b5b5b5b5b",
+        attempt,
+        f"{attempt}/dt=2026-03-01",
+        f"{attempt}/dt=2026-03-01/region=eu",
+        message.parts[0].staged,
     ]
 
 
