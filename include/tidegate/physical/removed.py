@@ -1,0 +1,59 @@
+"""What is gone from a file: positions and keys, as a table format says and reading applies it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import pyarrow as pa
+
+DELETED = "_deleted"
+"""Column that says whether a row is gone, where deleted rows are kept (ICE-3.22)."""
+
+
+@dataclass(frozen=True, eq=False)
+class RemovedKeys:
+    """Rows with one of these keys are gone; NULL equals NULL (ICE-4.8). Compared by identity."""
+
+    columns: tuple[str, ...]
+    """Names of the key's columns in conformed batches."""
+    rows: pa.RecordBatch
+    """The deleted keys, of the same types, with columns named and ordered as `columns`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Removed:
+    """What is gone from one file in one state of the table."""
+
+    positions: pa.Int64Array | None = None
+    """Zero-based physical positions, ascending, unique (ICE-6.5); None: no row by position."""
+    keys: tuple[RemovedKeys, ...] = ()
+    """Key sets that are held together."""
+    passes: Iterable[RemovedKeys] = ()
+    """Key sets that do not fit into memory together: loaded one by one while this is iterated,
+    which may be done again; each is matched on a pass of its own over the rows (ICE-6.9)."""
+
+
+@dataclass(frozen=True)
+class NewerThan:
+    """Only rows whose column is greater than the bound belong to the read (ICE-8.3)."""
+
+    column: str
+    """int64, in conformed batches; NULL is not greater."""
+    bound_exclusive: int
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A file in the states that a read compares; a plain read knows only `after`."""
+
+    before: Removed | None
+    """None: the file is not part of the earlier state."""
+    after: Removed | None
+    """None: the file is not part of the later state."""
+    kinds: bool = False
+    """Whether the rows that differ are wanted, each with its kind (ICE-3.9)."""
+    newer: NewerThan | None = None
