@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidegate.stage.arrays import integer_column
+from tidegate.physical.arrays import integer_column
 
 _WRITE_BYTES = 1 << 20
 _PAGE_ROWS = 1 << 20

@@ -13,7 +13,7 @@ import pyarrow as pa
 from tidegate.errors import ColumnMissing, PartitionFieldInvalid
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.model.partition_value import hour_is_of_day
-from tidegate.stage.arrays import (
+from tidegate.physical.arrays import (
     FEW_CODES,
     Codes,
     Flags,

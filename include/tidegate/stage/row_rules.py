@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.physical.arrays import boolean_column, flags
 from tidegate.predicate import Predicate
-from tidegate.stage.arrays import boolean_column, flags
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.config import RowRule
-    from tidegate.stage.arrays import Flags
+    from tidegate.physical.arrays import Flags
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from tidegate.model.message import CommitMessage, EventTimes, PartFile
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
+from tidegate.physical.arrays import repeated_text
 from tidegate.stage import layout
-from tidegate.stage.arrays import repeated_text
 from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 from tidegate.stage.partition_split import PartitionComputer

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tidegate.stage.arrays import Flags, Integers, integers, missing
+from tidegate.physical.arrays import Flags, Integers, integers, missing
 from tidegate.stage.zones import zone_offsets
 
 SECONDS_PER_DAY = 86_400

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from tidegate.stage.arrays import Integers, distinct
+from tidegate.physical.arrays import Integers, distinct
 
 SECONDS_PER_HOUR = 3_600
 
