@@ -1,5 +1,6 @@
 """The pipeline file: its models, how it is read, and where things are. Loads no heavy package."""
 
+from tidegate.config.bounds import Start
 from tidegate.config.commit import (
     CommitConfig,
     CustomPolicy,
@@ -11,19 +12,14 @@ from tidegate.config.commit import (
 from tidegate.config.environment import home, ledger_url, pipelines_folder, resolve_secret
 from tidegate.config.loading import find_pipeline, load_pipeline, pipeline_files, read_source
 from tidegate.config.pipeline import DagConfig, PipelineConfig
+from tidegate.config.reading import METADATA_COLUMNS, LimitsConfig, ReadConfig, SplitConfig
 from tidegate.config.schema import json_schema
-from tidegate.config.source import (
-    CatalogConfig,
-    InstantTime,
-    ReadConfig,
-    SourceConfig,
-    SplitConfig,
-    Start,
-)
+from tidegate.config.source import CatalogConfig, InstantTime, SourceConfig
 from tidegate.config.target import RowRule, TargetConfig, refuse_work_inside
 from tidegate.config.template import guess_event_time, pipeline_template
 
 __all__ = [
+    "METADATA_COLUMNS",
     "CatalogConfig",
     "CommitConfig",
     "CustomPolicy",
@@ -32,6 +28,7 @@ __all__ = [
     "ExecuteConfig",
     "GateConfig",
     "InstantTime",
+    "LimitsConfig",
     "PartitionTimeConfig",
     "PipelineConfig",
     "ReadConfig",

@@ -39,6 +39,8 @@ GateEffect = Literal["hold", "fail", "warn"]
 Trigger = Literal["partition-time", "process-time"]
 LateData = Literal["revise"]
 Engine = Literal["auto", "spark", "local"]
+MissingBounds = Literal["fail", "read_footer", "null"]
+TimeUnit = Literal["us", "ms", "s", "ns"]
 
 SUCCESS_FILE = "success-file"
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -55,11 +57,20 @@ class EventTimeConfig(Section):
     idle_timeout: Duration | None = Field(None, gt=timedelta(0))
     when_idle: Annotated[WhenIdle, words(WhenIdle)] = "wait"
     """`advance`: an idle source moves the watermark to clock − `idle_timeout`."""
+    on_missing_bounds: Annotated[MissingBounds, words(MissingBounds)] = "fail"
+    """What a file without bounds of the column does to a plan that needs them (ICE-5.10)."""
+    unit: Annotated[TimeUnit, words(TimeUnit)] = "us"
+    """What a column of whole numbers counts since 1970; other types say it themselves."""
 
     @model_validator(mode="before")
     @classmethod
     def _column_alone(cls, found: Any) -> Any:
-        return {"column": found} if isinstance(found, str) else found
+        if isinstance(found, str):
+            return {"column": found}
+        # YAML reads a bare `null` as nothing.
+        if isinstance(found, Mapping) and found.get("on_missing_bounds", "") is None:
+            return {**found, "on_missing_bounds": "null"}
+        return found
 
     @model_validator(mode="after")
     def _idle(self) -> EventTimeConfig:

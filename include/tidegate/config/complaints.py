@@ -8,8 +8,8 @@ from pydantic import BaseModel, ValidationError
 
 from tidegate.config.document import Document, Place, key_text
 from tidegate.config.pipeline import PipelineConfig
-from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
-from tidegate.errors import ConfigInvalid
+from tidegate.config.words import NOT_BUILT, AmbiguousSide, KeyProblem, suggest
+from tidegate.errors import AmbiguousStart, ConfigInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -55,10 +55,13 @@ def complain(invalid: ValidationError, document: Document, above: Place = ()) ->
     line, place, problem = min(found, key=lambda item: item[0])
     more = len({item[1] for item in found}) - 1
     rest = f" ({more} more problem{'s' if more > 1 else ''} in this file)" if more else ""
-    return ConfigInvalid(file=document.file, line=line, key=key_text(place), problem=problem + rest)
+    refusal = AmbiguousStart if isinstance(problem, AmbiguousSide) else ConfigInvalid
+    return refusal(file=document.file, line=line, key=key_text(place), problem=f"{problem}{rest}")
 
 
-def _problems(invalid: ValidationError, above: Place) -> Iterator[tuple[Place, str]]:
+def _problems(
+    invalid: ValidationError, above: Place
+) -> Iterator[tuple[Place, str | AmbiguousSide]]:
     for error in invalid.errors(include_url=False):
         place = (*above, *error["loc"])
         cause = error.get("ctx", {}).get("error")
@@ -67,7 +70,7 @@ def _problems(invalid: ValidationError, above: Place) -> Iterator[tuple[Place, s
         elif isinstance(cause, KeyProblem):
             yield (*place, *cause.key.split(".")), str(cause)
         elif cause is not None:
-            yield place, str(cause)
+            yield place, cause if isinstance(cause, AmbiguousSide) else str(cause)
         else:
             yield place, _describe(place, error)
 

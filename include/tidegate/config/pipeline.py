@@ -139,11 +139,15 @@ class PipelineConfig(Section):
         event_time = whole["event_time"]
         # Which table it is stands in the pinned identity; these only say how to find and open it.
         where = {"catalog", "table", "metadata", "path", "location_rewrite", "instant_time"}
+        # What these decide stands in the window: which instants it covers, how it was taken.
+        taking = {"branch", "snapshot_id", "tag", "as_of_timestamp", "end", "limits"}
+        taking |= {"on_truncated_history", "protect_cursor", "max_planning_failures"}
+        source = {key: item for key, item in whole["source"].items() if key not in where | taking}
         return {
             "timezone": whole["timezone"],
-            "source": {key: item for key, item in whole["source"].items() if key not in where},
+            "source": source,
             "event_time": event_time
-            and {key: event_time[key] for key in ("column", "future_tolerance")},
+            and {key: event_time[key] for key in ("column", "future_tolerance", "unit")},
             "rows": whole["rows"],
             "target": {
                 key: item for key, item in whole["target"].items() if key not in {"path", "work"}
@@ -214,9 +218,24 @@ class PipelineConfig(Section):
                 "would publish it each time; use 'append' (`start: full` reads what stands once)"
             )
             raise KeyProblem(problem, key="source.read.mode")
+        self._check_kinds()
         self._check_columns()
         self._check_partition_time()
         return self
+
+    def _check_kinds(self) -> None:
+        read = self.source.read
+        if read.emits_kinds and "_change_type" not in (read.columns or ()):
+            problem = (
+                f"'{read.output_mode}' emits row kinds, which `target.write: append` would publish "
+                "as if every one were a new row; list `_change_type` among `source.read.columns`, "
+                "so that readers can tell them apart, or use 'append'"
+            )
+            key = "on_non_append" if read.mode == "append" else "mode"
+            raise KeyProblem(problem, key=f"source.read.{key}")
+        if self.source.split.order == "event_time" and self.event_time is None:
+            problem = "'event_time' needs the column under `event_time`"
+            raise KeyProblem(problem, key="source.split.order")
 
     def _check_columns(self) -> None:
         columns = self.source.read.columns

@@ -55,6 +55,7 @@ def words(choices: object, refused: Mapping[str, str] | None = None) -> BeforeVa
         refused: words of the specs that this place refuses, with the reason.
     """
     valid = get_args(choices)
+    spelling = {word.replace("_", "-"): word for word in valid}
     reasons = refused or {}
 
     def read(found: object) -> object:
@@ -62,8 +63,8 @@ def words(choices: object, refused: Mapping[str, str] | None = None) -> BeforeVa
             msg = f"expected one of {', '.join(valid)}, found {found!r}"
             raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
         word = found.strip().lower().replace("_", "-")
-        if word in valid:
-            return word
+        if word in spelling:
+            return spelling[word]
         for name, reason in reasons.items():
             if word == name.replace("_", "-"):
                 msg = f"'{found}' {reason}"

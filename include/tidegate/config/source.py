@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
@@ -15,16 +14,10 @@ from pydantic import (
     model_validator,
 )
 
-from tidegate.config.section import (
-    AnyPath,
-    LocalPath,
-    Section,
-    Size,
-    later,
-    unique,
-    words,
-)
-from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
+from tidegate.config.bounds import EpochMillis, Point, Start
+from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig
+from tidegate.config.section import AnyPath, LocalPath, Section, later, words
+from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition import DEFAULT_NAME
 
 if TYPE_CHECKING:
@@ -32,26 +25,35 @@ if TYPE_CHECKING:
     from pydantic_core import CoreSchema
 
 Kind = Literal["iceberg", "files"]
-ReadMode = Literal["append", "snapshot"]
 FailOrSkip = Literal["fail", "skip"]
 FailOrIgnore = Literal["fail", "ignore"]
-ReadSchema = Literal["table", "snapshot"]
+FailOrOldest = Literal["fail", "oldest"]
+OffLineage = Literal["fail", "snapshot_diff", "reset"]
+ExpiredCursor = Literal["fail", "snapshot_diff", "lineage_upserts", "full_reload", "from_oldest"]
+CursorProtection = Literal["none", "tag"]
+PathMatch = Literal["scheme_insensitive", "exact"]
 SourceFormat = Literal["parquet"]
-StartKind = Literal["full", "earliest", "latest", "after", "from"]
 
-_EMITS_KINDS = (
-    "emits row kinds, which `target.write: append` would publish as if every one were a new row; "
-    f"use 'append' or 'snapshot' (reading row kinds {NOT_BUILT})"
-)
-_KIND_MODES = dict.fromkeys(
-    ("changelog", "snapshot_diff", "with_deletes", "lineage_upserts"), _EMITS_KINDS
-)
 _REREAD = (
     "is not done: a changed file is never read again by itself; use 'fail' and `tidegate rebuild`"
 )
 _KEY_TYPES = ("string", "int", "long", "date", "timestamp", "boolean", "decimal(P,S)")
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),\s*(\d{1,2})\)")
 _PLACES = {"iceberg": ("table", "metadata", "catalog"), "files": ("path", "partition_by")}
+_SELECTIONS = ("snapshot_id", "tag", "branch", "as_of_timestamp")
+_ICEBERG_KEYS = (
+    *_SELECTIONS,
+    "end",
+    "on_truncated_history",
+    "on_off_lineage",
+    "on_expired_cursor",
+    "protect_cursor",
+    "path_match",
+    "assume_names",
+    "case_sensitive",
+    "max_planning_failures",
+    "limits",
+)
 
 
 def _whole_files_regex(pattern: str | None) -> str | None:
@@ -126,85 +128,6 @@ def _property(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-class Start(Section):
-    """Where the first window begins: a word, or an instant whose side is said."""
-
-    kind: StartKind = "full"
-    value: str | None = None
-    """The instant after which, or from which on, changes are read."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read(cls, found: Any) -> Any:
-        if isinstance(found, Start):
-            return found
-        if isinstance(found, Mapping):
-            if len(found) != 1 or next(iter(found)) not in {"after", "from"}:
-                msg = "expected {after: INSTANT} or {from: INSTANT}"
-                raise ValueError(msg)
-            kind, value = next(iter(found.items()))
-            text = value.isoformat() if isinstance(value, date | datetime) else str(value)
-            return {"kind": kind, "value": text}
-        word = str(found).strip().lower()
-        if word in {"full", "earliest", "latest"}:
-            return {"kind": word}
-        if re.fullmatch(r"[\d:T.Z+ -]+", str(found)):
-            msg = f"'{found}' does not say its side; write {{after: {found}}} or {{from: {found}}}"
-        else:
-            near = suggest(word, ("full", "earliest", "latest", "{after: X}", "{from: X}"))
-            msg = f"unknown value '{found}'; {near}"
-        raise ValueError(msg)
-
-    @model_serializer
-    def _write(self) -> str | dict[str, str]:
-        return self.kind if self.value is None else {self.kind: self.value}
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Describe the shapes in which it is written."""
-        del core, handler
-        sides = [
-            {
-                "type": "object",
-                "properties": {side: {"type": ["string", "integer"]}},
-                "required": [side],
-                "additionalProperties": False,
-            }
-            for side in ("after", "from")
-        ]
-        return {
-            "anyOf": [{"enum": ["full", "earliest", "latest"]}, *sides],
-            "default": "full",
-            "description": cls.__doc__,
-        }
-
-
-class ReadConfig(Section):
-    """What of each commit is read."""
-
-    mode: Annotated[ReadMode, words(ReadMode, _KIND_MODES)] = "append"
-    on_non_append: Annotated[FailOrSkip, words(FailOrSkip, later("changelog"))] = "fail"
-    """What a commit that deletes or replaces rows does to an append read (ICE-3.5)."""
-    columns: Annotated[tuple[str, ...] | None, unique("column")] = Field(None, min_length=1)
-    """Output columns in this order; all of the table's by default."""
-    filter: str | None = None
-    """SQL predicate; rows for which it is false or NULL are not read."""
-    read_schema: Annotated[ReadSchema, words(ReadSchema)] | None = Field(None, alias="schema")
-    """`table`: the current schema for all commits; `snapshot`: the head snapshot's (ICE-2.9)."""
-
-
-class SplitConfig(Section):
-    """How large the units of parallel reading are."""
-
-    target_size: Size = 128 << 20
-    open_cost: Size = 4 << 20
-    """What opening a file costs, in bytes: keeps many tiny files from one split."""
-    max_rows: int = Field(5_000_000, gt=0)
-    """Most rows of a sub-split, the unit that is staged and resumed on its own."""
-
-
 class InstantTime(Section):
     """Where the time of an instant stands, if not in its commit time (design §2)."""
 
@@ -230,7 +153,38 @@ class SourceConfig(Section):
     split: SplitConfig = SplitConfig()
     instant_time: InstantTime | None = None
     location_rewrite: dict[str, str] = Field(default_factory=dict)
-    """Prefix → prefix, applied where files are opened (ICE-4.17)."""
+    """Prefix → prefix, the longest match first, applied where files are opened (ICE-4.17)."""
+    branch: str | None = Field(None, min_length=1)
+    """Read this branch; `main` by default (ICE-2.10)."""
+    snapshot_id: int | None = None
+    """Read the table as it stood at this snapshot (ICE-2.7)."""
+    tag: str | None = Field(None, min_length=1)
+    """Read the table as it stood at this tag; a tag that was moved is read again."""
+    as_of_timestamp: EpochMillis | None = None
+    """Read the table as it stood then, by its snapshot log (ICE-2.8)."""
+    end: Point | None = None
+    """Read up to and including this snapshot, tag or time, and nothing after it (ICE-2.12)."""
+    on_truncated_history: Annotated[FailOrOldest, words(FailOrOldest)] = "fail"
+    """What a start time before everything retained does: `oldest` starts there (ICE-2.14)."""
+    on_off_lineage: Annotated[OffLineage, words(OffLineage)] = "fail"
+    """What a rollback or a replaced branch does: `snapshot_diff` publishes the difference, `reset`
+    begins anew as `start` says (ICE-2.18). `mode: snapshot_diff` defaults to its own."""
+    on_expired_cursor: Annotated[ExpiredCursor, words(ExpiredCursor)] = "fail"
+    """What a checkpoint does that was expired, or cut off by an expired snapshot (ICE-2.18).
+    `mode: snapshot_diff` and `mode: lineage_upserts` default to their own."""
+    protect_cursor: Annotated[CursorProtection, words(CursorProtection)] = "none"
+    """`tag` keeps the checkpoint's snapshot from being expired by the tag `tidegate-<pipeline>`:
+    the only thing ever written to the source (ICE-2.23)."""
+    path_match: Annotated[PathMatch, words(PathMatch)] = "scheme_insensitive"
+    """How position deletes find their data files: with or without scheme and bucket (ICE-4.14)."""
+    assume_names: bool = False
+    """Match the columns of files without field ids by name (ICE-6.14)."""
+    case_sensitive: bool = False
+    """Whether names in `read.filter` and `read.columns` tell upper from lower case."""
+    max_planning_failures: int = Field(3, ge=-1)
+    """How often what a catalog or store does not answer is asked again while planning; -1: for
+    ever (ICE-2.24)."""
+    limits: LimitsConfig = LimitsConfig()
     on_changed_file: Annotated[FailOrIgnore, words(FailOrIgnore, {"reread": _REREAD})] = "fail"
     on_bad_path: Annotated[FailOrSkip, words(FailOrSkip)] = "fail"
     path_regex: Annotated[str | None, AfterValidator(_whole_files_regex)] = None
@@ -251,7 +205,7 @@ class SourceConfig(Section):
                 problem = "is `read.schema` written shorter; one of the two is enough"
                 raise KeyProblem(problem, key="read_schema")
             made["read"] = {**read, "schema": made.pop("read_schema")}
-        return made
+        return _with_mode_defaults(made)
 
     @model_validator(mode="after")
     def _place(self) -> SourceConfig:
@@ -261,6 +215,7 @@ class SourceConfig(Section):
                     problem = f"belongs to sources of kind '{kind}', not to '{self.kind}'"
                     raise KeyProblem(problem, key=key)
         if self.kind == "files":
+            self._check_files_keys()
             if self.path is None:
                 problem = "is required: the root directory of the files"
                 raise KeyProblem(problem, key="path")
@@ -270,6 +225,78 @@ class SourceConfig(Section):
             problem = "names the table already; leave out `catalog` and `table`"
             raise KeyProblem(problem, key="metadata")
         return self
+
+    @model_validator(mode="after")
+    def _selection(self) -> SourceConfig:
+        chosen = [key for key in _SELECTIONS if getattr(self, key) is not None]
+        if len(chosen) > 1:
+            problem = f"and `{chosen[0]}` each say what to read; leave out one of the two (ICE-2.7)"
+            raise KeyProblem(problem, key=chosen[1])
+        fixed = next((key for key in chosen if key != "branch"), None)
+        if fixed and self.read.mode != "snapshot":
+            problem = (
+                f"'{self.read.mode}' reads windows of commits, and `source.{fixed}` names one "
+                "state of the table; leave out one of the two, or use 'snapshot'"
+            )
+            raise KeyProblem(problem, key="read.mode")
+        if self.read.mode == "snapshot":
+            self._check_snapshot_keys(fixed)
+        if self.kind == "iceberg":
+            self.read.check_metadata_columns()
+        if self.start.kind == "latest_inclusive" and self.kind != "iceberg":
+            problem = "'latest_inclusive' belongs to sources of kind 'iceberg'"
+            raise KeyProblem(problem, key="start")
+        return self
+
+    def _check_snapshot_keys(self, fixed: str | None) -> None:
+        reason = f"`{fixed}` names" if fixed else "`read.mode: snapshot` reads"
+        problem = f"{reason} a whole state of the table, without start or end; remove this key"
+        if self.start.kind != "full":
+            raise KeyProblem(problem, key="start")
+        if self.end is not None and fixed:
+            raise KeyProblem(problem, key="end")
+        problem = "belongs to modes that read changes; 'snapshot' needs no checkpoint in the table"
+        for key in ("on_off_lineage", "on_expired_cursor", "protect_cursor"):
+            if getattr(self, key) != SourceConfig.model_fields[key].default:
+                raise KeyProblem(problem, key=key)
+
+    @model_validator(mode="after")
+    def _policies(self) -> SourceConfig:
+        for key in ("on_off_lineage", "on_expired_cursor"):
+            policy = getattr(self, key)
+            if policy in {"snapshot_diff", "lineage_upserts"} and not self.read.emits_kinds:
+                problem = (
+                    f"'{policy}' gives rows of several kinds, which `read.mode: {self.read.mode}` "
+                    "has no column for; use `read.mode: changelog`, or another policy"
+                )
+                raise KeyProblem(problem, key=key)
+            if policy == "snapshot_diff" and self.read.mode == "lineage_upserts":
+                problem = (
+                    "'snapshot_diff' gives deletes, which `read.mode: lineage_upserts` never does; "
+                    "use `read.mode: changelog`, or another policy"
+                )
+                raise KeyProblem(problem, key=key)
+        if self.protect_cursor == "tag" and self.metadata is not None:
+            problem = (
+                "'tag' writes to the table, which needs a catalog; static metadata is only read"
+            )
+            raise KeyProblem(problem, key="protect_cursor")
+        return self
+
+    def _check_files_keys(self) -> None:
+        for key in _ICEBERG_KEYS:
+            field = SourceConfig.model_fields[key]
+            if getattr(self, key) != field.default:
+                problem = "belongs to sources of kind 'iceberg', not to 'files'"
+                raise KeyProblem(problem, key=key)
+        if self.read.emits_kinds:
+            problem = (
+                f"'{self.read.output_mode}' belongs to sources of kind 'iceberg'; use 'append'"
+            )
+            raise KeyProblem(problem, key="read.mode")
+        if self.split.order not in {"none", "path"}:
+            problem = f"'{self.split.order}' belongs to sources of kind 'iceberg'"
+            raise KeyProblem(problem, key="split.order")
 
     def _check_table(self) -> None:
         if self.table is None:
@@ -290,10 +317,11 @@ class SourceConfig(Section):
         """Say which table this is, in one line."""
         if self.kind == "files":
             return f"files {self.path}"
+        branch = f" branch {self.branch}" if self.branch not in {None, "main"} else ""
         if self.metadata is not None or self.catalog is None:
             # The table's directory: a newer metadata file of the same table is the same source.
-            return f"iceberg {re.sub(r'/metadata/[^/]+[.]json$', '', self.metadata or '')}"
-        return f"iceberg {self.catalog.name}.{self.table}"
+            return f"iceberg {re.sub(r'/metadata/[^/]+[.]json$', '', self.metadata or '')}{branch}"
+        return f"iceberg {self.catalog.name}.{self.table}{branch}"
 
 
 def _split_table(table: Any) -> dict[str, str]:
@@ -302,3 +330,18 @@ def _split_table(table: Any) -> dict[str, str]:
         catalog, _, rest = table.partition(".")
         return {"catalog": catalog, "table": rest}
     return {}
+
+
+def _with_mode_defaults(said: dict[str, Any]) -> dict[str, Any]:
+    """Fill in what the read mode, or a selected snapshot, says without being asked."""
+    read = said.get("read") or {}
+    if not isinstance(read, Mapping):
+        return said
+    if any(said.get(key) is not None for key in ("snapshot_id", "tag", "as_of_timestamp")):
+        read = {"mode": "snapshot", **read}
+        said = {**said, "read": read}
+    mode = str(read.get("mode", "append")).strip().lower().replace("-", "_")
+    if mode == "snapshot_diff":
+        # It compares two states; whether they lie on one lineage makes no difference to it.
+        return {"on_off_lineage": mode, "on_expired_cursor": mode, **said}
+    return {"on_expired_cursor": mode, **said} if mode == "lineage_upserts" else said

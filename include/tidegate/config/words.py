@@ -44,6 +44,15 @@ class KeyProblem(ValueError):
         self.key = key
 
 
+class AmbiguousSide(ValueError):
+    """A start that names an instant without saying whether that instant is read (ICE-2.12)."""
+
+    def __init__(self, found: str) -> None:
+        super().__init__(
+            f"'{found}' does not say its side; write {{after: {found}}} or {{from: {found}}}"
+        )
+
+
 def suggest(found: str, known: Iterable[str]) -> str:
     """Name the nearest known word, or all of them where none is near."""
     names = list(known)

@@ -1,6 +1,7 @@
 """What a source can refuse or find broken."""
 
 from tidegate.errors.base import TerminalError, TransientError
+from tidegate.errors.values import ConfigInvalid
 
 
 class SourceNotFound(TerminalError):
@@ -149,15 +150,8 @@ class SnapshotNotFound(IcebergSourceError):
     )
 
 
-class AmbiguousStart(IcebergSourceError):
-    """A start names a snapshot without saying whether it is included (ICE-2.12)."""
-
-    source: str
-    start: str
-    template = (
-        "{source}: start '{start}' does not say its side. Write `{{after: {start}}}` or `{{from: "
-        "{start}}}`."
-    )
+class AmbiguousStart(ConfigInvalid, IcebergSourceError):
+    """A start names an instant without saying whether it is included (ICE-2.12)."""
 
 
 class StartNotAncestor(IcebergSourceError):
@@ -270,3 +264,12 @@ class InvalidNameMapping(IcebergSourceError):
         "{source}: `schema.name-mapping.default` cannot be parsed: {problem}. Correct that table "
         "property."
     )
+
+
+class StatsMissing(IcebergSourceError):
+    """Planning was asked for something that a file's metadata does not say (ICE-5.9, 5.10)."""
+
+    path: str
+    missing: str
+    remedy: str
+    template = "{path}: the plan needs {missing}, which the table's metadata does not have. {remedy}."

@@ -460,8 +460,8 @@ MISTAKES = {
         "source.read.mode",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; use 'append' or 'snapshot' (reading row kinds is not in this version of "
-        "Tidegate)",
+        "were a new row; list `_change_type` among `source.read.columns`, so that readers can tell "
+        "them apart, or use 'append'",
     ),
     "start without a side": (
         "source: {kind: iceberg, table: a.b.c, start: 123}",
@@ -505,6 +505,169 @@ MISTAKES = {
         "source.metadata",
         3,
         "names the table already; leave out `catalog` and `table`",
+    ),
+    "two selections": (
+        "source: {kind: iceberg, table: a.b.c, tag: x, snapshot_id: 5}",
+        "source.tag",
+        3,
+        "and `snapshot_id` each say what to read; leave out one of the two (ICE-2.7)",
+    ),
+    "branch and tag": (
+        "source: {kind: iceberg, table: a.b.c, branch: audit, as_of_timestamp: 5}",
+        "source.as_of_timestamp",
+        3,
+        "and `branch` each say what to read; leave out one of the two (ICE-2.7)",
+    ),
+    "selection with a mode of changes": (
+        "source: {kind: iceberg, table: a.b.c, tag: x, read: {mode: append}}",
+        "source.read.mode",
+        3,
+        "'append' reads windows of commits, and `source.tag` names one state of the table; leave "
+        "out one of the two, or use 'snapshot'",
+    ),
+    "selection with a start": (
+        "source: {kind: iceberg, table: a.b.c, tag: x, start: latest}",
+        "source.start",
+        3,
+        "`tag` names a whole state of the table, without start or end; remove this key",
+    ),
+    "selection with an end": (
+        "source: {kind: iceberg, table: a.b.c, snapshot_id: 5, end: 6}",
+        "source.end",
+        3,
+        "`snapshot_id` names a whole state of the table, without start or end; remove this key",
+    ),
+    "time without zone": (
+        "source: {kind: iceberg, table: a.b.c, as_of_timestamp: '2026-01-01T00:00:00'}",
+        "source.as_of_timestamp",
+        3,
+        "'2026-01-01T00:00:00' does not name its zone; write '2026-01-01T00:00:00Z' for UTC",
+    ),
+    "no time": (
+        "source: {kind: iceberg, table: a.b.c, as_of_timestamp: yesterday}",
+        "source.as_of_timestamp",
+        3,
+        "expected an ISO time such as '2026-01-31T12:00:00Z', or milliseconds since 1970; found "
+        "'yesterday'",
+    ),
+    "limit of changes": (
+        "source: {kind: iceberg, table: a.b.c, read: {limit: 5}}",
+        "source.read.limit",
+        3,
+        "would lose the rows behind it for ever, because the next window begins after them; it is "
+        "for `mode: snapshot` (`source.limits` cuts windows between commits)",
+    ),
+    "difference without kinds": (
+        "source: {kind: iceberg, table: a.b.c, on_off_lineage: snapshot_diff}",
+        "source.on_off_lineage",
+        3,
+        "'snapshot_diff' gives rows of several kinds, which `read.mode: append` has no column for; "
+        "use `read.mode: changelog`, or another policy",
+    ),
+    "upserts without kinds": (
+        "source: {kind: iceberg, table: a.b.c, on_expired_cursor: lineage_upserts}",
+        "source.on_expired_cursor",
+        3,
+        "'lineage_upserts' gives rows of several kinds, which `read.mode: append` has no column "
+        "for; use `read.mode: changelog`, or another policy",
+    ),
+    "deletes in a mode of upserts": (
+        "source: {kind: iceberg, table: a.b.c, "
+        "on_expired_cursor: snapshot-diff, read: {mode: lineage-upserts}}",
+        "source.on_expired_cursor",
+        3,
+        "'snapshot_diff' gives deletes, which `read.mode: lineage_upserts` never does; use "
+        "`read.mode: changelog`, or another policy",
+    ),
+    "skipping in a changelog": (
+        "source: {kind: iceberg, table: a.b.c, read: {mode: changelog, on_non_append: skip}}",
+        "source.read.on_non_append",
+        3,
+        "belongs to `mode: append`; 'changelog' reads every kind of commit",
+    ),
+    "changelog of commits that do not append, without a column": (
+        "source: {kind: iceberg, table: a.b.c, read: {on_non_append: changelog}}",
+        "source.read.on_non_append",
+        3,
+        "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
+        "were a new row; list `_change_type` among `source.read.columns`, so that readers can tell "
+        "them apart, or use 'append'",
+    ),
+    "net changes of appends": (
+        "source: {kind: iceberg, table: a.b.c, read: {net_changes: true}}",
+        "source.read.net_changes",
+        3,
+        "belongs to `mode: changelog`; the mode is 'append'",
+    ),
+    "net changes with carried-over rows": (
+        "source: {kind: iceberg, table: a.b.c, "
+        "read: {mode: snapshot_diff, remove_carry_over: false}}",
+        "source.read.remove_carry_over",
+        3,
+        "net changes are what is left without carried-over rows; leave it true",
+    ),
+    "strict pairs of net changes": (
+        "source: {kind: iceberg, table: a.b.c, "
+        "read: {mode: changelog, net_changes: true, strict_identifiers: true}}",
+        "source.read.strict_identifiers",
+        3,
+        "net changes are not paired to updates (ICE-3.18); leave out one of the two",
+    ),
+    "deleted rows of a changelog": (
+        "source: {kind: iceberg, table: a.b.c, read: {mode: changelog, include_deleted: true}}",
+        "source.read.include_deleted",
+        3,
+        "belongs to `mode: snapshot`; a changelog gives deletes as rows of their own",
+    ),
+    "metadata column of another mode": (
+        "source: {kind: iceberg, table: a.b.c, read: {columns: [a, _deleted]}}",
+        "source.read.columns",
+        3,
+        "'_deleted' does not exist in mode 'append'; there are _commit_snapshot_id, _file, "
+        "_last_updated_sequence_number, _pos, _row_id, _spec_id",
+    ),
+    "policy of a snapshot read": (
+        "source: {kind: iceberg, table: a.b.c, "
+        "read: {mode: snapshot}, on_expired_cursor: full_reload}",
+        "source.on_expired_cursor",
+        3,
+        "belongs to modes that read changes; 'snapshot' needs no checkpoint in the table",
+    ),
+    "empty limit": (
+        "source: {kind: iceberg, table: a.b.c, limits: {rows: 0}}",
+        "source.limits.rows",
+        3,
+        "input should be greater than 0, found 0",
+    ),
+    "tag on static metadata": (
+        "source: {kind: iceberg, metadata: /t, protect_cursor: tag}",
+        "source.protect_cursor",
+        3,
+        "'tag' writes to the table, which needs a catalog; static metadata is only read",
+    ),
+    "branch of files": (
+        "source: {kind: files, path: /x, branch: audit}",
+        "source.branch",
+        3,
+        "belongs to sources of kind 'iceberg', not to 'files'",
+    ),
+    "changelog of files": (
+        "source: {kind: files, path: /x, read: {mode: changelog}}",
+        "source.read.mode",
+        3,
+        "'changelog' belongs to sources of kind 'iceberg'; use 'append'",
+    ),
+    "order of files by a manifest's number": (
+        "source: {kind: files, path: /x, split: {order: file_sequence}}",
+        "source.split.order",
+        3,
+        "'file_sequence' belongs to sources of kind 'iceberg'",
+    ),
+    "inclusive latest of files": (
+        "source: {kind: files, path: /x, start: latest_inclusive}",
+        "source.start",
+        3,
+        "'latest_inclusive' belongs to sources of kind 'iceberg'",
     ),
     "no files": (
         "source: {kind: files}",

@@ -1,0 +1,163 @@
+"""What a source says about itself: defaults per mode, other words for starts, times, columns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jsonschema
+import pytest
+
+from tidegate.config import PipelineConfig, SourceConfig, json_schema, load_pipeline, read_source
+from tidegate.errors import AmbiguousStart, ConfigInvalid
+
+TABLE = {"kind": "iceberg", "table": "lake.raw.orders"}
+
+
+def source(**said: Any) -> SourceConfig:
+    """Read the source of one table."""
+    return read_source({**TABLE, **said})
+
+
+def test_defaults_are_those_of_the_specification() -> None:
+    made = source()
+
+    assert (made.read.mode, made.read.on_non_append) == ("append", "fail")
+    assert (made.on_off_lineage, made.on_expired_cursor) == ("fail", "fail")
+    assert (made.on_truncated_history, made.protect_cursor) == ("fail", "none")
+    assert (made.path_match, made.assume_names, made.case_sensitive) == (
+        "scheme_insensitive",
+        False,
+        False,
+    )
+    assert made.max_planning_failures == 3
+    assert (made.split.order, made.split.lookback) == ("none", 10)
+    assert made.split.max_delete_memory == 256 * 1024**2
+    assert made.read.remove_carry_over
+    assert set(made.limits.model_dump().values()) == {None}
+
+
+@pytest.mark.parametrize("key", ["snapshot_id", "tag", "as_of_timestamp"])
+def test_selected_state_is_read_as_a_snapshot(key: str) -> None:
+    assert source(**{key: 5 if key != "tag" else "eow"}).read.mode == "snapshot"
+
+
+def test_branch_is_read_by_its_commits() -> None:
+    made = source(branch="audit", start={"after": "eow"})
+
+    assert made.read.mode == "append"
+    assert made.address == "iceberg lake.raw.orders branch audit"
+    assert source(branch="main").address == source().address
+
+
+@pytest.mark.parametrize(
+    ("said", "policies"),
+    [
+        ({"read": {"mode": "changelog"}}, ("fail", "fail")),
+        ({"read": {"mode": "snapshot-diff"}}, ("snapshot_diff", "snapshot_diff")),
+        ({"read": {"mode": "lineage_upserts"}}, ("fail", "lineage_upserts")),
+        ({"read": {"mode": "snapshot_diff"}, "on_off_lineage": "fail"}, ("fail", "snapshot_diff")),
+    ],
+    ids=["changelog", "difference", "upserts", "said"],
+)
+def test_policies_default_to_what_the_mode_can_do_anyway(
+    said: dict[str, Any], policies: tuple[str, str]
+) -> None:
+    made = source(**said)
+
+    assert (made.on_off_lineage, made.on_expired_cursor) == policies
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"),
+    [
+        ("full_then_incremental", "full"),
+        ("latest-inclusive", "latest_inclusive"),
+        ("latest_exclusive", "latest"),
+    ],
+)
+def test_start_words_of_the_specification_are_known(word: str, kind: str) -> None:
+    assert source(start=word).start.kind == kind
+
+
+@pytest.mark.parametrize(
+    "text", ["1767225600000", 1767225600000, "2026-01-01T00:00:00Z", "2026-01-01T01:00:00.0009+01"]
+)
+def test_time_is_read_as_text_or_as_milliseconds(text: str | int) -> None:
+    assert source(as_of_timestamp=text).as_of_timestamp == 1767225600000
+
+
+@pytest.mark.parametrize("found", [True, "", {"after": 5}, [5]])
+def test_end_that_is_no_point_is_refused(found: object) -> None:
+    with pytest.raises(ConfigInvalid, match="expected a snapshot id, an ISO time or a tag name"):
+        source(end=found)
+
+
+def test_bare_start_id_is_ambiguous_and_names_both_ways(tmp_path: Any) -> None:
+    file = tmp_path / "orders.yaml"
+    file.write_text("name: a\nsource: {kind: iceberg, table: a.b.c, start: 12}\ntarget: {path: /x}")
+
+    with pytest.raises(AmbiguousStart, match=r"\{after: 12\} or \{from: 12\}") as refused:
+        load_pipeline(file)
+
+    assert (refused.value.line, refused.value.key) == (2, "source.start")
+
+
+@pytest.mark.parametrize(
+    ("read", "mode"),
+    [
+        ({"mode": "append"}, "append"),
+        ({"mode": "append", "on_non_append": "changelog"}, "changelog"),
+        ({"mode": "snapshot_diff"}, "snapshot_diff"),
+    ],
+    ids=["append", "changelog where needed", "difference"],
+)
+def test_output_columns_follow_the_mode_that_is_read(read: dict[str, Any], mode: str) -> None:
+    made = source(read=read)
+
+    assert made.read.output_mode == mode
+    assert made.read.emits_kinds == (mode != "append")
+
+
+def test_reserved_names_are_ordinary_columns_of_plain_files() -> None:
+    made = read_source({"kind": "files", "path": "/in", "read": {"columns": ["_deleted"]}})
+
+    assert made.read.columns == ("_deleted",)
+
+
+def test_kinds_may_be_appended_where_their_column_is_read() -> None:
+    raw = {
+        "name": "orders",
+        "source": {**TABLE, "read": {"mode": "changelog", "columns": ["id", "_change_type"]}},
+        "target": {"path": "/out"},
+    }
+
+    config = PipelineConfig.from_resolved(raw)
+
+    assert PipelineConfig.from_resolved(config.resolved()) == config
+    jsonschema.validate(raw, json_schema())
+
+
+def test_event_time_order_needs_the_column() -> None:
+    raw = {
+        "name": "orders",
+        "source": {**TABLE, "split": {"order": "event-time"}},
+        "target": {"path": "/out"},
+    }
+
+    with pytest.raises(ValueError, match="'event_time' needs the column under `event_time`"):
+        PipelineConfig.from_resolved(raw)
+
+
+def test_missing_bounds_may_be_nothing() -> None:
+    raw = {
+        "name": "orders",
+        "source": {**TABLE, "split": {"order": None}},
+        "event_time": {"column": "at", "on_missing_bounds": None, "unit": "MS"},
+        "target": {"path": "/out"},
+    }
+
+    config = PipelineConfig.from_resolved(raw)
+
+    assert config.event_time is not None
+    assert (config.event_time.on_missing_bounds, config.event_time.unit) == ("null", "ms")
+    assert config.source.split.order == "none"
