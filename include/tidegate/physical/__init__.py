@@ -4,7 +4,16 @@ Knows formats of files, not of tables: what a column means, and which rows were 
 elsewhere.
 """
 
+from tidegate.physical.opening import FORMATS, open_rows
 from tidegate.physical.parquet import ParquetRows
-from tidegate.physical.protocol import BATCH_ROWS, PhysicalRows, RowGroup
+from tidegate.physical.protocol import BATCH_ROWS, PhysicalRows, RowGroup, UnreadableValue
 
-__all__ = ["BATCH_ROWS", "ParquetRows", "PhysicalRows", "RowGroup"]
+__all__ = [
+    "BATCH_ROWS",
+    "FORMATS",
+    "ParquetRows",
+    "PhysicalRows",
+    "RowGroup",
+    "UnreadableValue",
+    "open_rows",
+]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, Self
 
+import pyarrow as pa
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    import pyarrow as pa
 
     from tidegate.predicate import Predicate
 
@@ -27,6 +27,8 @@ class RowGroup:
     rows: int
     size_bytes: int
     """Compressed bytes of all columns."""
+    offset: int | None = None
+    """Where it begins in the file; None where that is not known."""
 
 
 class PhysicalRows(Protocol):
@@ -62,6 +64,7 @@ class PhysicalRows(Protocol):
             The position of a batch's first row, and the batch, with at least one row.
 
         Raises:
+            UnreadableValue: a value is right, but cannot be held.
             OSError, pa.ArrowException: the file is damaged.
         """
         ...
@@ -82,3 +85,22 @@ class PhysicalRows(Protocol):
 
 class FilterStopped(Exception):
     """Decoding with a pushed filter could not go on."""
+
+
+class UnreadableValue(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
+    """A column has a value that no array of its type can hold.
+
+    Attributes:
+        column: its top-level column.
+        problem: the value, and what it does not fit.
+    """
+
+    def __init__(self, column: str, problem: str) -> None:
+        super().__init__(f"column '{column}': {problem}")
+        self.column = column
+        self.problem = problem
+
+
+def counted_rows(rows: int) -> pa.RecordBatch:
+    """Give a batch of rows without columns."""
+    return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))

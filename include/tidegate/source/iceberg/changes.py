@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidegate.errors import NonAppendSnapshot, SnapshotClassMismatch, UnsupportedFeature
+from tidegate.physical import FORMATS
 from tidegate.source.iceberg.history import operation
 from tidegate.source.iceberg.manifests import (
     Entry,
@@ -70,7 +71,7 @@ class ChangeReader:
         Raises:
             NonAppendSnapshot: a snapshot is neither append nor replace; names all of them.
             SnapshotClassMismatch: an append removes files or adds deletes (ICE-3.3).
-            UnsupportedFeature: a file is encrypted or not Parquet.
+            UnsupportedFeature: a file is encrypted or of an unknown format.
         """
         changes = Changes()
         kinds = [
@@ -95,7 +96,7 @@ class ChangeReader:
         """List the live files of a snapshot by sequence number.
 
         Raises:
-            UnsupportedFeature: delete files apply, or a file is encrypted or not Parquet.
+            UnsupportedFeature: delete files apply, or a file is encrypted or of an unknown format.
         """
         changes = Changes()
         manifests = [
@@ -134,7 +135,7 @@ class ChangeReader:
                 raise UnsupportedFeature(
                     source=self._source, feature=f"{entry.path}: an encrypted file"
                 )
-            if entry.file_format != "parquet":
+            if entry.file_format not in FORMATS:
                 raise UnsupportedFeature(
                     source=self._source,
                     feature=f"{entry.path}: a data file in {entry.file_format.upper()}",

@@ -10,8 +10,8 @@ from pydantic import ValidationError
 from pyiceberg.schema import Schema
 from pyiceberg.table.name_mapping import MappedField, parse_mapping_from_json
 
+from tidegate import physical
 from tidegate.errors import InvalidNameMapping, MissingFieldIds, SourceFileDamaged
-from tidegate.physical import ParquetRows
 from tidegate.source.iceberg.columns import (
     constants,
     found_by_id,
@@ -102,12 +102,11 @@ def open_rows(files: FileIO, piece: Piece, source: str) -> PhysicalRows:
 
     Raises:
         SourceFileGone: it was deleted after planning.
-        SourceFileDamaged: it is not as long as the manifest says, or has no footer.
+        SourceFileDamaged: it is not as long as the manifest says, or has no footer or header.
         SourceUnreachable: the store did not answer (Transient).
     """
     file = open_location(files, piece.path, source, piece.details["length"])
     try:
-        return ParquetRows(file)
-    except (pa.ArrowInvalid, OSError) as broken:
-        file.close()
+        return physical.open_rows(file, piece.details["format"])
+    except (OSError, pa.ArrowException) as broken:
         raise SourceFileDamaged(path=piece.path, problem=str(broken)) from broken

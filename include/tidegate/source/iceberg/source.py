@@ -276,6 +276,7 @@ def _schema_of(metadata: TableMetadata, snapshot: Snapshot | None) -> Schema:
 
 def _piece(entry: Entry, spec: PartitionSpec) -> Piece:
     details = {
+        "format": entry.file_format,
         "snapshot": entry.snapshot_id,
         "sequence": entry.sequence_number,
         "spec": entry.spec_id,

@@ -127,15 +127,6 @@ def test_struct_without_any_of_its_fields_in_the_file_reads_by_the_specification
     assert fits(table, {"rows": answers(case)["expect"]["by_spec"]["head_rows"]})
 
 
-def test_data_file_that_is_no_parquet_is_refused() -> None:
-    source = golden("mixed_orc_parquet_v2").source(start="earliest", read={"on_non_append": "skip"})
-    pin = source.pin(NOW)
-    assert pin.head
-
-    with pytest.raises(UnsupportedFeature, match=r"a data file in ORC"):
-        source.units(pin, InstantRange(None, pin.head))
-
-
 def test_variant_column_is_refused_while_pinning() -> None:
     with pytest.raises(UnsupportedFeature, match="a column of type variant"):
         golden("variant_v3").source().pin(NOW)

@@ -1,0 +1,38 @@
+"""Which file format is read by what."""
+
+from __future__ import annotations
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.physical.orc import OrcRows
+from tidegate.physical.parquet import ParquetRows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tidegate.physical.protocol import PhysicalRows
+
+FORMATS: Mapping[str, Callable[[pa.NativeFile], PhysicalRows]] = MappingProxyType(
+    {"parquet": ParquetRows, "orc": OrcRows}
+)
+"""Readers by the name of their format, in lower case."""
+
+
+def open_rows(file: pa.NativeFile, file_format: str) -> PhysicalRows:
+    """Read what a file says of itself; no rows yet.
+
+    Args:
+        file: open for random reads; closed with the rows, or here if it cannot be read.
+        file_format: one of `FORMATS`.
+
+    Raises:
+        OSError, pa.ArrowException: it is no such file.
+    """
+    try:
+        return FORMATS[file_format](file)
+    except (OSError, pa.ArrowException):
+        file.close()
+        raise

@@ -1,0 +1,53 @@
+"""What the columns of an ORC file mean by their Iceberg attributes: field ids and types.
+
+ORC has fewer types than Iceberg, whose writers say in attributes what a column stands for. Columns
+without attributes stay as they are.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from tidegate.physical.protocol import FIELD_ID
+
+_UUID_BYTES = 16
+_TIMESTAMP_UNITS = {b"MICROS": "us", b"NANOS": "ns"}
+
+
+def meant(field: pa.Field) -> pa.Field:
+    """Give a field, at every depth, its field id under `FIELD_ID` and the type it stands for."""
+    attributes = field.metadata or {}
+    identity = attributes.get(b"iceberg.id")
+    metadata = {FIELD_ID: identity} if identity is not None else None
+    return pa.field(field.name, _type(field.type, attributes), metadata=metadata)
+
+
+def has_timestamps(kind: pa.DataType) -> bool:
+    """Say whether there are timestamps in a type, at any depth."""
+    if pa.types.is_timestamp(kind):
+        return True
+    return any(has_timestamps(kind.field(index).type) for index in range(kind.num_fields))
+
+
+def _type(kind: pa.DataType, attributes: dict[bytes, bytes]) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([meant(child) for child in kind])
+    if pa.types.is_list(kind):
+        return pa.list_(meant(kind.value_field).with_name("element"))
+    if pa.types.is_map(kind):
+        key = meant(kind.key_field).with_nullable(False)
+        return pa.map_(key, meant(kind.item_field))
+    return _primitive(kind, attributes)
+
+
+def _primitive(kind: pa.DataType, attributes: dict[bytes, bytes]) -> pa.DataType:
+    if pa.types.is_timestamp(kind):
+        unit = _TIMESTAMP_UNITS.get(attributes.get(b"iceberg.timestamp-unit", b""), kind.unit)
+        return pa.timestamp(unit, kind.tz)
+    if attributes.get(b"iceberg.long-type") == b"TIME":
+        return pa.time64("us")
+    if attributes.get(b"iceberg.binary-type") == b"UUID":
+        return pa.binary(_UUID_BYTES)
+    if attributes.get(b"iceberg.binary-type") == b"FIXED":
+        return pa.binary(int(attributes[b"iceberg.length"]))
+    return kind
