@@ -7,12 +7,13 @@ Knows no format, neither of files nor of tables: what columns and deletes mean i
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from tidegate.errors import SourceFileDamaged, SourceFileGone, StorageDenied, TidegateError
-from tidegate.physical import BATCH_ROWS, PhysicalRows
+from tidegate.physical import BATCH_ROWS, PhysicalRows, RowGroup
 from tidegate.physical.protocol import FilterStopped
 
 if TYPE_CHECKING:
@@ -66,7 +67,8 @@ def read_pieces(
     for piece in pieces:
         try:
             with format.open(piece) as file:
-                yield from _OpenPiece(file, piece, format).read(filter, batch_rows)
+                located = in_rows(piece, file.row_groups) if piece.byte_range else piece
+                yield from _OpenPiece(file, located, format).read(filter, batch_rows)
         except TidegateError:
             raise
         except FileNotFoundError as gone:
@@ -75,6 +77,20 @@ def read_pieces(
             raise StorageDenied(path=piece.path, problem=str(denied)) from denied
         except (OSError, pa.ArrowException) as damaged:
             raise SourceFileDamaged(path=piece.path, problem=str(damaged).strip()) from damaged
+
+
+def in_rows(piece: Piece, groups: Iterable[RowGroup]) -> Piece:
+    """Give a piece that was cut at bytes its rows: of the groups that begin there (ICE-5.2)."""
+    start, end = piece.byte_range or (0, 0)
+    position = first = rows = 0
+    for group in groups:
+        if group.offset is None:
+            raise SourceFileDamaged(path=piece.path, problem="row groups do not say where they are")
+        if start <= group.offset < end:
+            first = first if rows else position
+            rows += group.rows
+        position += group.rows
+    return replace(piece, row_start=first, rows=rows, byte_range=None)
 
 
 class _OpenPiece:
