@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
+import copy
 import importlib.util
 import json
 import shutil
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from tidegate import read_changes
 from tidegate.config import SourceConfig
 from tidegate.model.instant import Instant
 from tidegate.read import read_pieces
 from tidegate.source.iceberg import IcebergSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.model.plan import Piece, Pin
     from tidegate.source.protocol import Source
 
 ROOT = Path(__file__).parent / "golden" / "iceberg"
+CASES = tuple(sorted(path.parent.name for path in ROOT.glob("*/answers.json")))
+"""Hand-made tables."""
+RANDOM = tuple(sorted(path.parent.name for path in ROOT.glob("*/fuzz.json")))
+"""Random histories."""
 
 
 @cache
@@ -38,10 +46,59 @@ def _canonical() -> Any:
 
 
 @cache
-def answers(case: str) -> Mapping[str, Any]:
-    """What the engine says of a table."""
-    loaded: Mapping[str, Any] = json.loads((ROOT / case / "answers.json").read_text())
+def answers(case: str, root: Path = ROOT) -> Mapping[str, Any]:
+    """What the engine says of a table, or of a random one what was written down beside it."""
+    file = root / case / "answers.json"
+    text = (file if file.exists() else root / case / "fuzz.json").read_text()
+    loaded: Mapping[str, Any] = json.loads(text)
     return loaded
+
+
+@cache
+def expected(case: str) -> Mapping[str, Any]:
+    """What the specification says of a table: the engine's answers, corrected where it is wrong."""
+    correct = {
+        "eq_nested_key_v2": _gone_from_head(3),
+        "eq_uuid_high_bit_v2": _gone_from_head(2),
+        "struct_fields_replaced_v2": _struct_of_defaults,
+    }
+    corrected = copy.deepcopy(dict(answers(case)))
+    if case in correct:
+        correct[case](corrected)
+    return corrected
+
+
+def _gone_from_head(deleted_id: int) -> Callable[[dict[str, Any]], None]:
+    """The last commit deletes one row more than the engine finds."""
+
+    def correct(found: dict[str, Any]) -> None:
+        head, last = found["head"], found["snapshots"][-1]
+        gone = [row for row in head["rows"] if row[0] == deleted_id]
+        for answer in (head, head["with_metadata_columns"], last):
+            answer["rows"] = [row for row in answer["rows"] if row[0] != deleted_id]
+        last["changes"]["delete"]["rows"] += gone
+
+    return correct
+
+
+def _struct_of_defaults(found: dict[str, Any]) -> None:
+    """A struct none of whose fields are in the file is a struct of defaults (ICE-6.15)."""
+    for rows in _all_rows(found):
+        for row in rows:
+            if row[0] == 1 and row[1] is None:
+                row[1] = {"y": None}
+
+
+def _all_rows(found: Any) -> Iterator[list[Any]]:
+    if isinstance(found, dict):
+        for key, item in found.items():
+            if key == "rows":
+                yield item
+            else:
+                yield from _all_rows(item)
+    elif isinstance(found, list):
+        for item in found:
+            yield from _all_rows(item)
 
 
 @dataclass(frozen=True)
@@ -54,7 +111,7 @@ class Golden:
     @property
     def answers(self) -> Mapping[str, Any]:
         """What the engine says of the table."""
-        return answers(self.case)
+        return answers(self.case, self.folder.parent)
 
     @property
     def metadata(self) -> Path:
@@ -67,16 +124,42 @@ class Golden:
         change(raw)
         self.metadata.write_text(json.dumps(raw))
 
-    def source(self, **keys: Any) -> IcebergSource:
-        """Open the table with more keys of a pipeline's `source`."""
+    def config(self, **keys: Any) -> dict[str, Any]:
+        """Give a pipeline's `source` with more keys."""
         rewrites = self.answers["location_rewrite"].items()
-        config = {
+        return {
             "kind": "iceberg",
             "metadata": str(self.metadata),
             "location_rewrite": {old: str(self.folder / new) for old, new in rewrites},
             **keys,
         }
-        return IcebergSource(SourceConfig.model_validate(config), retry_pause_seconds=0)
+
+    def source(self, **keys: Any) -> IcebergSource:
+        """Open the table with more keys of a pipeline's `source`."""
+        config = SourceConfig.model_validate(self.config(**keys))
+        return IcebergSource(config, retry_pause_seconds=0)
+
+    def changes(
+        self,
+        mode: str,
+        start: int | None = None,
+        end: int | None = None,
+        columns: Sequence[str] | None = None,
+        **keys: Any,
+    ) -> pa.Table:
+        """Read the table through the library; `keys` are more keys of `source`."""
+        reader = read_changes(
+            self.config(**keys),
+            start_exclusive=start,
+            end_inclusive=end,
+            mode=mode,
+            columns=columns,
+        )
+        return reader.read_all()
+
+    def relative(self, path: str) -> str:
+        """Give a path as the answers do, below the table's location."""
+        return path.removeprefix(f"{self.answers['location']}/")
 
 
 def golden(case: str) -> Golden:
@@ -110,8 +193,34 @@ def lines(table: pa.Table) -> list[str]:
     return sorted(_canonical().line(row) for row in _canonical().rows(table))
 
 
+def bag(table: pa.Table) -> Counter[str]:
+    """Count a table's rows."""
+    return Counter(_canonical().bag(table))
+
+
 def fits(table: pa.Table, answer: Mapping[str, Any]) -> bool:
     """Say whether a table has exactly the rows of an answer, in whichever form it gives them."""
     if "rows" in answer:
         return lines(table) == expected_lines(answer)
-    return bool(_canonical().digest(_canonical().rows(table)) == answer["digest"])
+    if "digest" in answer:
+        return bool(_canonical().digest(_canonical().rows(table)) == answer["digest"])
+    return table.num_rows == answer["row_count"] and _sums(table, answer["sums"]) == answer["sums"]
+
+
+def _sums(table: pa.Table, wanted: Mapping[str, Any]) -> dict[str, dict[str, str | None]]:
+    """Sum up number columns as the answers do where they have too many rows to list."""
+    found = {}
+    for name in wanted:
+        column = table.column(name)
+        bounds = pc.min_max(column).as_py()
+        found[name] = {
+            "sum": _text(pc.sum(column).as_py()),
+            "min": _text(bounds["min"]),
+            "max": _text(bounds["max"]),
+            "non_null": str(len(column) - column.null_count),
+        }
+    return found
+
+
+def _text(number: Any) -> str | None:
+    return None if number is None else str(number)

@@ -1,0 +1,189 @@
+"""Every window over the golden tables gives the changes that the engine says, in every mode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from golden_iceberg import CASES, expected, fits, golden
+from golden_questions import question
+from tidegate import errors
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+KINDS = ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
+
+
+def _windows(kind: str, quick: int) -> list[Any]:
+    """All windows of a kind; of each case so many first ones are asked by every run."""
+    return [
+        question(kind, case, number, window, slow=number >= quick)
+        for case in CASES
+        for number, window in enumerate(expected(case)["expect"].get(kind, []))
+    ]
+
+
+def _changed(case: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    for number, snapshot in enumerate(expected(case)["snapshots"]):
+        if "changes" in snapshot:
+            yield number, snapshot
+
+
+def _in_first_window(case: str, snapshot_id: int) -> bool:
+    windows = expected(case)["expect"].get("changelog", [])
+    return any(snapshot_id == commit for window in windows[:1] for _, commit in window["ordinals"])
+
+
+APPEND = _windows("append", quick=3)
+REFUSED = [
+    question("append-refused", case, number, window, slow=number > 0)
+    for case in CASES
+    for number, window in enumerate(expected(case)["expect"].get("append", []))
+    if window["non_append"]
+]
+CHANGELOG = _windows("changelog", quick=1)
+COMMITS = [
+    question(
+        "changes", case, number, snapshot, slow=_in_first_window(case, snapshot["snapshot_id"])
+    )
+    for case in CASES
+    for number, snapshot in _changed(case)
+]
+DIFFS = _windows("diff", quick=99)
+SPARK = [
+    question("spark-changelog", case, kind, kind)
+    for case in CASES
+    for kind in ("changes", "net_changes", "with_updates")
+    if "rows" in expected(case)["expect"].get("spark_changelog", {}).get(kind, {})
+]
+UPSERTS = [
+    question("lineage-upserts", "lineage_v3", since, int(since), rows)
+    for since, rows in expected("lineage_v3")["expect"]["lineage_upserts"][
+        "since_sequence_number"
+    ].items()
+]
+
+
+def of_kind(table: pa.Table, *kinds: str) -> pa.Table:
+    """The rows of some kinds, without the columns that a change mode adds."""
+    chosen = table.filter(pc.is_in(table.column("_change_type"), pa.array(kinds)))
+    return chosen.drop_columns(KINDS)
+
+
+def agrees(table: pa.Table, changes: Mapping[str, Any]) -> bool:
+    """Say whether the changes of one commit are the engine's."""
+    assert set(table.column("_change_type").to_pylist()) <= {"INSERT", "DELETE"}
+    return fits(of_kind(table, "DELETE"), changes["delete"]) and fits(
+        of_kind(table, "INSERT"), changes["insert"]
+    )
+
+
+@pytest.mark.parametrize(("case", "window"), APPEND)
+def test_append_window_has_the_rows_of_the_engine(case: str, window: Mapping[str, Any]) -> None:
+    read = {"on_non_append": "skip"} if window["non_append"] else {}
+
+    table = golden(case).changes(
+        "append", window["start_exclusive"], window["end_inclusive"], read=read
+    )
+
+    assert fits(table, window)
+
+
+@pytest.mark.parametrize(("case", "window"), REFUSED)
+def test_append_window_by_default_names_every_commit_that_is_no_append(
+    case: str, window: Mapping[str, Any]
+) -> None:
+    with pytest.raises(errors.NonAppendSnapshot) as refused:
+        golden(case).changes("append", window["start_exclusive"], window["end_inclusive"])
+
+    for snapshot_id, kind in window["non_append"]:
+        assert f"{snapshot_id} ({kind}: " in refused.value.snapshots
+    assert "None" not in refused.value.snapshots
+
+
+@pytest.mark.parametrize(("case", "window"), CHANGELOG)
+def test_changelog_window_has_each_commits_changes_under_its_ordinal(
+    case: str, window: Mapping[str, Any]
+) -> None:
+    table = golden(case).changes("changelog", window["start_exclusive"], window["end_inclusive"])
+
+    ordinals = {snapshot_id: ordinal for ordinal, snapshot_id in window["ordinals"]}
+    found = {
+        (row["_commit_snapshot_id"], row["_change_ordinal"])
+        for row in table.select(KINDS[1:]).group_by(KINDS[1:]).aggregate([]).to_pylist()
+    }
+    assert found <= set(ordinals.items())
+    for _, snapshot in _changed(case):
+        snapshot_id = snapshot["snapshot_id"]
+        if snapshot_id in ordinals and "error" not in snapshot["changes"]:
+            own = table.filter(pc.equal(table.column("_commit_snapshot_id"), snapshot_id))
+            assert agrees(own, snapshot["changes"])
+
+
+@pytest.mark.parametrize(("case", "snapshot"), COMMITS)
+def test_changelog_of_one_commit_has_the_changes_of_the_engine(
+    case: str, snapshot: Mapping[str, Any]
+) -> None:
+    start, end = snapshot["parent_id"], snapshot["snapshot_id"]
+    if "error" in snapshot["changes"]:
+        with pytest.raises(errors.ChangelogParentMissing):
+            golden(case).changes("changelog", None, end)
+        return
+
+    table = golden(case).changes("changelog", start, end)
+
+    assert table.column_names[-3:] == KINDS
+    assert agrees(table, snapshot["changes"])
+
+
+@pytest.mark.parametrize(("case", "pair"), DIFFS)
+def test_snapshot_diff_of_any_two_snapshots_is_the_engines(
+    case: str, pair: Mapping[str, Any]
+) -> None:
+    table = golden(case).changes("snapshot_diff", pair["from"], pair["to"])
+
+    assert agrees(table, pair)
+    assert set(table.column("_change_ordinal").to_pylist()) <= {0}
+    assert set(table.column("_commit_snapshot_id").to_pylist()) <= {pair["to"]}
+
+
+@pytest.mark.parametrize(("case", "kind"), SPARK)
+def test_changelog_is_sparks_own_where_spark_can_make_one(case: str, kind: str) -> None:
+    spark = expected(case)["expect"]["spark_changelog"]
+    bounds = (spark["start_exclusive"], spark["end_inclusive"])
+    read = {
+        "changes": {},
+        "net_changes": {"net_changes": True},
+        "with_updates": {"identifier_columns": expected(case)["identifier_columns"]},
+    }[kind]
+
+    table = golden(case).changes("changelog", *bounds, read=read)
+
+    if kind == "net_changes":
+        # Spark keeps the commit of each change; ours are of the window (ICE-3.23).
+        rows = [row[:-2] for row in spark[kind]["rows"]]
+        assert fits(table.drop_columns(KINDS[1:]), {"rows": rows})
+    else:
+        assert table.column_names == spark[kind]["columns"]
+        assert fits(table, spark[kind])
+
+
+@pytest.mark.parametrize(("case", "since", "rows"), UPSERTS)
+def test_lineage_upserts_after_a_snapshot_are_those_of_its_sequence_number(
+    case: str, since: int, rows: list[Any]
+) -> None:
+    answer = expected(case)
+    start = next(
+        (item["snapshot_id"] for item in answer["snapshots"] if item["sequence_number"] == since),
+        None,
+    )
+
+    table = golden(case).changes("lineage_upserts", start)
+
+    assert set(table.column("_change_type").to_pylist()) <= {"UPSERT"}
+    table = table.select(answer["expect"]["lineage_upserts"]["columns"])
+    assert fits(table, {"rows": rows})

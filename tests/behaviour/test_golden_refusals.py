@@ -1,0 +1,157 @@
+"""What the golden tables must be refused with: one typed error per stated question, no rows."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from golden_iceberg import CASES, expected, golden
+from golden_questions import question
+from tidegate import errors
+from tidegate.model.instant import Instant, InstantRange
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from tidegate.source.iceberg import IcebergSource
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def _stated(kind: str) -> list[Any]:
+    return [
+        question(kind, case, number, stated)
+        for case in CASES
+        for number, stated in enumerate(expected(case)["expect"].get(kind, []))
+    ]
+
+
+def _read(case: str, stated: Mapping[str, Any]) -> None:
+    """Ask what the answer says is refused, by the key that it names."""
+    for key, ask in ASKED.items():
+        if key in stated:
+            ask(case, stated)
+            return
+    golden(case).changes(stated["read_mode"])
+
+
+def _window(case: str, stated: Mapping[str, Any]) -> None:
+    read = {"on_non_append": stated["on_non_append"]}
+    golden(case).changes("append", stated["start_exclusive"], stated["end_inclusive"], read=read)
+
+
+def _bare_start(case: str, stated: Mapping[str, Any]) -> None:
+    golden(case).source(start=stated["options"]["start_snapshot_id"])
+
+
+def _configured_start(case: str, stated: Mapping[str, Any]) -> None:
+    branch = {"branch": stated["branch"]} if "branch" in stated else {}
+    source = golden(case).source(start={"after": stated["start_snapshot_id_exclusive"]}, **branch)
+    source.first_checkpoint(source.pin(NOW))
+
+
+def _start_time(case: str, stated: Mapping[str, Any]) -> None:
+    time = datetime.fromtimestamp(stated["start_timestamp_inclusive"] / 1000, UTC)
+    source = golden(case).source(
+        start={"from": time}, on_truncated_history=stated["on_truncated_history"]
+    )
+    source.first_checkpoint(source.pin(NOW))
+
+
+def _from_cursor(case: str, stated: Mapping[str, Any]) -> None:
+    branch = {"branch": stated["branch"]} if "branch" in stated else {}
+    read = {"mode": stated.get("read_mode", "append")}
+    source = golden(case).source(read=read, **branch)
+    _take(source, Instant(str(stated["cursor"]), NOW))
+
+
+def _take(source: IcebergSource, cursor: Instant) -> None:
+    pin = source.pin(NOW)
+    instants = source.instants(pin, cursor)
+    source.units(pin, InstantRange(cursor, instants[-1]))
+
+
+def _event_time(case: str, stated: Mapping[str, Any]) -> None:
+    raise NotImplementedError
+
+
+ASKED: Mapping[str, Callable[[str, Mapping[str, Any]], None]] = {
+    "start_exclusive": _window,
+    "options": _bare_start,
+    "start_snapshot_id_exclusive": _configured_start,
+    "start_timestamp_inclusive": _start_time,
+    "cursor": _from_cursor,
+    "event_time_column": _event_time,
+    "as_of_timestamp": lambda case, stated: golden(case).changes(
+        "snapshot", as_of_timestamp=stated["as_of_timestamp"]
+    ),
+    "branch": lambda case, stated: golden(case).changes("snapshot", branch=stated["branch"]),
+}
+
+
+@pytest.mark.parametrize(("case", "stated"), _stated("errors"))
+def test_question_without_an_answer_is_refused_by_its_own_error(
+    case: str, stated: Mapping[str, Any]
+) -> None:
+    name = stated["error"].partition("(")[0]
+
+    with pytest.raises(errors.IcebergSourceError) as refused:
+        _read(case, stated)
+
+    assert type(refused.value).__name__ == name
+    for policy in set(stated.get("policies", [])) - {"fail"}:
+        assert policy in str(refused.value)
+    if stated.get("common_ancestor"):
+        assert str(stated["common_ancestor"]) in str(refused.value)
+
+
+@pytest.mark.parametrize(("case", "stated"), _stated("cursor"))
+def test_cursor_whose_child_is_kept_goes_on_and_another_does_not(
+    case: str, stated: Mapping[str, Any]
+) -> None:
+    source = golden(case).source()
+    cursor = Instant(str(stated["cursor"]), NOW)
+
+    if "append_reads" not in stated:
+        with pytest.raises(errors.CursorExpired):
+            source.instants(source.pin(NOW), cursor)
+        return
+    instants = source.instants(source.pin(NOW), cursor)
+
+    assert [int(item.id) for item in instants] == stated["append_reads"]
+
+
+@pytest.mark.parametrize("case", [question("caught-up", case) for case in CASES])
+def test_cursor_at_the_head_has_nothing_to_read(case: str) -> None:
+    source = golden(case).source()
+    pin = source.pin(NOW)
+
+    assert pin.head is None or source.instants(pin, pin.head) == ()
+
+
+@pytest.mark.parametrize(("case", "stated"), _stated("runs"))
+def test_run_over_a_table_without_snapshots_is_empty(case: str, stated: Mapping[str, Any]) -> None:
+    source = golden(case).source()
+
+    assert source.pin(NOW).head is None
+    assert golden(case).changes(stated["read_mode"]).num_rows == 0
+
+
+@pytest.mark.parametrize("case", [question("oldest-after", case) for case in CASES])
+def test_start_from_a_time_is_the_oldest_ancestor_at_or_after_it(case: str) -> None:
+    parents = {item["snapshot_id"]: item["parent_id"] for item in expected(case)["snapshots"]}
+    for asked in expected(case).get("as_of", []):
+        time = datetime.fromtimestamp(asked["timestamp_ms"] / 1000, UTC)
+        source = golden(case).source(start={"from": time})
+        pin = source.pin(NOW)
+        if "oldest_ancestor_error" in asked:
+            with pytest.raises(errors.HistoryTruncated):
+                source.first_checkpoint(pin)
+            continue
+        oldest = asked["oldest_ancestor_at_or_after"]
+        checkpoint = source.first_checkpoint(pin)
+        # Nothing at or after the time: the run begins behind the head and waits (ICE-2.14).
+        after = (pin.head and int(pin.head.id)) if oldest is None else parents[oldest]
+        assert (checkpoint and int(checkpoint.id)) == after

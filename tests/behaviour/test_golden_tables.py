@@ -1,0 +1,235 @@
+"""Every state of the golden tables is read as the engine reads it, through the library."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from golden_iceberg import CASES, expected, fits, golden
+from golden_questions import question
+from tidegate import errors
+from tidegate.model.instant import InstantRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tidegate.model.plan import Piece
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+CONTENTS = {"POSITION_DELETES": "positions", "EQUALITY_DELETES": "keys"}
+
+
+def with_rows(case: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """The snapshots whose rows the engine wrote down."""
+    for number, snapshot in enumerate(expected(case)["snapshots"]):
+        if "row_count" in snapshot:
+            yield number, snapshot
+
+
+OWN = [
+    question("snapshot", case, number, snapshot)
+    for case in CASES
+    for number, snapshot in with_rows(case)
+]
+CURRENT = [
+    question("in-current-schema", case, number, snapshot)
+    for case in CASES
+    for number, snapshot in with_rows(case)
+    if "in_current_schema" in snapshot
+]
+HEADS = [question("head", case) for case in CASES]
+PLACED = [
+    question("metadata-columns", case)
+    for case in CASES
+    if "with_metadata_columns" in expected(case)["head"]
+]
+TASKS = [question("tasks", case) for case in CASES if "tasks" in expected(case)["head"]]
+REFS = [
+    question("ref", case, name, name) for case in CASES for name in expected(case).get("refs", {})
+]
+TIMES = [question("as-of", case) for case in CASES if expected(case).get("as_of")]
+FILTERS = [
+    question("filter", case, number, asked)
+    for case in CASES
+    for number, asked in enumerate(expected(case)["expect"].get("filter", []))
+]
+LINEAGES = [
+    question("lineage-at", case, number, int(snapshot_id), rows)
+    for case in CASES
+    for number, (snapshot_id, rows) in enumerate(
+        expected(case)["expect"].get("lineage_upserts", {}).get("at_snapshot", {}).items()
+    )
+]
+
+
+@pytest.mark.parametrize(("case", "snapshot"), OWN)
+def test_snapshot_read_has_the_engines_rows_in_the_snapshots_own_schema(
+    case: str, snapshot: Mapping[str, Any]
+) -> None:
+    table = golden(case).changes("snapshot", end=snapshot["snapshot_id"])
+
+    assert table.column_names == snapshot["columns"]
+    assert fits(table, snapshot)
+
+
+@pytest.mark.parametrize(("case", "snapshot"), CURRENT)
+def test_snapshot_read_with_the_tables_schema_has_the_engines_rows(
+    case: str, snapshot: Mapping[str, Any]
+) -> None:
+    read = {"schema": "table"}
+
+    table = golden(case).changes("snapshot", end=snapshot["snapshot_id"], read=read)
+
+    assert fits(table, snapshot["in_current_schema"])
+
+
+@pytest.mark.parametrize("case", HEADS)
+def test_head_read_has_the_engines_rows_in_the_tables_schema(case: str) -> None:
+    head = expected(case)["head"]
+
+    table = golden(case).changes("snapshot")
+
+    names = [column if isinstance(column, str) else column[0] for column in head.get("columns", ())]
+    assert table.column_names == (names or table.column_names)
+    assert fits(table, head)
+
+
+@pytest.mark.parametrize("case", PLACED)
+def test_metadata_columns_of_the_head_are_the_engines(case: str) -> None:
+    placed = expected(case)["head"]["with_metadata_columns"]
+    table = golden(case).changes("snapshot", columns=placed["columns"])
+
+    files = [golden(case).relative(path) for path in table.column("_file").to_pylist()]
+    at = table.schema.get_field_index("_file")
+    table = table.set_column(at, "_file", [files])
+
+    assert table.column_names == placed["columns"]
+    assert fits(table, placed)
+
+
+@pytest.mark.parametrize("case", TASKS)
+def test_plan_of_the_head_binds_to_each_file_the_deletes_that_the_library_binds(
+    case: str,
+) -> None:
+    source = golden(case).source(read={"mode": "snapshot"})
+    pin = source.pin(NOW)
+    assert pin.head
+
+    units = source.units(pin, InstantRange(None, pin.head))
+
+    tasks = expected(case)["head"]["tasks"]
+    assert sorted((_task(case, piece) for piece in units), key=str) == sorted(
+        (_expected_task(task) for task in tasks if task["records"]), key=str
+    )
+
+
+def _task(case: str, piece: Piece) -> dict[str, Any]:
+    details = piece.details
+    return {
+        "file": golden(case).relative(piece.path),
+        "records": piece.rows,
+        "data_sequence_number": details["sequence"],
+        "file_sequence_number": details["file_sequence"],
+        "spec_id": details["spec"],
+        "first_row_id": details["first_row_id"],
+        "deletes": sorted(
+            (
+                golden(case).relative(delete["path"]),
+                delete["content"],
+                delete.get("offset"),
+                delete["sequence"],
+            )
+            for delete in details.get("deletes", [])
+        ),
+    }
+
+
+def _expected_task(task: Mapping[str, Any]) -> dict[str, Any]:
+    deletes = sorted(
+        (
+            delete["file"],
+            "vector" if delete["format"] == "PUFFIN" else CONTENTS[delete["content"]],
+            delete["content_offset"],
+            delete["data_sequence_number"],
+        )
+        for delete in task["deletes"]
+    )
+    return {**task, "deletes": deletes}
+
+
+@pytest.mark.parametrize(("case", "name"), REFS)
+def test_ref_read_has_the_rows_of_its_snapshot(case: str, name: str) -> None:
+    found = expected(case)
+    ref = found["refs"][name]
+    snapshot = next(
+        item for item in found["snapshots"] if item["snapshot_id"] == ref["snapshot-id"]
+    )
+    # A branch is read with the table's schema, a tag with its snapshot's (ICE-2.9).
+    branch = ref["type"] == "branch"
+    answer = snapshot.get("in_current_schema", snapshot) if branch else snapshot
+
+    table = golden(case).changes("snapshot", **{ref["type"]: name})
+
+    assert fits(table, answer)
+    if written := found["expect"].get("refs", {}).get(name):
+        assert table.column_names == written["columns"]
+        assert fits(table, written)
+
+
+@pytest.mark.parametrize("case", TIMES)
+def test_as_of_a_time_reads_the_snapshot_that_the_log_had_then(case: str) -> None:
+    for asked in expected(case)["as_of"]:
+        source = golden(case).source(
+            as_of_timestamp=asked["timestamp_ms"], read={"mode": "snapshot"}
+        )
+        if "as_of_error" in asked:
+            with pytest.raises(errors.SnapshotLogMissing):
+                source.pin(NOW)
+            continue
+        head = source.pin(NOW).head
+        assert head
+        assert head.id == str(asked["as_of_snapshot_id"])
+
+
+@pytest.mark.parametrize(("case", "asked"), FILTERS)
+def test_filtered_head_has_the_rows_that_the_engine_keeps(
+    case: str, asked: Mapping[str, Any]
+) -> None:
+    read = {"filter": asked["filter"]}
+
+    table = golden(case).changes("snapshot", columns=["id"], read=read)
+
+    assert sorted(table.column("id").to_pylist()) == asked["ids"]
+
+
+@pytest.mark.parametrize(("case", "snapshot_id", "rows"), LINEAGES)
+def test_row_lineage_of_a_snapshot_is_the_engines(
+    case: str, snapshot_id: int, rows: list[Any]
+) -> None:
+    columns = expected(case)["expect"]["lineage_upserts"]["columns"]
+
+    table = golden(case).changes("snapshot", end=snapshot_id, columns=columns)
+
+    assert fits(table, {"rows": rows})
+
+
+@pytest.mark.parametrize("case", [question("lineage-null", "upgrade_v1_v2_v3")])
+def test_row_lineage_before_the_first_v3_commit_is_null(case: str) -> None:
+    columns = ["id", "_row_id", "_last_updated_sequence_number"]
+    answer = expected(case)["expect"]["lineage_before_first_v3_commit"]
+
+    for snapshot_id, rows in answer.items():
+        table = golden(case).changes("snapshot", end=int(snapshot_id), columns=columns)
+        assert fits(table, {"rows": rows})
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "by_spec" in expected(case)["expect"]])
+def test_corrected_answers_are_those_of_the_specification(case: str) -> None:
+    """The suite's own corrections of the engine agree with what is written beside the table."""
+    by_spec, head = expected(case)["expect"]["by_spec"], expected(case)["head"]
+
+    assert len(head["rows"]) == by_spec["head_row_count"]
+    assert by_spec.get("head_rows", head["rows"]) == head["rows"]
+    assert by_spec.get("deleted_id") not in [row[0] for row in head["rows"]]
