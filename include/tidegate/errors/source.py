@@ -272,4 +272,6 @@ class StatsMissing(IcebergSourceError):
     path: str
     missing: str
     remedy: str
-    template = "{path}: the plan needs {missing}, which the table's metadata does not have. {remedy}."
+    template = (
+        "{path}: the plan needs {missing}, which the table's metadata does not have. {remedy}."
+    )

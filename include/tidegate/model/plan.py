@@ -60,6 +60,21 @@ class Window(Value):
 
 
 @dataclass(frozen=True)
+class TimeBounds(Value):
+    """Event times of physical rows by metadata; deletes and filters only narrow them (ICE-5.10)."""
+
+    smallest: datetime | None = None
+    """None: no row has an event time, or the metadata does not say."""
+    largest: datetime | None = None
+
+    def merged(self, other: TimeBounds) -> TimeBounds:
+        """Join the bounds of two sets of rows."""
+        lows = [moment for moment in (self.smallest, other.smallest) if moment is not None]
+        highs = [moment for moment in (self.largest, other.largest) if moment is not None]
+        return TimeBounds(min(lows, default=None), max(highs, default=None))
+
+
+@dataclass(frozen=True)
 class Piece(Value):
     """A range of physical rows of one file, with what the format needs to read it."""
 
@@ -73,6 +88,13 @@ class Piece(Value):
     """Zero-based physical position of the first row in the file."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """The format's own: snapshot id, spec id, partition values, expected length, deltas."""
+    byte_range: tuple[int, int] | None = None
+    """The row groups that begin at or after the first byte and before the second.
+
+    What the footer alone knows, `row_start` and `rows`, is 0 and a guess until the file is open.
+    """
+    event_times: TimeBounds | None = None
+    """None: not asked for, or not known."""
 
     @property
     def row_end(self) -> int:
@@ -104,11 +126,15 @@ class Split(Value):
     sub_splits: tuple[SubSplit, ...]
     weight: int
     """What packing balanced, in bytes (ICE-5.4)."""
+    term: str = "bytes"
+    """What most of the weight is made of: `bytes`, `rows` or `opening`."""
+    event_times: TimeBounds | None = None
+    """Bounds over all pieces; None: not asked for, or not known of every one."""
 
     @property
     def id(self) -> str:
         """Hash of the content (12 hexadecimal digits)."""
-        return digest(self.to_json(), 12)
+        return digest([part.id for part in self.sub_splits], 12)
 
 
 @dataclass(frozen=True)

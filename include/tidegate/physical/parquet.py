@@ -47,7 +47,9 @@ class ParquetRows:
         """Row groups by the footer."""
         metadata = self._parquet.metadata
         groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
-        return tuple(RowGroup(group.num_rows, _compressed_bytes(group)) for group in groups)
+        return tuple(
+            RowGroup(group.num_rows, _compressed_bytes(group), _offset(group)) for group in groups
+        )
 
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
@@ -122,3 +124,13 @@ class ParquetRows:
 
 def _compressed_bytes(group: pq.RowGroupMetaData) -> int:
     return sum(group.column(index).total_compressed_size for index in range(group.num_columns))
+
+
+def _offset(group: pq.RowGroupMetaData) -> int | None:
+    """Give the first byte of a row group, as split offsets name it."""
+    if not group.num_columns:
+        return None
+    first = group.column(0)
+    pages = (first.dictionary_page_offset, first.data_page_offset)
+    # Some writers say 0 where there is no dictionary.
+    return min(int(offset) for offset in pages if offset)

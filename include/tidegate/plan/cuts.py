@@ -1,7 +1,7 @@
-"""Cut what is too much for one split: between row groups, by rows inside one (ICE-5.2, 5.3).
+"""Cut what is too much for one split: at split offsets, between row groups, by rows inside one.
 
-Every physical row of a file ends in exactly one part. Footers are read only where a cut is
-possible.
+Every physical row of a file ends in exactly one part. Footers are read only where the manifest does
+not say enough (ICE-5.2, 5.3).
 """
 
 from __future__ import annotations
@@ -9,11 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from enum import Enum
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from tidegate.model.plan import Piece
 from tidegate.physical import RowGroup
-from tidegate.plan.weights import piece_weight
+
+if TYPE_CHECKING:
+    from tidegate.plan.weights import Scale
 
 _THREADS = 8
 
@@ -27,8 +31,30 @@ class Limits:
 
     target_size: int
     max_rows: int
-    open_cost: int
-    row_width: int
+    scale: Scale
+
+    def rows_weigh(self, rows: int) -> int:
+        """Weigh rows in memory."""
+        return rows * self.scale.row_width
+
+    def is_dense(self, rows: int, size_bytes: int) -> bool:
+        """Say whether rows are worth a cut inside a row group.
+
+        Whoever reads a later range decodes the rows before it, too: that costs less than opening
+        another file only where many rows have few bytes.
+        """
+        if rows > self.max_rows:
+            return True
+        return self.rows_weigh(rows) > self.target_size and size_bytes <= self.scale.open_cost
+
+
+class _Way(Enum):
+    """How a piece gets its parts."""
+
+    WHOLE = "as it is"
+    ROWS = "by rows: the manifest says that it is one row group"
+    OFFSETS = "at the manifest's split offsets"
+    FOOTER = "as the footer says"
 
 
 def cut(pieces: Iterable[Piece], row_groups: RowGroups, limits: Limits) -> Iterator[Piece]:
@@ -38,29 +64,63 @@ def cut(pieces: Iterable[Piece], row_groups: RowGroups, limits: Limits) -> Itera
         pieces: whole files.
         row_groups: reads a footer; called side by side for several files.
         limits: no part has more rows than `max_rows`, nor more weight than `target_size` unless it
-            is one
-            row group.
+            cannot be cut further.
     """
-    ordered = list(pieces)
-    large = [piece for piece in ordered if _is_cuttable(piece, limits)]
+    ways = [(piece, _way(piece, limits)) for piece in pieces]
+    unknown = [piece for piece, way in ways if way is _Way.FOOTER]
     with ThreadPoolExecutor(_THREADS) as pool:
         footers = dict(
-            zip((id(piece) for piece in large), pool.map(row_groups, large), strict=True)
+            zip((id(piece) for piece in unknown), pool.map(row_groups, unknown), strict=True)
         )
-    for piece in ordered:
-        groups = footers.get(id(piece))
-        yield from (piece,) if groups is None else _parts(piece, groups, limits)
+    for piece, way in ways:
+        if way is _Way.WHOLE:
+            yield piece
+        elif way is _Way.ROWS:
+            yield from _ranges(piece, limits)
+        elif way is _Way.OFFSETS:
+            yield from _byte_ranges(piece, _offsets(piece))
+        else:
+            yield from _parts(piece, footers[id(piece)], limits)
 
 
-def _is_cuttable(piece: Piece, limits: Limits) -> bool:
-    if piece.rows > limits.max_rows:
-        return True
-    if piece_weight(piece, limits.row_width, limits.open_cost) <= limits.target_size:
-        return False
-    # One offset is one row group; without offsets only the footer knows (ICE-5.2).
-    offsets = piece.details.get("split_offsets") or []
-    is_ascending = all(left < right for left, right in pairwise(offsets))
-    return not (is_ascending and len(offsets) == 1)
+def _way(piece: Piece, limits: Limits) -> _Way:
+    if piece.rows <= limits.max_rows and _own_weight(piece, limits) <= limits.target_size:
+        return _Way.WHOLE
+    offsets = _offsets(piece)
+    if len(offsets) == 1:
+        return _Way.ROWS if limits.is_dense(piece.rows, piece.size_bytes) else _Way.WHOLE
+    if not offsets or piece.rows > limits.max_rows or not _tells_where_groups_begin(piece):
+        return _Way.FOOTER
+    dense = any(
+        limits.is_dense(part.rows, part.size_bytes) for part in _byte_ranges(piece, offsets)
+    )
+    return _Way.FOOTER if dense else _Way.OFFSETS
+
+
+def _own_weight(piece: Piece, limits: Limits) -> int:
+    """Weigh a piece without its deletes, of which a cut does not make less."""
+    return max(piece.size_bytes, limits.rows_weigh(piece.rows))
+
+
+def _tells_where_groups_begin(piece: Piece) -> bool:
+    # Arrow does not say at which byte an ORC stripe or an Avro block begins.
+    return str(piece.details.get("format", "parquet")) == "parquet"
+
+
+def _offsets(piece: Piece) -> Sequence[int]:
+    """Give the split offsets, none if they are not strictly ascending inside the file (ICE-5.2)."""
+    offsets: Sequence[int] = piece.details.get("split_offsets") or ()
+    if not offsets or offsets[0] < 0 or offsets[-1] >= max(piece.size_bytes, 1):
+        return ()
+    return offsets if all(left < right for left, right in pairwise(offsets)) else ()
+
+
+def _byte_ranges(piece: Piece, offsets: Sequence[int]) -> Iterator[Piece]:
+    """Cut at offsets; rows are apportioned by bytes (ICE-5.4)."""
+    bounds = [0, *offsets[1:], piece.size_bytes]
+    rows_before = [piece.rows * bound // piece.size_bytes for bound in bounds]
+    for (start, end), (first, last) in zip(pairwise(bounds), pairwise(rows_before), strict=True):
+        yield replace(piece, rows=last - first, size_bytes=end - start, byte_range=(start, end))
 
 
 def _parts(piece: Piece, groups: Sequence[RowGroup], limits: Limits) -> Iterator[Piece]:
@@ -74,11 +134,11 @@ def _parts(piece: Piece, groups: Sequence[RowGroup], limits: Limits) -> Iterator
 
 def _ranges(group: Piece, limits: Limits) -> Iterator[Piece]:
     """Cut a row group that has too many rows into ranges of nearly equal size."""
-    if group.rows <= limits.max_rows:
+    if not limits.is_dense(group.rows, group.size_bytes):
         yield group
         return
     by_rows = -(-group.rows // limits.max_rows)
-    by_weight = -(-group.rows * limits.row_width // limits.target_size)
+    by_weight = -(-limits.rows_weigh(group.rows) // limits.target_size)
     count = min(max(by_rows, by_weight), group.rows)
     bounds = [group.rows * index // count for index in range(count + 1)]
     bytes_before = [group.size_bytes * bound // group.rows for bound in bounds]
@@ -95,23 +155,25 @@ def join_adjacent(pieces: Iterable[Piece]) -> Iterator[Piece]:
     """Make one piece of parts of one file that follow each other (ICE-5.6)."""
     current: Piece | None = None
     for piece in pieces:
-        if current is not None and _continues(current, piece):
-            current = replace(
-                current,
-                rows=current.rows + piece.rows,
-                size_bytes=current.size_bytes + piece.size_bytes,
-            )
-            continue
-        if current is not None:
+        joined = _joined(current, piece) if current is not None else None
+        if joined is None and current is not None:
             yield current
-        current = piece
+        current = joined or piece
     if current is not None:
         yield current
 
 
-def _continues(current: Piece, piece: Piece) -> bool:
-    return (
-        current.path == piece.path
-        and current.row_end == piece.row_start
-        and current.details == piece.details
+def _joined(current: Piece, piece: Piece) -> Piece | None:
+    """Give the piece that both make, None if one does not continue the other."""
+    if current.path != piece.path or current.details != piece.details:
+        return None
+    made = replace(
+        current,
+        rows=current.rows + piece.rows,
+        size_bytes=current.size_bytes + piece.size_bytes,
     )
+    if current.byte_range is None or piece.byte_range is None:
+        follows = current.byte_range is piece.byte_range and current.row_end == piece.row_start
+        return made if follows else None
+    (first, end), (start, last) = current.byte_range, piece.byte_range
+    return replace(made, byte_range=(first, last)) if end == start else None

@@ -1,14 +1,15 @@
-"""Make the splits of a plan: cut, weigh, pack, divide into sub-splits of bounded rows."""
+"""Make the splits of a plan: order, cut, weigh, pack, divide into sub-splits of bounded rows."""
 
 from __future__ import annotations
 
-from functools import partial
+import functools
 from typing import TYPE_CHECKING
 
-from tidegate.model.plan import Piece, Split, SubSplit
+from tidegate.model.plan import Piece, Split, SubSplit, TimeBounds
 from tidegate.plan.cuts import Limits, RowGroups, cut, join_adjacent
+from tidegate.plan.order import ordered
 from tidegate.plan.packing import pack
-from tidegate.plan.weights import piece_weight
+from tidegate.plan.weights import Scale
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,20 +31,25 @@ def plan_splits(
     Args:
         units: whole files in source order.
         row_groups: reads a file's footer; called only for files that may have to be cut.
-        split: the pipeline's `source.split`.
+        split: the pipeline's `source.split`, or what `with_table_defaults` made of it.
         row_width: bytes that one row takes in memory, from `row_width(schema)`.
         parallelism: how many splits can be read at once; fewer splits lower the target (ICE-5.7).
 
     Returns:
         Splits in the order of their first files; every physical row is in exactly one sub-split.
+
+    Raises:
+        StatsMissing: see `ordered`.
     """
-    files = list(units)
-    weigh = partial(piece_weight, width=row_width, open_cost=split.open_cost)
-    target = _adapted_target(sum(map(weigh, files)), split.target_size, parallelism)
-    parts = cut(files, row_groups, Limits(target, split.max_rows, split.open_cost, row_width))
+    files = ordered(units, split.order)
+    scale = Scale(row_width, split.open_cost)
+    target = _adapted_target(sum(map(scale.weight, files)), split.target_size, parallelism)
+    parts = cut(files, row_groups, Limits(target, split.max_rows, scale))
+    # An order that is asked for must not be undone by filling earlier bins (ICE-5.9).
+    lookback = split.lookback if split.order == "none" else 1
     return tuple(
-        Split(tuple(_sub_splits(packed, split.max_rows)), sum(map(weigh, packed)))
-        for packed in pack(parts, weigh, target)
+        _split(packed, split.max_rows, scale)
+        for packed in pack(parts, scale.weight, target, lookback)
     )
 
 
@@ -52,14 +58,41 @@ def _adapted_target(total: int, target: int, parallelism: int) -> int:
     return min(target, max(total // max(parallelism, 1), min(_SMALLEST_TARGET, target), 1))
 
 
+def _split(pieces: Sequence[Piece], max_rows: int, scale: Scale) -> Split:
+    return Split(
+        sub_splits=tuple(_sub_splits(pieces, max_rows)),
+        weight=sum(map(scale.weight, pieces)),
+        term=scale.deciding(pieces),
+        event_times=merged_bounds(pieces),
+    )
+
+
+def merged_bounds(pieces: Iterable[Piece]) -> TimeBounds | None:
+    """Join the event-time bounds of pieces; None where one of them has none (ICE-5.10)."""
+    found = [piece.event_times for piece in pieces]
+    known = [bounds for bounds in found if bounds is not None]
+    if not known or len(known) < len(found):
+        return None
+    return functools.reduce(TimeBounds.merged, known)
+
+
 def _sub_splits(pieces: Sequence[Piece], max_rows: int) -> Iterator[SubSplit]:
     current: list[Piece] = []
     rows = 0
     for piece in pieces:
-        if current and rows + piece.rows > max_rows:
+        if current and (rows + piece.rows > max_rows or _guesses(current[-1], piece)):
             yield SubSplit(tuple(join_adjacent(current)))
             current, rows = [], 0
         current.append(piece)
         rows += piece.rows
     if current:
         yield SubSplit(tuple(join_adjacent(current)))
+
+
+def _guesses(last: Piece, piece: Piece) -> bool:
+    """Say whether two pieces may not share a sub-split, because rows are guessed.
+
+    Parts of one file may: that one has no more than `max_rows` altogether.
+    """
+    guessed = last.byte_range is not None or piece.byte_range is not None
+    return guessed and (last.path != piece.path or last.details != piece.details)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from itertools import accumulate
 from typing import TYPE_CHECKING
 
@@ -13,18 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.config import SplitConfig
-from tidegate.model.plan import Piece, Split
+from tidegate.model.plan import Piece, Split, TimeBounds
+from tidegate.physical import RowGroup as Group
 from tidegate.plan import plan_splits, row_width
-from tidegate.plan.weights import piece_weight
+from tidegate.plan.weights import Scale
+from tidegate.read.piece_reader import in_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-
-@dataclass(frozen=True)
-class Group:
-    rows: int
-    size_bytes: int
 
 
 @dataclass
@@ -36,6 +33,10 @@ class Files:
 
     def __post_init__(self) -> None:
         self.footers: Counter[str] = Counter()
+        for groups in self.layout.values():
+            sizes = [group.size_bytes for group in groups]
+            begins = list(accumulate(sizes, initial=0))[: len(groups)]
+            groups[:] = map(lambda group, offset: replace(group, offset=offset), groups, begins)
 
     def pieces(self) -> list[Piece]:
         return [
@@ -43,7 +44,7 @@ class Files:
                 path,
                 sum(group.rows for group in groups),
                 sum(group.size_bytes for group in groups),
-                details={"split_offsets": list(range(len(groups)))} if self.offsets else {},
+                details={"split_offsets": [it.offset for it in groups]} if self.offsets else {},
             )
             for path, groups in self.layout.items()
         ]
@@ -60,8 +61,15 @@ def _split(files: Files, width: int = 1, parallelism: int = 1, **limits: int) ->
     )
 
 
-def _pieces(splits: tuple[Split, ...]) -> list[Piece]:
-    return [piece for split in splits for sub in split.sub_splits for piece in sub.pieces]
+def _pieces(splits: tuple[Split, ...], files: Files) -> list[Piece]:
+    """List the pieces as a reader finds their rows."""
+    return [
+        _found(piece, files) for split in splits for sub in split.sub_splits for piece in sub.pieces
+    ]
+
+
+def _found(piece: Piece, files: Files) -> Piece:
+    return in_rows(piece, files.layout[piece.path]) if piece.byte_range else piece
 
 
 _groups = st.lists(st.builds(Group, st.integers(0, 50), st.integers(0, 200)), max_size=6)
@@ -85,7 +93,7 @@ _limits = st.fixed_dictionaries(
 def test_every_physical_row_is_covered_exactly_once(
     files: Files, limits: dict[str, int], width: int, parallelism: int
 ) -> None:
-    pieces = _pieces(_split(files, width, parallelism, **limits))
+    pieces = _pieces(_split(files, width, parallelism, **limits), files)
 
     covered = Counter(
         (piece.path, position)
@@ -107,7 +115,12 @@ def test_no_sub_split_has_more_than_max_rows(
 ) -> None:
     splits = _split(files, width, parallelism, **limits)
 
-    assert all(sub.rows <= limits["max_rows"] for split in splits for sub in split.sub_splits)
+    found = [
+        sum(_found(piece, files).rows for piece in sub.pieces)
+        for split in splits
+        for sub in split.sub_splits
+    ]
+    assert max(found, default=0) <= limits["max_rows"]
     assert all(split.sub_splits for split in splits)
 
 
@@ -115,7 +128,8 @@ def test_no_sub_split_has_more_than_max_rows(
 def test_bytes_of_files_that_are_cut_add_up(
     files: Files, limits: dict[str, int], parallelism: int
 ) -> None:
-    pieces = _pieces(_split(files, 1, parallelism, **limits))
+    splits = _split(files, 1, parallelism, **limits)
+    pieces = [piece for split in splits for sub in split.sub_splits for piece in sub.pieces]
 
     for path, groups in files.layout.items():
         counted = sum(group.size_bytes for group in groups if group.rows or not files.footers[path])
@@ -137,7 +151,7 @@ def test_split_is_heavier_than_the_target_only_where_nothing_can_be_cut(
     for split in _split(files, 1, 1, **limits):
         if split.weight <= limits["target_size"]:
             continue
-        (piece,) = [piece for sub in split.sub_splits for piece in sub.pieces]
+        (piece,) = _pieces((split,), files)
         starts = accumulate(group.rows for group in files.layout[piece.path])
         assert not any(piece.row_start < start < piece.row_end for start in starts)
 
@@ -167,7 +181,7 @@ def test_large_file_is_cut_between_row_groups_and_parts_join_again() -> None:
 
     splits = _split(files, target_size=120)
 
-    assert [(piece.row_start, piece.row_end) for piece in _pieces(splits)] == [
+    assert [(piece.row_start, piece.row_end) for piece in _pieces(splits, files)] == [
         (0, 20),
         (20, 40),
         (40, 50),
@@ -179,7 +193,7 @@ def test_large_file_of_one_row_group_needs_no_footer() -> None:
 
     splits = _split(files)
 
-    assert [piece.rows for piece in _pieces(splits)] == [10]
+    assert [piece.rows for piece in _pieces(splits, files)] == [10]
     assert not files.footers
 
 
@@ -202,6 +216,143 @@ def test_row_group_above_max_rows_is_cut_by_rows() -> None:
     assert max(split.weight for split in splits) <= 100
 
 
+def test_large_file_with_offsets_is_cut_there_without_a_footer() -> None:
+    files = Files({"large": [Group(10, 60) for _ in range(5)]}, offsets=True)
+
+    splits = _split(files, target_size=120)
+
+    assert [(piece.row_start, piece.row_end) for piece in _pieces(splits, files)] == [
+        (0, 20),
+        (20, 40),
+        (40, 50),
+    ]
+    assert not files.footers
+
+
+def test_offset_outside_the_file_is_not_trusted() -> None:
+    files = Files({"large": [Group(5, 90), Group(5, 90)]})
+    (piece,) = files.pieces()
+    odd = replace(piece, details={"split_offsets": [4, 900]})
+
+    splits = plan_splits([odd], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1)
+
+    assert [piece.byte_range for piece in _pieces(splits, files)] == [None, None]
+    assert files.footers["large"] == 1
+
+
+def test_dense_row_group_is_cut_by_rows_without_a_footer() -> None:
+    files = Files({"dense": [Group(1_000, 5)]}, offsets=True)
+
+    splits = _split(files, width=1, target_size=250, open_cost=10)
+
+    assert [piece.rows for piece in _pieces(splits, files)] == [250] * 4
+    assert not files.footers
+
+
+def test_row_group_that_costs_much_to_decode_twice_stays_whole() -> None:
+    files = Files({"wide": [Group(1_000, 50)]}, offsets=True)
+
+    assert len(_split(files, width=1, target_size=250, open_cost=10)) == 1
+
+
+def test_dense_row_groups_behind_offsets_need_the_footer() -> None:
+    files = Files({"dense": [Group(1_000, 5), Group(1_000, 5)]}, offsets=True)
+
+    splits = _split(files, width=1, target_size=250, open_cost=10)
+
+    assert [piece.rows for piece in _pieces(splits, files)] == [250] * 8
+    assert files.footers["dense"] == 1
+
+
+def test_stripes_are_found_in_the_footer_as_offsets_do_not_lead_to_them() -> None:
+    files = Files({"orc": [Group(5, 90), Group(5, 90)]}, offsets=True)
+    (piece,) = files.pieces()
+    orc = replace(piece, details={**piece.details, "format": "orc"})
+
+    splits = plan_splits([orc], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1)
+
+    assert [piece.byte_range for piece in _pieces(splits, files)] == [None, None]
+
+
+def _ref(path: str, length: int, offset: int | None = None, size: int | None = None) -> object:
+    return {"path": path, "length": length, "offset": offset, "size": size}
+
+
+def test_weight_counts_deletes_and_of_a_vector_its_blob() -> None:
+    deletes = [_ref("d", 700), _ref("dv", 10_000, 4, 30), _ref("dv", 10_000, 34, 5)]
+    piece = Piece("f", 1, 100, details={"deletes": deletes})
+
+    load = Scale(row_width=1, open_cost=50).load(piece)
+
+    assert (load.bytes, load.opening, load.term) == (100 + 700 + 30 + 5, 50 * 4, "bytes")
+
+
+def test_weight_counts_a_delete_of_both_states_once() -> None:
+    both = _ref("d", 7)
+    change = {"before": [both], "after": [both, _ref("e", 5)]}
+
+    load = Scale(1, 1).load(Piece("f", 1, 100, details={"change": change}))
+
+    assert (load.bytes, load.opening) == (112, 3)
+
+
+def test_every_part_of_a_cut_file_keeps_its_deletes() -> None:
+    files = Files({"f": [Group(10, 60) for _ in range(5)]})
+    (piece,) = files.pieces()
+    deleted = replace(piece, details={"deletes": [_ref("d", 1)]})
+
+    splits = plan_splits(
+        [deleted], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1
+    )
+
+    assert {str(piece.details) for piece in _pieces(splits, files)} == {str(deleted.details)}
+
+
+def test_large_deletes_do_not_cut_a_small_file() -> None:
+    files = Files({"f": [Group(10, 10) for _ in range(5)]})
+    (piece,) = files.pieces()
+    deleted = replace(piece, details={"deletes": [_ref("d", 1_000)]})
+
+    splits = plan_splits(
+        [deleted], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1
+    )
+
+    assert len(splits) == 1
+    assert not files.footers
+
+
+def test_split_says_what_most_of_its_weight_is_made_of() -> None:
+    files = Files({"a": [Group(60, 1)], "b": [Group(1, 20)], "c": [Group(1, 1)]})
+
+    (split,) = _split(files, open_cost=10)
+
+    assert (split.weight, split.term) == (60 + 20 + 10, "rows")
+
+
+def _moment(day: int) -> datetime:
+    return datetime(2026, 1, day, tzinfo=UTC)
+
+
+def test_split_carries_the_bounds_of_its_files() -> None:
+    pieces = [
+        Piece("a", 1, 1, event_times=TimeBounds(_moment(2), _moment(3))),
+        Piece("b", 1, 1, event_times=TimeBounds(_moment(1), _moment(2))),
+        Piece("c", 1, 1, event_times=TimeBounds()),
+    ]
+
+    (split,) = plan_splits(pieces, lambda _: (), SplitConfig(), 1, 1)
+
+    assert split.event_times == TimeBounds(_moment(1), _moment(3))
+
+
+def test_split_with_a_file_without_bounds_has_none() -> None:
+    pieces = [Piece("a", 1, 1, event_times=TimeBounds(_moment(2), _moment(3))), Piece("b", 1, 1)]
+
+    (split,) = plan_splits(pieces, lambda _: (), SplitConfig(), 1, 1)
+
+    assert split.event_times is None
+
+
 def test_idle_workers_lower_the_target_but_not_below_sixteen_mebibytes() -> None:
     mebibyte = 1 << 20
     files = Files({f"f{number}": [Group(1, 8 * mebibyte)] for number in range(8)})
@@ -222,8 +373,13 @@ def test_nothing_to_read_gives_no_splits() -> None:
     [(1, 500, 500), (1_000, 1, 32_000), (1, 1, 40)],
     ids=["bytes", "rows", "opening"],
 )
-def test_weight_is_the_heaviest_of_three(rows: int, size_bytes: int, weight: int) -> None:
-    assert piece_weight(Piece("f", rows, size_bytes), width=32, open_cost=40) == weight
+def test_weight_is_the_heaviest_of_three(
+    rows: int, size_bytes: int, weight: int, request: pytest.FixtureRequest
+) -> None:
+    load = Scale(row_width=32, open_cost=40).load(Piece("f", rows, size_bytes))
+
+    assert load.weight == weight
+    assert load.term in request.node.name
 
 
 def test_row_width_counts_fixed_types_and_assumes_the_others() -> None:

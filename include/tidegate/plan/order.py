@@ -1,0 +1,65 @@
+"""Put the files of a window into the order that `source.split.order` asks for (ICE-5.9)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import StatsMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from tidegate.model.plan import Piece
+
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+
+
+def ordered(pieces: Iterable[Piece], order: str) -> list[Piece]:
+    """Sort pieces; the same pieces come in the same order, however they were listed.
+
+    Args:
+        pieces: whole files, or parts of them.
+        order: `none` keeps them as they come; `file_sequence` sorts by the commit that added the
+            file, `event_time` by the smallest event time, `path` by path.
+
+    Raises:
+        StatsMissing: a file has no file sequence number, as in tables of format v1.
+    """
+    if order == "none":
+        return list(pieces)
+    return sorted(pieces, key=_KEYS[order])
+
+
+def _by_path(piece: Piece) -> tuple[Any, ...]:
+    return (piece.path, *_place(piece))
+
+
+def _by_file_sequence(piece: Piece) -> tuple[Any, ...]:
+    sequence = piece.details.get("file_sequence")
+    # 0 is what format v1 reads as: every file would be of the same age.
+    if not sequence:
+        raise StatsMissing(
+            path=piece.path,
+            missing="a file sequence number",
+            remedy="order by `path` or `event_time`, or upgrade the table to format v2",
+        )
+    return (sequence, piece.path, *_place(piece))
+
+
+def _by_event_time(piece: Piece) -> tuple[Any, ...]:
+    # A file that does not say comes first: it may hold the earliest row of all.
+    bounds = piece.event_times
+    smallest = bounds.smallest if bounds else None
+    return (smallest or _BEFORE_ALL, piece.path, *_place(piece))
+
+
+def _place(piece: Piece) -> tuple[int, int]:
+    return piece.row_start, piece.byte_range[0] if piece.byte_range else 0
+
+
+_KEYS: Mapping[str, Callable[[Piece], tuple[Any, ...]]] = {
+    "path": _by_path,
+    "file_sequence": _by_file_sequence,
+    "event_time": _by_event_time,
+}
