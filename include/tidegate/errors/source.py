@@ -275,3 +275,28 @@ class StatsMissing(IcebergSourceError):
     template = (
         "{path}: the plan needs {missing}, which the table's metadata does not have. {remedy}."
     )
+
+
+class CorruptDeletes(IcebergSourceError):
+    """A delete file contradicts itself, another one, or its data file (ICE-4.12, 4.13)."""
+
+    path: str
+    expected: str
+    found: str
+    template = (
+        "{path}: expected {expected}, found {found}. Nothing was read: repair or rewrite the "
+        "table's delete files with the engine that wrote them."
+    )
+
+
+class AmbiguousPath(IcebergSourceError):
+    """A deleted path fits several data files, and none exactly (ICE-4.15)."""
+
+    path: str
+    target: str
+    candidates: str
+    template = (
+        "{path}: expected a data file of the table, found '{target}', which but for its scheme "
+        "names each of {candidates}. Rewrite the delete file in the source, or set "
+        "`source.path_match: exact`."
+    )
