@@ -1,7 +1,6 @@
 """Every condition that Tidegate knows by name; see `base` for what they have in common."""
 
 from tidegate.errors.base import TerminalError, TidegateError, TransientError
-from tidegate.errors.deletes import *
 from tidegate.errors.demo import *
 from tidegate.errors.run import *
 from tidegate.errors.schedule import *
