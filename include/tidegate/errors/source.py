@@ -45,6 +45,18 @@ class SourceFileDamaged(TerminalError):
     )
 
 
+class ColumnUnreadable(TerminalError):
+    """A column has a value that no Arrow array of its type can hold (ICE-6.18)."""
+
+    path: str
+    column: str
+    problem: str
+    template = (
+        "{path}: column '{column}' cannot be read: {problem}. Leave the column out of "
+        "`source.read.columns`, or rewrite the file in Parquet."
+    )
+
+
 class SourceRewritten(TerminalError):
     """A file that was already taken in changed or vanished (design §2, PC-R07)."""
 
@@ -166,6 +178,20 @@ class StartNotAncestor(IcebergSourceError):
     )
 
 
+class SnapshotLogMissing(IcebergSourceError):
+    """The snapshot log does not say what the table was at a time (ICE-2.8)."""
+
+    source: str
+    timestamp: str
+    first: str
+    template = (
+        "{source}: as of {timestamp}: expected an entry of the snapshot log at or before that "
+        "time, found {first}. "
+        "Choose a later time, or name a snapshot by `source.snapshot_id`; `tidegate instants` "
+        "lists them."
+    )
+
+
 class HistoryTruncated(IcebergSourceError):
     """Snapshots between the start and the head were expired (ICE-2.14, 2.17)."""
 
@@ -173,11 +199,12 @@ class HistoryTruncated(IcebergSourceError):
     start: str
     oldest_kept: str
     head: str
+    remedy: str
+    """The settings that go on from here, as a sentence."""
     template = (
         "{source}: expected unbroken history from {start} to {head}, found it cut before "
         "{oldest_kept}. "
-        "Rebuild the affected partitions with `tidegate rebuild`, and let the table keep more "
-        "snapshots."
+        "{remedy} Let the table keep more snapshots."
     )
 
 
@@ -191,10 +218,12 @@ class CursorOffLineage(IcebergSourceError):
     checkpoint: str
     head: str
     common_ancestor: str
+    oldest_kept: str
+    remedy: str
     template = (
         "{source}: checkpoint {checkpoint} is no ancestor of the head {head} (common ancestor: "
-        "{common_ancestor}): "
-        "the table was rolled back. Rebuild the affected partitions with `tidegate rebuild`."
+        "{common_ancestor}, oldest kept: {oldest_kept}): the table was rolled back, or its branch "
+        "replaced. {remedy}"
     )
 
 
@@ -205,11 +234,26 @@ class CursorExpired(IcebergSourceError):
     checkpoint: str
     oldest_kept: str
     head: str
+    gap: str
+    """What the sequence numbers say of the commits between (ICE-2.20)."""
+    remedy: str
     template = (
         "{source}: cannot read all changes after the checkpoint {checkpoint}: it was expired; "
-        "oldest kept is "
-        "{oldest_kept}, head {head}. Rebuild the affected partitions with `tidegate rebuild`, "
-        "and let the table keep more snapshots."
+        "oldest kept is {oldest_kept}, head {head}; {gap}. {remedy} Let the table keep more "
+        "snapshots."
+    )
+
+
+class IdentifierNotUnique(IcebergSourceError):
+    """A key has several changes in one commit, and `strict_identifiers` is set (ICE-3.15)."""
+
+    snapshot: str
+    key: str
+    changes: int
+    template = (
+        "commit {snapshot}: expected at most one DELETE and one INSERT per key, found several: "
+        "{changes} rows of such keys, first {key}. Correct `source.read.identifier_columns`, or "
+        "set `source.read.strict_identifiers: false`, which leaves such rows unpaired."
     )
 
 

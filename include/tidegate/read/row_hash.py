@@ -1,7 +1,7 @@
 """Hash rows to 64 bits, the same on every machine: equal rows have equal hashes.
 
 Tells rows into buckets and unlike rows apart quickly. Unequal rows may share a hash: what is equal
-is decided by `tidegate.read.row_codes`, which sees NULL, NaN and maps the same way.
+is decided by `tidegate.read.codes`.
 """
 
 from __future__ import annotations
@@ -9,15 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
+
+from tidegate.physical.arrays import Integers, integers, missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
-Hashes = "NDArray[np.uint64]"
+Hashes = npt.NDArray[np.uint64]
 
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _FACTOR = np.uint64(0xFF51AFD7ED558CCD)
@@ -29,7 +29,7 @@ _WORDS = 16
 _MASKS = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], np.uint64)
 
 
-def hash_rows(columns: Sequence[pa.Array], rows: int) -> NDArray[np.uint64]:
+def hash_rows(columns: Sequence[pa.Array], rows: int) -> Hashes:
     """Hash the rows that some columns make.
 
     Args:
@@ -37,8 +37,7 @@ def hash_rows(columns: Sequence[pa.Array], rows: int) -> NDArray[np.uint64]:
         rows: their length, also where there is no column.
 
     Returns:
-        uint64[rows]: NULL equals NULL, NaN equals NaN, 0.0 and -0.0 differ, the order of a map's
-        entries does not count.
+        uint64[rows]: NULL equals NULL, and NaN equals NaN.
     """
     hashes = np.full(rows, _SEED)
     for column in columns:
@@ -46,30 +45,27 @@ def hash_rows(columns: Sequence[pa.Array], rows: int) -> NDArray[np.uint64]:
     return hashes
 
 
-def _column(array: pa.Array) -> NDArray[np.uint64]:
+def _column(array: pa.Array) -> Hashes:
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
     if isinstance(array, pa.DictionaryArray):
         array = array.dictionary_decode()
     hashes = _kernel(array.type)(array)
-    if array.null_count:
-        hashes[_mask(array)] = _NULL
+    absent = missing(array)
+    if absent is not None:
+        # What stands in the place of a NULL may be anything.
+        hashes[absent] = _NULL
     return hashes
 
 
-def _kernel(kind: pa.DataType) -> Callable[[pa.Array], NDArray[np.uint64]]:
+def _kernel(kind: pa.DataType) -> Callable[[pa.Array], Hashes]:
     for fits, kernel in _KERNELS:
         if fits(kind):
             return kernel
     return _fixed_width
 
 
-def _mask(array: pa.Array) -> NDArray[np.bool_]:
-    found: NDArray[np.bool_] = pc.is_null(array).to_numpy(zero_copy_only=False)
-    return found
-
-
-def _joined(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def _joined(left: Hashes, right: Hashes) -> Hashes:
     """Mix a hash into another; the order of the two counts."""
     joined = left * _SECOND
     joined ^= right
@@ -79,26 +75,23 @@ def _joined(left: NDArray[np.uint64], right: NDArray[np.uint64]) -> NDArray[np.u
     return joined
 
 
-def _nulls(array: pa.Array) -> NDArray[np.uint64]:
+def _nulls(array: pa.Array) -> Hashes:
     return np.full(len(array), _NULL)
 
 
-def _booleans(array: pa.Array) -> NDArray[np.uint64]:
-    return _joined(np.full(len(array), _SEED), array.cast(pa.uint8()).fill_null(0).to_numpy())
+def _booleans(array: pa.Array) -> Hashes:
+    return _fixed_width(array.cast(pa.uint8()))
 
 
-def _floats(array: pa.Array) -> NDArray[np.uint64]:
-    return _joined(np.full(len(array), _SEED), float_bits(array).astype(np.uint64))
+def _floats(array: pa.Array) -> Hashes:
+    width = array.type.bit_width
+    values = integers(array.view(pa.type_for_alias(f"uint{width}"))).view(f"f{width // 8}")
+    bits = values.view(f"u{width // 8}").astype(np.uint64)
+    bits[np.isnan(values)] = _NULL
+    return _joined(np.full(len(array), _SEED), bits)
 
 
-def float_bits(array: pa.Array) -> NDArray[np.int64]:
-    """Give the bits of floats, one pattern for every NaN; those of a NULL mean nothing."""
-    values = array.fill_null(0).to_numpy().astype(np.float64)
-    values[np.isnan(values)] = np.nan
-    return values.view(np.int64)
-
-
-def _fixed_width(array: pa.Array) -> NDArray[np.uint64]:
+def _fixed_width(array: pa.Array) -> Hashes:
     """Hash values of a fixed number of bytes: integers, times, decimals, fixed binaries."""
     width = array.type.bit_width // 8
     content = _content(array, array.offset * width, len(array) * width)
@@ -110,14 +103,14 @@ def _fixed_width(array: pa.Array) -> NDArray[np.uint64]:
     return hashes
 
 
-def _content(array: pa.Array, start: int, length: int) -> NDArray[np.uint8]:
+def _content(array: pa.Array, start: int, length: int) -> npt.NDArray[np.uint8]:
     buffer = array.buffers()[-1]
     if buffer is None or not length:
         return np.zeros(length, np.uint8)
     return np.frombuffer(buffer, np.uint8, length, start)
 
 
-def _texts(array: pa.Array) -> NDArray[np.uint64]:
+def _texts(array: pa.Array) -> Hashes:
     wide = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
     if not wide and not (pa.types.is_string(array.type) or pa.types.is_binary(array.type)):
         array = array.cast(pa.large_binary())
@@ -132,15 +125,11 @@ def _texts(array: pa.Array) -> NDArray[np.uint64]:
     content = _content(array, first, int(offsets[-1]) - first)
     padded = np.concatenate([content, np.zeros(_WORD, np.uint8)])
     # A word begins at every byte: what comes after a text is masked away.
-    words: NDArray[np.uint64] = np.ndarray(
-        (len(padded) - _WORD + 1,), np.dtype("<u8"), padded, strides=(1,)
-    )
+    words: Hashes = np.ndarray((len(padded) - _WORD + 1,), np.dtype("<u8"), padded, strides=(1,))
     return _hash_words(words, offsets[:-1] - first, lengths)
 
 
-def _hash_words(
-    words: NDArray[np.uint64], starts: NDArray[np.int64], lengths: NDArray[np.int64]
-) -> NDArray[np.uint64]:
+def _hash_words(words: Hashes, starts: Integers, lengths: Integers) -> Hashes:
     hashes = _joined(np.full(len(starts), _SEED), lengths.astype(np.uint64))
     longest = int(lengths.max(initial=0))
     for number in range(min(-(-longest // _WORD), _WORDS)):
@@ -156,73 +145,55 @@ def _hash_words(
     return hashes
 
 
-def _structs(array: pa.Array) -> NDArray[np.uint64]:
+def _structs(array: pa.Array) -> Hashes:
     return hash_rows(array.flatten(), len(array))
 
 
-def _lists(array: pa.Array) -> NDArray[np.uint64]:
-    offsets, elements = list_parts(array)
+def _lists(array: pa.Array) -> Hashes:
+    offsets, elements = _parts(array)
     places = np.arange(len(elements)) - np.repeat(offsets[:-1], np.diff(offsets))
     return _summed(_joined(_column(elements), places.astype(np.uint64)), offsets)
 
 
-def _maps(array: pa.Array) -> NDArray[np.uint64]:
-    offsets, entries = list_parts(array)
+def _maps(array: pa.Array) -> Hashes:
+    offsets, entries = _parts(array)
     return _summed(hash_rows(entries.flatten(), len(entries)), offsets)
 
 
-def list_parts(array: pa.Array) -> tuple[NDArray[np.int64], pa.Array]:
-    """Give the elements of lists, or the entries of maps, and where each row's begin and end.
-
-    Returns:
-        int64[rows + 1] offsets from 0, and the elements between the first and the last of them.
-    """
+def _parts(array: pa.Array) -> tuple[Integers, pa.Array]:
+    """Give where the elements of each row begin and end, and the elements in between."""
     if pa.types.is_fixed_size_list(array.type):
-        array = array.cast(pa.large_list(array.type.value_field))
-    if array.null_count:
-        # What stands in the place of a NULL may be anything.
-        array = array.take(pa.array(np.arange(len(array))))
-    offsets = array.offsets.to_numpy().astype(np.int64)
-    entries = (
-        pa.StructArray.from_arrays([array.keys, array.items], ["key", "value"])
-        if pa.types.is_map(array.type)
-        else array.values
-    )
-    return offsets - offsets[0], entries.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+        size = array.type.list_size
+        return np.arange(len(array) + 1) * size, array.values.slice(
+            array.offset * size, len(array) * size
+        )
+    offsets = integers(array.offsets).astype(np.int64)
+    first, last = int(offsets[0]), int(offsets[-1])
+    entries = array.values.slice(first, last - first)
+    return offsets - first, entries
 
 
-def _summed(hashes: NDArray[np.uint64], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
+def _summed(hashes: Hashes, offsets: Integers) -> Hashes:
     totals = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
     lengths = np.diff(offsets).astype(np.uint64)
     return _joined(totals[offsets[1:]] - totals[offsets[:-1]], lengths)
 
 
-def _is_text(kind: pa.DataType) -> bool:
-    return (
-        pa.types.is_string(kind)
-        or pa.types.is_binary(kind)
-        or pa.types.is_large_string(kind)
-        or pa.types.is_large_binary(kind)
-        or pa.types.is_string_view(kind)
-        or pa.types.is_binary_view(kind)
-    )
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Say whether a type is one of the lists."""
-    return (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
-_KERNELS: tuple[
-    tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], NDArray[np.uint64]]], ...
-] = (
+_TEXTS = (
+    pa.types.is_string,
+    pa.types.is_binary,
+    pa.types.is_large_string,
+    pa.types.is_large_binary,
+    pa.types.is_string_view,
+    pa.types.is_binary_view,
+)
+_LISTS = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+_KERNELS: tuple[tuple[Callable[[pa.DataType], bool], Callable[[pa.Array], Hashes]], ...] = (
     (pa.types.is_null, _nulls),
     (pa.types.is_boolean, _booleans),
     (pa.types.is_floating, _floats),
-    (_is_text, _texts),
+    *((fits, _texts) for fits in _TEXTS),
     (pa.types.is_struct, _structs),
     (pa.types.is_map, _maps),
-    (is_list, _lists),
+    *((fits, _lists) for fits in _LISTS),
 )
