@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tidegate.physical.avro import AvroRows
 from tidegate.physical.orc import OrcRows
 from tidegate.physical.parquet import ParquetRows
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from tidegate.physical.protocol import PhysicalRows
 
 FORMATS: Mapping[str, Callable[[pa.NativeFile], PhysicalRows]] = MappingProxyType(
-    {"parquet": ParquetRows, "orc": OrcRows}
+    {"parquet": ParquetRows, "orc": OrcRows, "avro": AvroRows}
 )
 """Readers by the name of their format, in lower case."""
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # Field numbers of orc_proto.proto.
 _TAIL_FOOTER = 2
 _FOOTER_STRIPES = 3
+_STRIPE_OFFSET = 1
 _STRIPE_LENGTHS = frozenset({2, 3, 4})
 """Index, rows, and footer of a stripe."""
 _STRIPE_ROWS = 5
@@ -47,12 +48,9 @@ def stripes(tail: bytes) -> tuple[RowGroup, ...]:
 
 
 def _stripe(message: bytes) -> RowGroup:
-    rows = size_bytes = 0
-    for number, value in _fields(message):
-        if isinstance(value, int):
-            size_bytes += value if number in _STRIPE_LENGTHS else 0
-            rows += value if number == _STRIPE_ROWS else 0
-    return RowGroup(rows, size_bytes)
+    numbers = {number: value for number, value in _fields(message) if isinstance(value, int)}
+    size_bytes = sum(numbers.get(number, 0) for number in _STRIPE_LENGTHS)
+    return RowGroup(numbers.get(_STRIPE_ROWS, 0), size_bytes, numbers.get(_STRIPE_OFFSET))
 
 
 def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
-from tidegate.errors import SourceFileDamaged, SourceFileGone, StorageDenied, TidegateError
-from tidegate.physical import BATCH_ROWS, PhysicalRows, RowGroup
+from tidegate.errors import (
+    ColumnUnreadable,
+    SourceFileDamaged,
+    SourceFileGone,
+    StorageDenied,
+    TidegateError,
+)
+from tidegate.physical import BATCH_ROWS, PhysicalRows, RowGroup, UnreadableValue
 from tidegate.physical.protocol import FilterStopped
 
 if TYPE_CHECKING:
@@ -63,6 +69,7 @@ def read_pieces(
     Raises:
         SourceFileGone: a file of the plan does not exist any more.
         SourceFileDamaged: a file cannot be read as what the plan says.
+        ColumnUnreadable: a column has a value that cannot be held.
     """
     for piece in pieces:
         try:
@@ -75,6 +82,10 @@ def read_pieces(
             raise SourceFileGone(path=piece.path) from gone
         except PermissionError as denied:
             raise StorageDenied(path=piece.path, problem=str(denied)) from denied
+        except UnreadableValue as value:
+            raise ColumnUnreadable(
+                path=piece.path, column=value.column, problem=value.problem
+            ) from value
         except (OSError, pa.ArrowException) as damaged:
             raise SourceFileDamaged(path=piece.path, problem=str(damaged).strip()) from damaged
 
