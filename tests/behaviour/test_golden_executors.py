@@ -1,0 +1,105 @@
+"""Golden tables come out of both executors, split into many pieces, as the engine reads them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from golden_iceberg import CASES, bag, expected, fits, golden
+from golden_questions import question
+from staged_reads import StagedReads
+from tidegate.execute.local import LocalExecutor
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+TINY = {"target_size": "64KiB", "open_cost": "1KiB", "max_rows": 3}
+IN_SPARK = [
+    "cow_v3",
+    "eq_partition_v2",
+    "flink_upsert_v2",
+    "lineage_v3",
+    "mixed_formats_v2",
+    "mor_v2",
+    "mor_v3",
+    "types_parquet_v2",
+]
+"""One of each kind of delete and of file; a Spark job costs a hundred times a local read."""
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> StagedReads:
+    return StagedReads(tmp_path_factory.mktemp("staged"), LocalExecutor(2))
+
+
+@pytest.fixture(scope="session")
+def in_spark(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> StagedReads:
+    from tidegate.execute.spark import SparkExecutor
+
+    executor = SparkExecutor(request.getfixturevalue("spark"))
+    return StagedReads(tmp_path_factory.mktemp("staged-spark"), executor)
+
+
+def columns(case: str) -> list[str]:
+    return [
+        name if isinstance(name, str) else name[0] for name in expected(case)["head"]["columns"]
+    ]
+
+
+def split_for(case: str) -> dict[str, Any]:
+    """Cut small tables into pieces of three rows, and the dense ones into four."""
+    rows = expected(case)["head"]["row_count"]
+    return {**TINY, "max_rows": max(3, rows // 4)}
+
+
+def read_head(reads: StagedReads, case: str) -> pa.Table:
+    source = golden(case).config(start="full", split=split_for(case))
+    return reads.table(source)
+
+
+def read_changelog(reads: StagedReads, case: str) -> pa.Table:
+    listed = [*columns(case), "_change_type", "_commit_snapshot_id"]
+    read = {"mode": "changelog", "columns": listed}
+    source = golden(case).config(read=read, start="earliest", split=split_for(case))
+    return reads.table(source)
+
+
+def check_changelog(case: str, table: pa.Table) -> None:
+    """The changes from the beginning, taken together, are the head."""
+    wanted = bag(golden(case).changes("changelog", columns=table.column_names or None))
+    assert bag(table) == wanted
+
+
+HEADS = [case for case in CASES if expected(case)["head"].get("columns") and case != "variant_v3"]
+
+
+@pytest.mark.parametrize("case", [question("local", case) for case in HEADS])
+def test_head_staged_by_threads_in_tiny_pieces_has_the_engines_rows(
+    case: str, local: StagedReads
+) -> None:
+    table = read_head(local, case)
+
+    assert fits(table, expected(case)["head"])
+
+
+@pytest.mark.parametrize("case", [question("local-changelog", case) for case in HEADS])
+def test_changelog_staged_by_threads_in_tiny_pieces_is_the_one_of_the_library(
+    case: str, local: StagedReads
+) -> None:
+    table = read_changelog(local, case)
+
+    check_changelog(case, table)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "case", [question("spark", case, slow=case not in IN_SPARK) for case in HEADS]
+)
+def test_head_and_changelog_staged_by_spark_tasks_have_the_engines_rows(
+    case: str, in_spark: StagedReads
+) -> None:
+    assert fits(read_head(in_spark, case), expected(case)["head"])
+    check_changelog(case, read_changelog(in_spark, case))

@@ -1,0 +1,62 @@
+"""Read a table the whole way: window, plan, splits, tasks of an executor, part files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tidegate.model.message import CommitMessage
+from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
+from tidegate.pipeline.plan_files import read_splits
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from tidegate.execute import Executor
+    from tidegate.model.run import PlannedWindow
+    from tidegate.pipeline import Pipeline
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@dataclass
+class StagedReads:
+    """A place where pipelines stage what they read; one ledger for all of them."""
+
+    root: Path
+    executor: Executor
+    _names: Iterator[int] = field(default_factory=itertools.count)
+
+    def table(self, source: Mapping[str, Any], **keys: Any) -> pa.Table:
+        """Take one window of a source and give the rows of the part files, in plan order."""
+        pipeline = self._pipeline(source, keys)
+        planned = pipeline.plan(Run("run", "cli"), NOW)
+        for window in planned:
+            pipeline.stage(window, self.executor)
+        parts = [part for window in planned for part in _parts(pipeline, window)]
+        return pa.concat_tables(parts) if parts else pa.table({})
+
+    def _pipeline(self, source: Mapping[str, Any], keys: Mapping[str, Any]) -> Pipeline:
+        name = f"read-{next(self._names)}"
+        file = self.root / f"{name}.yaml"
+        target = {"path": str(self.root / name)}
+        file.write_text(json.dumps({"name": name, "source": source, "target": target, **keys}))
+        return open_pipeline(file, ledger=f"sqlite:///{self.root}/ledger.db")
+
+
+def _parts(pipeline: Pipeline, window: PlannedWindow) -> Iterator[pa.Table]:
+    for split in read_splits(pipeline.storage, window.uri):
+        for sub_split in split.sub_splits:
+            path = layout.message_file(window.uri, sub_split.id)
+            message = CommitMessage.from_text(pipeline.storage.read_bytes(path))
+            for part in message.parts:
+                yield pq.read_table(f"{window.uri}/{part.staged}", partitioning=None)
