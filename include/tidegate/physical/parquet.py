@@ -51,6 +51,25 @@ class ParquetRows:
             RowGroup(group.num_rows, _compressed_bytes(group), _offset(group)) for group in groups
         )
 
+    def raw_bounds(self, column: str) -> tuple[int | None, int | None] | None:
+        """Give the smallest and largest stored number of a top-level column, by the footer.
+
+        Returns:
+            (None, None) where every value is NULL; None where a row group does not say.
+        """
+        found: list[int] = []
+        metadata = self._parquet.metadata
+        for index in range(metadata.num_row_groups):
+            group = metadata.row_group(index)
+            statistics = _statistics(group, column)
+            if statistics is None:
+                return None
+            if statistics.has_min_max:
+                found += (statistics.min_raw, statistics.max_raw)
+            elif not statistics.has_null_count or statistics.null_count < group.num_rows:
+                return None
+        return min(found, default=None), max(found, default=None)
+
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
@@ -134,3 +153,9 @@ def _offset(group: pq.RowGroupMetaData) -> int | None:
     pages = (first.dictionary_page_offset, first.data_page_offset)
     # Some writers say 0 where there is no dictionary.
     return min(int(offset) for offset in pages if offset)
+
+
+def _statistics(group: pq.RowGroupMetaData, column: str) -> pq.Statistics | None:
+    chunks = (group.column(index) for index in range(group.num_columns))
+    chunk = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
+    return chunk.statistics if chunk is not None else None

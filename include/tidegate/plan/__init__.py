@@ -1,6 +1,15 @@
-"""From the files of a window to splits: weights, cuts, packing."""
+"""From the files of a window to splits: order, weights, cuts, packing, and their summary."""
 
-from tidegate.plan.splits import plan_splits
-from tidegate.plan.weights import row_width
+from tidegate.plan.splits import adapted_target, merged_bounds, plan_splits
+from tidegate.plan.summary import delete_totals, split_totals
+from tidegate.plan.weights import Scale, row_width
 
-__all__ = ["plan_splits", "row_width"]
+__all__ = [
+    "Scale",
+    "adapted_target",
+    "delete_totals",
+    "merged_bounds",
+    "plan_splits",
+    "row_width",
+    "split_totals",
+]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-from tidegate.model.plan import Piece, Split, SubSplit, TimeBounds
+from tidegate.model.plan import Piece, Split, SubSplit
+from tidegate.model.time_bounds import TimeBounds
 from tidegate.plan.cuts import Limits, RowGroups, cut, join_adjacent
 from tidegate.plan.order import ordered
 from tidegate.plan.packing import pack
@@ -43,7 +44,7 @@ def plan_splits(
     """
     files = ordered(units, split.order)
     scale = Scale(row_width, split.open_cost)
-    target = _adapted_target(sum(map(scale.weight, files)), split.target_size, parallelism)
+    target = adapted_target(files, scale, split.target_size, parallelism)
     parts = cut(files, row_groups, Limits(target, split.max_rows, scale))
     # An order that is asked for must not be undone by filling earlier bins (ICE-5.9).
     lookback = split.lookback if split.order == "none" else 1
@@ -53,9 +54,10 @@ def plan_splits(
     )
 
 
-def _adapted_target(total: int, target: int, parallelism: int) -> int:
+def adapted_target(pieces: Iterable[Piece], scale: Scale, target: int, parallelism: int) -> int:
     """Lower the target where it would leave workers idle; never raise it (ICE-5.7)."""
-    return min(target, max(total // max(parallelism, 1), min(_SMALLEST_TARGET, target), 1))
+    share = sum(map(scale.weight, pieces)) // max(parallelism, 1)
+    return min(target, max(share, min(_SMALLEST_TARGET, target), 1))
 
 
 def _split(pieces: Sequence[Piece], max_rows: int, scale: Scale) -> Split:

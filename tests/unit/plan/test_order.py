@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from tidegate.config import SplitConfig
 from tidegate.errors import StatsMissing
-from tidegate.model.plan import Piece, TimeBounds
+from tidegate.model.plan import Piece
+from tidegate.model.time_bounds import TimeBounds
 from tidegate.plan import plan_splits
 from tidegate.plan.order import ordered
 

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.config import SplitConfig
-from tidegate.model.plan import Piece, Split, TimeBounds
+from tidegate.model.plan import Piece, Split
+from tidegate.model.time_bounds import TimeBounds
 from tidegate.physical import RowGroup as Group
 from tidegate.plan import plan_splits, row_width
 from tidegate.plan.weights import Scale

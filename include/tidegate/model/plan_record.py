@@ -1,0 +1,80 @@
+"""What planning found and decided: the explanation of a plan (ICE-5.18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tidegate.model.time_bounds import TimeBounds
+from tidegate.model.wire import Value
+
+
+@dataclass(frozen=True)
+class InstantAction(Value):
+    """What was done with source commits of one class."""
+
+    kind: str
+    """As the source names it: `append`, `replace`, `overwrite`, `listing`."""
+    action: str
+    """`read`, `skipped`, `compared`."""
+    count: int
+
+
+@dataclass(frozen=True)
+class Listed(Value):
+    """How a source found the files of a window."""
+
+    instants: tuple[InstantAction, ...] = ()
+    manifests_read: int = 0
+    manifests_skipped: int = 0
+    """Not opened, because the filter rules out what they list, or nothing in them matters."""
+    pruned: Mapping[str, int] = field(default_factory=dict)
+    """Cause → files that were left out for it."""
+
+
+@dataclass(frozen=True)
+class DeleteTotal(Value):
+    """The delete files of one kind that a plan applies, each counted once."""
+
+    files: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class LimitCut(Value):
+    """A run limit that ended a window before the source's head (ICE-5.11)."""
+
+    limit: str
+    """Key of `source.limits`."""
+    left: int
+    """Instants that were left to the next runs."""
+
+
+@dataclass(frozen=True)
+class SplitTotal(Value):
+    """The splits whose weight is made of one term (ICE-5.4)."""
+
+    splits: int
+    weight: int
+    heaviest: int
+
+
+@dataclass(frozen=True)
+class PlanRecord(Value):
+    """Why a plan is as it is; stands in `plan.json` and in the run's report."""
+
+    checkpoint: str
+    """State of the checkpoint against the source's history, and the policy applied, if any."""
+    listed: Listed
+    deletes: Mapping[str, DeleteTotal]
+    """Kind of delete → how much of it."""
+    target_size: int
+    """What a split should weigh, after table properties and parallelism (ICE-5.6, 5.7)."""
+    terms: Mapping[str, SplitTotal]
+    """Deciding term → splits."""
+    footers_read: int
+    event_times: TimeBounds | None
+    """Over all files; None: not asked for, or not known of every one."""
+    files_without_bounds: int
+    limit: LimitCut | None = None
