@@ -1,8 +1,8 @@
 """The crash walk (issue: it must survive): die at every change, live again, compare (PC-V30, V31).
 
 Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
-between them; so the usual suite dies before every change and after the last, and `make test-all` on
-both sides.
+between them; so the usual suite dies before every change, by copies of the disk, and
+`make test-all` kills a process on both sides of each.
 """
 
 from __future__ import annotations
@@ -44,18 +44,34 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
     return [walker.returncode for walker in walkers], "\n".join(texts)
 
 
-@pytest.mark.timeout(1200)
-@pytest.mark.parametrize("side", ["before", pytest.param("after", marks=pytest.mark.slow)])
-def test_death_at_any_change_ends_as_an_undisturbed_life(folder: Path, side: str) -> None:
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "kill",
+    [
+        pytest.param((), id="copied"),
+        pytest.param(("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
+        pytest.param(("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
+    ],
+)
+def test_death_at_any_change_ends_as_an_undisturbed_life(
+    folder: Path, kill: tuple[str, ...]
+) -> None:
     walkers = [
-        start(folder / str(share), "--share", f"{share}/{WALKERS}", "--side", side)
+        start(folder / str(share), "--share", f"{share}/{WALKERS}", *kill)
         for share in range(WALKERS)
     ]
 
     codes, text = said(walkers)
 
     assert codes == [0] * WALKERS, text
-    assert text.count(f"died {side} ") == WALKERS, text
+    assert text.count("died ") == WALKERS, text
+
+
+@pytest.mark.timeout(300)
+def test_killed_process_leaves_what_was_copied(folder: Path) -> None:
+    codes, text = said([start(folder, "--share", "7/80", "--kill", "before")])
+
+    assert codes == [0], text
 
 
 @pytest.mark.timeout(300)
@@ -72,6 +88,8 @@ def test_reader_between_any_two_changes_finds_every_marker_true(folder: Path) ->
         (("--mistake", "marker-first", "--read-along"), "which is not there"),
         (
             (
+                "--kill",
+                "before",
                 "--mistake",
                 "checkpoint-before-contributions",
                 "--named",

@@ -5,12 +5,17 @@ Die at every change in turn, live again to the end, compare with an undisturbed 
 Run as a program, because it forks: a process that forks must not have started threads. Nothing that
 computes runs in the parent.
 
-    python -m crash.walk FOLDER --share 0/2 --side before [--mistake NAME] [--numbers 1,5,9]
+A process that is killed leaves the disk as it was at that moment, which is all that the next life
+can find. So one life that copies its disk before each change gives as many deaths as it makes
+changes; with `--kill` every death is a process of its own that gets SIGKILL, in twice the time.
+
+    python -m crash.walk FOLDER --share 0/2 [--kill before | --kill after] [--mistake NAME]
 """
 
 from __future__ import annotations
 
 import argparse
+import functools
 import hashlib
 import importlib
 import json
@@ -31,7 +36,7 @@ from crash.mistakes import MISTAKES
 from crash.scenario import Life, ending, make_source
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # Loaded before any fork, or every child would load them again.
 for _name in (
@@ -47,6 +52,10 @@ for _name in (
     "tidegate.source.iceberg",
 ):
     importlib.import_module(_name)
+
+
+_COPIES = 64
+"""How many copies of a disk are kept at a time."""
 
 
 class ChildDied(AssertionError):
@@ -129,6 +138,39 @@ class Walk:
             msg = f"change {number}: expected signal 9, found status {status}"
             raise ChildDied(msg)
 
+        return self._live_again(life)
+
+    def left_before(self, numbers: list[int]) -> Iterator[tuple[int, Path]]:
+        """Live once; give what a death before each of some changes would have left.
+
+        What is given has to be moved to where lives are lived before it is gone on with.
+        """
+        for start in range(0, len(numbers), _COPIES):
+            batch = numbers[start : start + _COPIES]
+            life, copies = self.life("root"), self.folder / "copies"
+
+            def copying(wanted: frozenset[int], life: Life = life, copies: Path = copies) -> None:
+                def copy() -> None:
+                    if len(stopper.made) in wanted:
+                        shutil.copytree(life.root, copies / str(len(stopper.made)))
+
+                stopper = Stopper(between=copy)
+                life.prepare()
+                self._live(life, stopper)
+
+            shutil.rmtree(copies, ignore_errors=True)
+            if in_child(functools.partial(copying, frozenset(batch))) != 0:
+                msg = "the life that was copied"
+                raise ChildDied(msg)
+            yield from ((number, copies / str(number)) for number in batch)
+
+    def go_on_from(self, left: Path) -> tuple[dict[str, Any], list[str]]:
+        """Live again on what a death left; gives what `die_at` gives."""
+        life = self.life("root")
+        left.rename(life.root)
+        return self._live_again(life)
+
+    def _live_again(self, life: Life) -> tuple[dict[str, Any], list[str]]:
         before = written_once(life.root)
 
         def second() -> dict[str, Any]:
@@ -206,15 +248,29 @@ def written_once(root: Path) -> dict[str, bytes]:
     }
 
 
-def walk(steps: Walk, choose: Callable[[list[str]], list[int]], side: str) -> list[str]:
-    """Die at each chosen number; what went wrong, after a line that says how far the walk went."""
+def walk(
+    steps: Walk, choose: Callable[[list[str]], list[int]], kill: str | None = None
+) -> list[str]:
+    """Die at each chosen number; what went wrong, after a line that says how far the walk went.
+
+    Args:
+        steps: the walk.
+        choose: gives numbers of changes by their names.
+        kill: side of the change on which a process is killed; None: copies are gone on from.
+    """
     told = []
     steps.prepare()
     made, expected = steps.undisturbed()
-    numbers = choose(made)
-    for number in numbers:
+    numbers, side = choose(made), kill or "before"
+    lives: Iterator[tuple[int, Callable[[], tuple[dict[str, Any], list[str]]]]]
+    if kill is None:
+        left = steps.left_before(numbers)
+        lives = ((number, functools.partial(steps.go_on_from, copy)) for number, copy in left)
+    else:
+        lives = ((number, functools.partial(steps.die_at, number, kill)) for number in numbers)
+    for number, live_again in lives:
         try:
-            end, rewritten = steps.die_at(number, side)
+            end, rewritten = live_again()
             wrong = differences(expected, end) + [f"written again: {name}" for name in rewritten]
         except ChildDied as died:
             wrong = [str(died)]
@@ -269,7 +325,7 @@ def main() -> int:
     parser.add_argument("--share", default="0/1")
     parser.add_argument("--named", default="", help="only changes whose name begins so")
     parser.add_argument("--most", type=int, default=1_000_000)
-    parser.add_argument("--side", choices=["before", "after"], default="before")
+    parser.add_argument("--kill", choices=["before", "after"], help="kill instead of copying")
     parser.add_argument("--mistake", choices=sorted(MISTAKES))
     parser.add_argument("--read-along", action="store_true")
     given = parser.parse_args()
@@ -279,7 +335,7 @@ def main() -> int:
         told = ["a reader looked between any two changes", *steps.read_along()]
     else:
         told = walk(
-            steps, lambda made: chosen(made, given.share, given.named, given.most), given.side
+            steps, lambda made: chosen(made, given.share, given.named, given.most), given.kill
         )
     sys.stdout.write("\n".join(told) + "\n")
     return 1 if len(told) > 1 else 0
