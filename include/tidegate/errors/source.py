@@ -95,6 +95,18 @@ class ColumnMissing(TerminalError):
     )
 
 
+class AmbiguousColumn(TerminalError):
+    """A name in the pipeline file fits several columns (ICE-3.22, 6.17)."""
+
+    source: str
+    column: str
+    found: str
+    template = (
+        "{source}: expected one column '{column}', found {found}. Name the columns that are meant "
+        "as they are spelled, with `source.case_sensitive: true`, or rename one in the source."
+    )
+
+
 class InstantNotFound(TerminalError):
     """A bound names an instant that the source does not have."""
 
@@ -167,13 +179,13 @@ class AmbiguousStart(ConfigInvalid, IcebergSourceError):
 
 
 class StartNotAncestor(IcebergSourceError):
-    """A configured start is not on the lineage of the head (ICE-2.15)."""
+    """A configured start or end is not on the lineage of the head (ICE-2.15)."""
 
     source: str
     snapshot: str
     head: str
     template = (
-        "{source}: start snapshot {snapshot} is no ancestor of the head {head}. Choose one from "
+        "{source}: snapshot {snapshot} is no ancestor of the head {head}. Choose one from "
         "`tidegate instants`."
     )
 
@@ -241,6 +253,45 @@ class CursorExpired(IcebergSourceError):
         "{source}: cannot read all changes after the checkpoint {checkpoint}: it was expired; "
         "oldest kept is {oldest_kept}, head {head}; {gap}. {remedy} Let the table keep more "
         "snapshots."
+    )
+
+
+class ChangelogParentMissing(IcebergSourceError):
+    """The state before a commit is not retained, so what it changed cannot be told (ICE-3.12)."""
+
+    source: str
+    snapshot: str
+    parent: str
+    problem: str
+    template = (
+        "{source}: the changes of snapshot {snapshot} need the state before it, snapshot {parent}: "
+        "{problem}. Start with `start: full`, or read the difference of two retained snapshots "
+        "with `source.read.mode: snapshot_diff`."
+    )
+
+
+class LineageUnavailable(IcebergSourceError):
+    """Row lineage does not say which rows were written since the checkpoint (ICE-8.5)."""
+
+    source: str
+    problem: str
+    template = (
+        "{source}: lineage upserts cannot be read: {problem}. Use `source.read.mode: changelog` "
+        "or `snapshot_diff`."
+    )
+
+
+class ChangelogInconsistent(IcebergSourceError):
+    """The changes that were read do not turn the state before into the state after (ICE-3.17)."""
+
+    source: str
+    snapshot: str
+    expected: str
+    found: str
+    template = (
+        "{source}: snapshot {snapshot}: expected the changes to sum up to {expected}, found "
+        "{found}. Nothing was taken in; report this with the table's metadata, and meanwhile set "
+        "`source.read.mode: snapshot_diff`."
     )
 
 

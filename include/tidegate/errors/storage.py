@@ -80,3 +80,27 @@ class LedgerUnreachable(TransientError):
     template = (
         "{ledger}: the ledger cannot be opened: {problem}. Check TIDEGATE_LEDGER and the database."
     )
+
+
+class ExchangeFileLost(TerminalError):
+    """Rows that one sub-split wrote for others are gone, or not as they were written."""
+
+    path: str
+    expected: int
+    found: str
+    template = (
+        "{path}: expected {expected} bytes that a sub-split spread for others, found {found}. "
+        "Delete the sub-split's file below `messages/` of the same plan: the next attempt reads "
+        "its part of the source again."
+    )
+
+
+class ExchangeIncomplete(TransientError):
+    """A sub-split wants rows that another one has not spread yet."""
+
+    plan: str
+    sub_split: str
+    template = (
+        "{plan}: expected the message of sub-split {sub_split}, found none. The next attempt reads "
+        "it first."
+    )

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 
+from tidegate.model.exchange import SpreadFile
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
+from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import Value
 
 
@@ -67,6 +69,10 @@ class CommitMessage(Value):
     """Rule name → rows that failed it."""
     held: tuple[Partition, ...] = ()
     """Partitions with rows that failed a rule whose effect is `hold`."""
+    settled: SettleCounts = field(default_factory=SettleCounts)
+    """What became of changed rows that are not among those read."""
+    spread: SpreadFile | None = None
+    """Rows for other sub-splits of the plan, which count them; there are no parts then."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,10 @@ class RunSummary(Value):
     rows_kept: int = 0
     rows_quarantined: int = 0
     rows_late: int = 0
+    rows_carried_over: int = 0
+    """Changes that a commit only copied, left out (ICE-3.14)."""
+    rows_unpaired: int = 0
+    """Changes of keys that changed more than once in a commit (ICE-3.15)."""
     rows_future: int = 0
     bytes_written: int = 0
     files_written: int = 0

@@ -8,9 +8,12 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from tidegate.model.exchange import Exchange
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.partition import Partition
-from tidegate.model.wire import Value, digest
+from tidegate.model.plan_record import PlanRecord
+from tidegate.model.time_bounds import TimeBounds
+from tidegate.model.wire import SPARSE, Value, digest
 
 
 class WindowKind(Enum):
@@ -25,6 +28,36 @@ class WindowKind(Enum):
 
     What came before in them no longer counts.
     """
+    RELOAD = "reload"
+    """Reads the source whole as it stands at its end, in place of what came before everywhere.
+
+    Moves checkpoint and watermark like a load.
+    """
+    RESTART = "restart"
+    """Begins anew as `source.start` says, in place of what came before everywhere.
+
+    Moves checkpoint and watermark like a load.
+    """
+
+    @property
+    def moves_checkpoint(self) -> bool:
+        """Whether announcing such a window moves the checkpoint to its end."""
+        return self not in {WindowKind.HISTORY, WindowKind.REBUILD}
+
+    @property
+    def replaces(self) -> bool:
+        """Whether what earlier windows brought no longer counts where this one contributes."""
+        return self in {WindowKind.REBUILD, WindowKind.RELOAD, WindowKind.RESTART}
+
+    @property
+    def replaces_everything(self) -> bool:
+        """Whether it contributes to every partition, an empty contribution where it has no row."""
+        return self in {WindowKind.RELOAD, WindowKind.RESTART}
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether it reads the source as it stands at its end, instead of what changed."""
+        return self in {WindowKind.REBUILD, WindowKind.RELOAD}
 
 
 @dataclass(frozen=True)
@@ -60,21 +93,6 @@ class Window(Value):
 
 
 @dataclass(frozen=True)
-class TimeBounds(Value):
-    """Event times of physical rows by metadata; deletes and filters only narrow them (ICE-5.10)."""
-
-    smallest: datetime | None = None
-    """None: no row has an event time, or the metadata does not say."""
-    largest: datetime | None = None
-
-    def merged(self, other: TimeBounds) -> TimeBounds:
-        """Join the bounds of two sets of rows."""
-        lows = [moment for moment in (self.smallest, other.smallest) if moment is not None]
-        highs = [moment for moment in (self.largest, other.largest) if moment is not None]
-        return TimeBounds(min(lows, default=None), max(highs, default=None))
-
-
-@dataclass(frozen=True)
 class Piece(Value):
     """A range of physical rows of one file, with what the format needs to read it."""
 
@@ -107,6 +125,8 @@ class SubSplit(Value):
     """The part of a split that is staged and resumed on its own; at most `max_rows` rows."""
 
     pieces: tuple[Piece, ...]
+    exchange: Exchange | None = field(default=None, metadata={SPARSE: True})
+    """Its part in an exchange of rows between sub-splits; None: it takes part in none."""
 
     @property
     def id(self) -> str:
@@ -135,6 +155,11 @@ class Split(Value):
     def id(self) -> str:
         """Hash of the content (12 hexadecimal digits)."""
         return digest([part.id for part in self.sub_splits], 12)
+
+    @property
+    def stage(self) -> int:
+        """How many exchanges have to be through before it can be read."""
+        return max((part.exchange.stage for part in self.sub_splits if part.exchange), default=0)
 
 
 @dataclass(frozen=True)
@@ -170,6 +195,8 @@ class ScanPlan(Value):
     totals: PlanTotals
     notes: tuple[str, ...] = ()
     """What planning left out or found odd, for people."""
+    record: PlanRecord | None = None
+    """Why the plan is as it is; None in plans of versions that did not say."""
 
 
 def plan_digest(

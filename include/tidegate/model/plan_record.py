@@ -26,10 +26,8 @@ class Listed(Value):
 
     instants: tuple[InstantAction, ...] = ()
     manifests_read: int = 0
-    manifests_skipped: int = 0
-    """Not opened, because the filter rules out what they list, or nothing in them matters."""
-    pruned: Mapping[str, int] = field(default_factory=dict)
-    """Cause → files that were left out for it."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """What was not read and why, as in "files were ruled out by the filter" → how often."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,24 @@ from tidegate.model.wire import Value
 
 
 @dataclass(frozen=True)
+class CheckpointState(Value):
+    """How a pipeline's checkpoint stands to the source's head."""
+
+    state: str
+    """In words: `in lineage`, `off lineage`, `expired`, …; `unknown` if the source did not tell."""
+    detail: str
+    """One sentence: what that means, and what the next load does."""
+    checkpoint: str | None = None
+    head: str | None = None
+    common_ancestor: str | None = None
+    oldest_kept: str | None = None
+    sequence_gap: int | None = None
+    """Between the checkpoint and the oldest kept instant; 1: nothing lies between (ICE-2.20)."""
+    ways_out: tuple[str, ...] = ()
+    """Settings that go on from here; none needed where this is empty."""
+
+
+@dataclass(frozen=True)
 class PartitionReport(Value):
     """One line of `status`."""
 

@@ -21,6 +21,11 @@ from tidegate.errors import FormatUnknown
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
+SPARSE = "sparse"
+"""Key of a field's metadata: left out of the JSON while it is None, so that values written before
+the field was known compare equal to the same values today."""
+
+
 class Value:
     """A frozen dataclass that crosses processes as JSON.
 
@@ -101,7 +106,12 @@ def _encode_moment(value: Any) -> Any:
 
 
 def _encode_fields(value: Any) -> dict[str, Any]:
-    return {field.name: _encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    found = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return {
+        field.name: _encode(item)
+        for field, item in found.items()
+        if item is not None or not field.metadata.get(SPARSE)
+    }
 
 
 @functools.cache

@@ -20,6 +20,7 @@ SCRATCH = "scratch"
 STAGED = "staged"
 QUARANTINE = "quarantine"
 MESSAGES = "messages"
+EXCHANGE = "exchange"
 
 PART_EXTENSION = ".zstd.parquet"
 
@@ -93,6 +94,16 @@ def attempt_staged(sub_split: str, attempt: str) -> str:
 def attempt_quarantine(sub_split: str, attempt: str) -> str:
     """Name one attempt's directory of rows put aside, relative to the plan's directory."""
     return posixpath.join(QUARANTINE, sub_split, attempt)
+
+
+def exchange_root(plan_root: str) -> str:
+    """Name the directory of rows that sub-splits of a plan hand each other."""
+    return posixpath.join(plan_root, EXCHANGE)
+
+
+def attempt_exchange(sub_split: str, attempt: str) -> str:
+    """Name one attempt's file of rows for other sub-splits, relative to the plan's directory."""
+    return posixpath.join(EXCHANGE, sub_split, f"{attempt}.arrow")
 
 
 def staged_part(sub_split: str, attempt: str, partition: Partition, name: str) -> str:

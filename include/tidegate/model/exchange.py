@@ -1,0 +1,40 @@
+"""A sub-split's part in bringing together the rows of one large commit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tidegate.model.wire import Value
+
+
+@dataclass(frozen=True)
+class Exchange(Value):
+    """Which rows a sub-split reads, and whether it spreads or stages them (ICE-3.13).
+
+    Stage 0 reads the pieces of its commit; each later stage reads one bucket of what all sub-splits
+    of the stage before spread. The last stage stages part files, the others spread.
+    """
+
+    group: str
+    """Hash of the commit's pieces: the sub-splits that exchange rows with each other."""
+    stages: int
+    """How many exchanges there are; the last stage has this number."""
+    buckets: int
+    stage: int = 0
+    bucket: int | None = None
+    """What a later stage reads; None in stage 0."""
+
+    @property
+    def spreads(self) -> bool:
+        """Whether the rows go to buckets, and not to part files."""
+        return self.stage < self.stages
+
+
+@dataclass(frozen=True)
+class SpreadFile(Value):
+    """One closed file with the rows that a sub-split spread over all buckets."""
+
+    path: str
+    """Relative to the plan's directory."""
+    length: int
+    rows: int

@@ -1,0 +1,52 @@
+"""What a piece of a change read says about the commit that it belongs to.
+
+`Piece.details["change"]` holds the commit's ordinal and snapshot, and which deletes apply to the
+file before it and after it; None stands for a state that the file is no part of (ICE-3.9).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegate.model.row_kind import RowKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tidegate.model.plan import Piece
+
+CHANGE = "change"
+"""Key of `Piece.details`."""
+
+_Key = tuple[str, int | None]
+
+
+def change_ordinal(piece: Piece) -> int | None:
+    """Give the number of the commit that a piece belongs to; None for a piece of a plain read."""
+    change = piece.details.get(CHANGE)
+    return change["ordinal"] if change else None
+
+
+def can_cancel(pieces: Iterable[Piece]) -> bool:
+    """Say whether the pieces of one commit can hold rows of both kinds, which may cancel."""
+    kinds: set[RowKind] = set()
+    for piece in pieces:
+        kinds |= _kinds(piece.details.get(CHANGE) or {"before": None, "after": ()})
+        if len(kinds) > 1:
+            return True
+    return False
+
+
+def _kinds(change: Mapping[str, Any]) -> set[RowKind]:
+    before, after = change["before"], change["after"]
+    if before is None:
+        return {RowKind.INSERT}
+    if after is None:
+        return {RowKind.DELETE}
+    kinds = {RowKind.DELETE} if _keys(after) - _keys(before) else set()
+    # A delete that no longer applies brings rows back.
+    return kinds | ({RowKind.INSERT} if _keys(before) - _keys(after) else set())
+
+
+def _keys(deletes: Sequence[Mapping[str, Any]]) -> set[_Key]:
+    return {(delete["path"], delete["offset"]) for delete in deletes}

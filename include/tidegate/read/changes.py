@@ -1,0 +1,69 @@
+"""Read the changes of commits and settle them: each commit by itself, in memory that it fits into.
+
+Which rows are settled together is decided before: a commit, or a bucket of one (ICE-3.13).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.model.plan import Piece
+from tidegate.model.row_changes import can_cancel, change_ordinal
+from tidegate.model.settling import SettleCounts
+from tidegate.physical import BATCH_ROWS
+from tidegate.read.settle import settle, settle_by_row_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tidegate.model.settling import SettleRules
+
+ReadPieces = Callable[[Sequence[Piece]], Iterator[pa.RecordBatch]]
+
+
+class Settler:
+    """Settles changes and counts what came of it."""
+
+    def __init__(self, rules: SettleRules, schema: pa.Schema) -> None:
+        """Prepare.
+
+        Args:
+            rules: what is compared and paired.
+            schema: of the changes, with the columns that the rules need.
+        """
+        self._rules = rules
+        self._schema = schema
+        self.counts = SettleCounts()
+
+    def commits(self, pieces: Iterable[Piece], read: ReadPieces) -> Iterator[pa.RecordBatch]:
+        """Read whole commits, one after the other, and settle those whose rows may cancel.
+
+        Args:
+            pieces: those of one commit follow each other.
+            read: gives the changes of pieces.
+        """
+        for _, commit in groupby(pieces, change_ordinal):
+            of_commit = tuple(commit)
+            changes = read(of_commit)
+            yield from self.all(changes) if can_cancel(of_commit) else changes
+
+    def all(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Settle changes of one commit that share their keys with no others of it.
+
+        Raises:
+            IdentifierNotUnique: a key has several changes, and the rules are strict.
+        """
+        settled = settle(pa.Table.from_batches(list(changes), self._schema), self._rules)
+        self.counts = self.counts.plus(settled.counts)
+        yield from settled.changes.to_batches(BATCH_ROWS)
+
+    def by_row_id(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Settle only what row ids decide; keys come together later."""
+        table = pa.Table.from_batches(list(changes), self._schema)
+        settled = settle_by_row_id(table, self._rules)
+        self.counts = self.counts.plus(settled.counts)
+        yield from settled.changes.to_batches(BATCH_ROWS)

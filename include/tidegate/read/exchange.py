@@ -1,0 +1,108 @@
+"""Spread rows over buckets in one file, and gather one bucket of many files (ICE-3.13).
+
+A file is a row of rounds: in each, one Arrow record batch per bucket, in the order of the buckets.
+So a bucket's batches are known by their numbers, and nothing else of a file is read.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+
+from tidegate.model.settling import ROW_ID
+from tidegate.physical.arrays import flags, integer_column
+from tidegate.read.row_hash import hash_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
+
+    from tidegate.read.row_hash import Hashes
+
+_ROUND_BYTES = 32 << 20
+"""Memory that rows may take before they are written; fewer, larger batches per bucket."""
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
+
+
+class Placement:
+    """Which of a number of buckets each row belongs to: equal keys share a bucket."""
+
+    def __init__(self, columns: tuple[str, ...], buckets: int, *, by_row_id: bool = False) -> None:
+        """Choose what places a row.
+
+        Args:
+            columns: of the key.
+            buckets: how many there are, at least 1.
+            by_row_id: rows that have a `_row_id` are placed by it instead.
+        """
+        self._columns = columns
+        self._by_row_id = by_row_id
+        self.buckets = buckets
+
+    def of(self, batch: pa.RecordBatch) -> Hashes:
+        """Give the bucket of each row."""
+        hashes = hash_rows([batch.column(name) for name in self._columns], batch.num_rows)
+        if self._by_row_id:
+            identities = batch.column(ROW_ID)
+            known = flags(identities.is_valid())
+            hashes[known] = hash_rows([identities], batch.num_rows)[known]
+        return hashes % np.uint64(self.buckets)
+
+
+def spread(
+    batches: Iterable[pa.RecordBatch], schema: pa.Schema, placement: Placement, file: BinaryIO
+) -> int:
+    """Write rows in rounds of one batch per bucket; the rows of a bucket keep their order.
+
+    Args:
+        batches: of the schema.
+        schema: of the file.
+        placement: tells rows into buckets.
+        file: new; is not closed.
+
+    Returns:
+        How many rows were written.
+    """
+    waiting: list[pa.RecordBatch] = []
+    size = rows = 0
+    with pa.ipc.new_file(file, schema, options=_OPTIONS) as writer:
+        for batch in batches:
+            # Before, not after: texts of one round must not pass what one batch can hold.
+            if waiting and size + batch.nbytes > _ROUND_BYTES:
+                _write_round(writer, waiting, placement)
+                waiting, size = [], 0
+            waiting.append(batch)
+            size += batch.nbytes
+            rows += batch.num_rows
+        if waiting:
+            _write_round(writer, waiting, placement)
+    return rows
+
+
+def gather(file: pa.NativeFile, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
+    """Read the rows of one bucket, in the order in which they were written.
+
+    Raises:
+        pa.ArrowInvalid, OSError: the file is not what `spread` wrote.
+    """
+    reader = pa.ipc.open_file(file)
+    for number in range(bucket, reader.num_record_batches, buckets):
+        batch = reader.get_batch(number)
+        if batch.num_rows:
+            yield batch
+
+
+def _write_round(
+    writer: pa.ipc.RecordBatchFileWriter, waiting: list[pa.RecordBatch], placement: Placement
+) -> None:
+    whole = pa.concat_batches(waiting)
+    buckets = np.concatenate([placement.of(batch) for batch in waiting]).astype(np.int64)
+    order = np.argsort(buckets, kind="stable")
+    sorted_rows = whole.take(integer_column(order))
+    bounds = np.searchsorted(buckets[order], np.arange(placement.buckets + 1)).tolist()
+    for start, end in pairwise(bounds):
+        writer.write_batch(sorted_rows.slice(start, end - start))
