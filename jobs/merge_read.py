@@ -3,6 +3,7 @@
 The request is `{"planned": [PlannedWindow, …]}`; splits that have their messages are skipped.
 """
 
+import functools
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -13,12 +14,12 @@ from tidegate.pipeline import Pipeline
 from tidegate.pipeline.submitted import run_job
 
 
-def merge_read(pipeline: Pipeline, request: Mapping[str, Any]) -> None:
+def merge_read(executor: SparkExecutor, pipeline: Pipeline, request: Mapping[str, Any]) -> None:
     """Stage each planned window in one Spark application."""
-    with SparkExecutor() as executor:
-        for planned in request["planned"]:
-            pipeline.stage(PlannedWindow.from_json(planned), executor)
+    for planned in request["planned"]:
+        pipeline.stage(PlannedWindow.from_json(planned), executor)
 
 
 if __name__ == "__main__":
-    sys.exit(run_job(merge_read))
+    with SparkExecutor() as spark:
+        sys.exit(run_job(functools.partial(merge_read, spark)))

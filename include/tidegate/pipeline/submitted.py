@@ -48,7 +48,7 @@ def run_job(step: Step, arguments: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     for talkative in ("alembic", "py4j"):
         logging.getLogger(talkative).setLevel(logging.WARNING)
-    parser = argparse.ArgumentParser(description=step.__doc__)
+    parser = argparse.ArgumentParser(description="One step of a pipeline, in Spark.")
     parser.add_argument("--pipeline", required=True, help="name or file of the pipeline")
     parser.add_argument("--request", required=True, type=json.loads, help="what to do, as JSON")
     parser.add_argument("--report", required=True, help="file that an error is written to")
