@@ -19,7 +19,7 @@ from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, RowGroup, counte
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.predicate import Predicate
+    from tidegate.physical.protocol import Passing
 
 # Blocks are read compressed; a quarter leaves room for what they become.
 _READ_BYTES = BATCH_BYTES // 4
@@ -71,10 +71,10 @@ class AvroRows:
                 yield position, batch.slice(position - first, length)
 
     def filtered(
-        self, columns: Sequence[str], start: int, end: int, wanted: Predicate, batch_rows: int
+        self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
         """Nothing decodes and filters Avro in one step."""
-        del columns, start, end, wanted, batch_rows
+        del columns, start, end, passing, batch_rows
         return None
 
     def _bundles(self, start: int, end: int, most_rows: int) -> Iterator[tuple[int, list[Block]]]:
@@ -112,7 +112,7 @@ class AvroRows:
         file = io.BytesIO(write_container(self._decoded, rows, encoded))
         try:
             frame = pl.read_avro(file, columns=columns)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as damaged:
+        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as damaged:
             problem = f"Avro block at byte {blocks[0].offset}: {damaged}"
             raise pa.ArrowInvalid(problem) from damaged
         table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())

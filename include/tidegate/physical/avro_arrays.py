@@ -89,13 +89,10 @@ def decimals(array: pa.Array, meaning: pa.Decimal128Type) -> pa.Decimal128Array:
     first = source[np.minimum(offsets[:-1], source.size - 1)]
     sign = np.where((lengths > 0) & (first >= 0x80), 0xFF, 0).astype(np.uint8)
     digits = np.where(inside, source[np.where(inside, at, 0)], sign[:, None])
-    values = pa.Array.from_buffers(
-        pa.decimal128(38, meaning.scale),
-        count,
-        [_validity(wide), pa.py_buffer(np.ascontiguousarray(digits))],
-    )
-    # The cast looks whether each has no more digits than the type.
-    return values.cast(meaning)
+    buffers = [_validity(wide), pa.py_buffer(np.ascontiguousarray(digits))]
+    values = pa.Array.from_buffers(meaning, count, buffers)
+    values.validate(full=True)
+    return values
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:

@@ -33,7 +33,13 @@ def open_rows(file: pa.NativeFile, file_format: str) -> PhysicalRows:
         OSError, pa.ArrowException: it is no such file.
     """
     try:
-        return FORMATS[file_format](file)
+        rows = FORMATS[file_format](file)
+        _ = rows.schema.names
     except (OSError, pa.ArrowException):
         file.close()
         raise
+    except UnicodeDecodeError as broken:
+        file.close()
+        problem = f"a column's name is no text: {broken}"
+        raise pa.ArrowInvalid(problem) from broken
+    return rows

@@ -15,7 +15,7 @@ from tidegate.physical.protocol import BATCH_ROWS, RowGroup, UnreadableValue, co
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.predicate import Predicate
+    from tidegate.physical.protocol import Passing
 
 
 class OrcRows:
@@ -70,10 +70,10 @@ class OrcRows:
                 return
 
     def filtered(
-        self, columns: Sequence[str], start: int, end: int, wanted: Predicate, batch_rows: int
+        self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
         """Nothing decodes and filters ORC in one step."""
-        del columns, start, end, wanted, batch_rows
+        del columns, start, end, passing, batch_rows
         return None
 
     def _stripe(self, index: int, rows: int, columns: list[str]) -> pa.RecordBatch:
@@ -84,6 +84,9 @@ class OrcRows:
         except pa.ArrowInvalid as refused:
             self._name_the_column(index, columns)
             raise pa.ArrowInvalid(str(refused)) from refused
+        if batch.num_rows != rows:
+            problem = f"expected {rows} rows in ORC stripe {index}, found {batch.num_rows}"
+            raise pa.ArrowInvalid(problem)
         fields = [self._schema.field(name) for name in columns]
         arrays = [batch.column(field.name).cast(field.type) for field in fields]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))

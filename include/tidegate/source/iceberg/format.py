@@ -2,49 +2,78 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pydantic import ValidationError
-from pyiceberg.schema import Schema
-from pyiceberg.table.name_mapping import MappedField, parse_mapping_from_json
 
 from tidegate import physical
-from tidegate.errors import InvalidNameMapping, MissingFieldIds, SourceFileDamaged
-from tidegate.source.iceberg.columns import (
-    constants,
-    found_by_id,
-    found_by_name,
-    has_field_ids,
-    wanted_columns,
+from tidegate.errors import SourceFileDamaged, UnsupportedFeature
+from tidegate.model.wire import canonical
+from tidegate.physical.removed import NewerThan, Removed, Sides
+from tidegate.source.iceberg.columns import constants, wanted_columns
+from tidegate.source.iceberg.deletes import DeleteLoader
+from tidegate.source.iceberg.field_ids import FieldIds
+from tidegate.source.iceberg.key_columns import KeyColumn, KeyColumns
+from tidegate.source.iceberg.metadata_columns import (
+    LINEAGE,
+    POSITIONAL,
+    TYPES,
+    UPDATED,
+    metadata_column,
 )
 from tidegate.source.iceberg.paths import open_location
-from tidegate.source.projection import Found, Projection, Projections
+from tidegate.source.iceberg.piece_deletes import PieceDeletes
+from tidegate.source.iceberg.position_deletes import Target
+from tidegate.source.iceberg.selection import Selection
+from tidegate.source.projection import Projection, Projections
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyiceberg.io import FileIO
 
+    from tidegate.config import SourceConfig
     from tidegate.model.plan import Piece, Pin
     from tidegate.physical import PhysicalRows
+    from tidegate.source.iceberg.delete_file import DeleteFile
+    from tidegate.source.projection import Wanted
 
 
 class IcebergFormat:
     """The reading side of one pin; one per process, used by one thread at a time."""
 
-    def __init__(self, pin: Pin, files: FileIO, source: str) -> None:
+    def __init__(self, pin: Pin, files: FileIO, source: str, config: SourceConfig) -> None:
+        """Prepare; nothing is opened yet.
+
+        Args:
+            pin: the table as planning saw it.
+            files: where its files are.
+            source: the table, for errors.
+            config: the pipeline's `source`.
+        """
         self._files = files
         self._source = source
-        self._mapping_text: str | None = pin.details["name_mapping"]
-        self._wanted = wanted_columns(Schema.model_validate_json(pin.details["schema"]))
+        self._config = config
+        selection = Selection(pin.details)
+        self._names = selection.names
+        self._kind = selection.row_kind
+        columns = wanted_columns(selection.schema)
+        self._table_columns = {column.name: column for column in columns}
+        self._lineage = tuple(LINEAGE[name] for name in self._names if name in LINEAGE)
+        self._fields = FieldIds(source, selection, config.assume_names)
+        self._keys = KeyColumns(source, selection, columns)
+        place = f"{pin.identity} {canonical(config.location_rewrite)}"
+        self._deletes = DeleteLoader(
+            files, source, place, self._fields, self._keys, config.split.max_delete_memory
+        )
         self._projections = Projections()
+        self._last: tuple[Piece, PieceDeletes] | None = None
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of every conformed batch."""
-        return pa.schema([pa.field(column.name, column.type) for column in self._wanted])
+        """What comes out of conformed batches in the end, without columns for the keys only."""
+        return pa.schema([pa.field(name, self._type(name)) for name in self._names])
 
     def open(self, piece: Piece) -> PhysicalRows:
         """Open the piece's data file; raises as `open_rows`."""
@@ -56,45 +85,99 @@ class IcebergFormat:
         Raises:
             MissingFieldIds: the file has no field ids and the table no name mapping (ICE-6.14).
         """
-        keys = {column.key for column in self._wanted}
-        return [
-            column.name for column in self._found(file_schema, piece.path) if column.key in keys
-        ]
+        keys = {column.key for column in self._wanted(self._hidden(piece))}
+        found = self._fields.found(file_schema, piece.path)
+        return [column.name for column in found if column.key in keys]
+
+    def removed(self, piece: Piece) -> Sides:
+        """Load the deletes that apply to the piece's file; raises as `DeleteLoader.removed`."""
+        deletes = self._deletes_of(piece)
+        after = self._removed(deletes.after, piece)
+        before = self._removed(deletes.before, piece)
+        if before is not None and after is not None and deletes.has_same_keys:
+            # The same objects, so that the reader sees that only positions differ (ICE-3.11).
+            before = replace(before, keys=after.keys, passes=after.passes)
+        since = piece.details.get("since_sequence")
+        return Sides(
+            before,
+            after,
+            deletes.kinds,
+            NewerThan(UPDATED, since) if since is not None else None,
+            len(self._hidden(piece)),
+            not POSITIONAL.isdisjoint(self._names),
+        )
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
-        """Give a batch the pinned schema; columns that fit are passed on uncopied.
+        """Give a batch the pinned schema, and behind it what keys need; what fits is not copied.
 
         Raises:
             MissingFieldIds: see `physical_columns`.
             SchemaIncompatible: a column cannot be promoted to the pinned type.
         """
-        del position
+        hidden = self._hidden(piece)
+        read_as = {"partition": piece.details["partition"], "keys": [key.name for key in hidden]}
         projection = self._projections.get(
-            batch.schema, piece.details["partition"], lambda: self._project(batch.schema, piece)
+            batch.schema, read_as, lambda: self._project(batch.schema, piece, hidden)
         )
-        return projection.apply(batch, piece.path)
+        projected = projection.apply(batch, piece.path)
+        if len(self._table_columns) == len(self._names) and not hidden:
+            return projected
+        return self._assembled(projected, piece, position, hidden)
 
-    def _project(self, schema: pa.Schema, piece: Piece) -> Projection:
-        found = self._found(schema, piece.path) if len(schema) else ()
-        return Projection(
-            self._wanted, found, constants(piece.details["partition"], self._wanted), piece.path
-        )
+    def _assembled(
+        self, projected: pa.RecordBatch, piece: Piece, position: int, hidden: Sequence[KeyColumn]
+    ) -> pa.RecordBatch:
+        """Put metadata columns between those of the table, and take keys out of their structs."""
+        own = dict(zip(self._table_columns, projected.columns, strict=False))
+        arrays = [
+            own[name]
+            if name in own
+            else metadata_column(name, projected, piece, position, self._kind)
+            for name in self._names
+        ]
+        roots = projected.columns[projected.num_columns - len(hidden) :]
+        arrays += [key.of(root) for key, root in zip(hidden, roots, strict=True)]
+        names = [*self._names, *(key.name for key in hidden)]
+        return pa.RecordBatch.from_arrays(arrays, names)
 
-    def _found(self, schema: pa.Schema, path: str) -> Sequence[Found]:
-        if has_field_ids(schema):
-            return found_by_id(schema)
-        if self._mapping is None:
-            raise MissingFieldIds(path=path)
-        return found_by_name(schema, self._mapping)
+    def _project(self, schema: pa.Schema, piece: Piece, hidden: Sequence[KeyColumn]) -> Projection:
+        wanted = self._wanted(hidden)
+        values = constants(piece.details["partition"], wanted)
+        return Projection(wanted, self._fields.found(schema, piece.path), values, piece.path)
 
-    @cached_property
-    def _mapping(self) -> list[MappedField] | None:
-        if self._mapping_text is None:
+    def _wanted(self, hidden: Sequence[KeyColumn]) -> tuple[Wanted, ...]:
+        roots = (key.root for key in hidden)
+        return (*self._table_columns.values(), *self._lineage, *roots)
+
+    def _type(self, name: str) -> pa.DataType:
+        own = self._table_columns.get(name)
+        return own.type if own is not None else TYPES[name]
+
+    def _removed(self, deletes: Sequence[DeleteFile] | None, piece: Piece) -> Removed | None:
+        if deletes is None:
             return None
-        try:
-            return list(parse_mapping_from_json(self._mapping_text).root)
-        except ValidationError as broken:
-            raise InvalidNameMapping(source=self._source, problem=str(broken)) from broken
+        target = Target(
+            piece.path,
+            tuple(piece.details.get("namesakes") or ()),
+            self._config.path_match == "exact",
+        )
+        return self._deletes.removed(deletes, target)
+
+    def _hidden(self, piece: Piece) -> list[KeyColumn]:
+        """Give the columns that the piece's equality deletes need besides those that come out."""
+        found = {
+            column.name: column
+            for file in self._deletes_of(piece).key_files
+            for column in self._keys.of(file.field_ids, file.path)
+            if column.hidden
+        }
+        return list(found.values())
+
+    def _deletes_of(self, piece: Piece) -> PieceDeletes:
+        # One piece is read after the other, batch by batch.
+        if self._last is None or self._last[0] is not piece:
+            self._last = piece, PieceDeletes.of(piece)
+        return self._last[1]
 
 
 def open_rows(files: FileIO, piece: Piece, source: str) -> PhysicalRows:
@@ -103,10 +186,13 @@ def open_rows(files: FileIO, piece: Piece, source: str) -> PhysicalRows:
     Raises:
         SourceFileGone: it was deleted after planning.
         SourceFileDamaged: it is not as long as the manifest says, or has no footer or header.
+        UnsupportedFeature: its format has something that cannot be read.
         SourceUnreachable: the store did not answer (Transient).
     """
     file = open_location(files, piece.path, source, piece.details["length"])
     try:
         return physical.open_rows(file, piece.details["format"])
+    except pa.ArrowNotImplementedError as unknown:
+        raise UnsupportedFeature(source=source, feature=f"{piece.path}: {unknown}") from unknown
     except (OSError, pa.ArrowException) as broken:
         raise SourceFileDamaged(path=piece.path, problem=str(broken)) from broken
