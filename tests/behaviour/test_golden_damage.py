@@ -1,0 +1,175 @@
+"""Damaged tables end with a typed error that names the file; a wrong row never comes out."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pytest
+
+from golden_iceberg import Golden, bag, expected, golden, golden_copy
+from golden_questions import question
+from tidegate import errors
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+QUICK = ["eq_pos_mix_v2", "gzip_metadata_v2", "mixed_formats_v2", "mor_v3"]
+THOROUGH = ["compaction_v3", "cow_v1", "eq_types_v2", "mor_avro_v2", "mor_orc_v2", "mor_v2"]
+FLIPS = 12
+"""Bytes that are flipped per file, one after the other."""
+
+
+def kind_of(file: Path) -> str:
+    """What a file of a table is, by its name."""
+    if file.parent.name == "metadata":
+        if ".metadata.json" in file.name:
+            return "metadata"
+        return "manifest list" if file.name.startswith("snap-") else "manifest"
+    if file.suffix == ".puffin":
+        return "vector"
+    return "delete file" if "delete" in file.name else "data file"
+
+
+KINDS = ["metadata", "manifest list", "manifest", "vector", "delete file", "data file"]
+CHECKED = {"vector", "delete file", "data file"}
+"""Kinds whose flipped bytes are found by checksums; metadata and manifests have none."""
+
+
+@dataclass
+class Damaged:
+    """One file of a copied table, damaged and mended in turn."""
+
+    table: Golden
+    file: Path
+
+    def with_bytes(self, damage: Callable[[bytes], bytes | None]) -> Counter[str] | Exception:
+        """Damage the file, read the head, mend the file; what came out."""
+        whole = self.file.read_bytes()
+        made = damage(whole)
+        if made is None:
+            self.file.unlink()
+        else:
+            self.file.write_bytes(made)
+        try:
+            return bag(self.table.changes("snapshot"))
+        except errors.TidegateError as refused:
+            return refused
+        finally:
+            self.file.write_bytes(whole)
+
+
+def files_of(table: Golden, kind: str) -> Iterator[Path]:
+    """The files of a kind; of the metadata files only the head's, no other is read."""
+    for file in sorted(table.folder.rglob("*")):
+        if not file.is_file() or file.parent == table.folder or kind_of(file) != kind:
+            continue
+        if kind != "metadata" or file == table.metadata:
+            yield file
+
+
+def needed(table: Golden) -> set[Path]:
+    """The files that a read of the head must open, by the engine's plan."""
+    tasks = expected(table.case)["head"]["tasks"]
+    names = [name for task in tasks for name in (task, *task["deletes"])]
+    return {table.metadata} | {table.folder / "table" / item["file"] for item in names}
+
+
+CASES = [
+    question("damage", case, kind, kind, slow=case in THOROUGH)
+    for case in (*QUICK, *THOROUGH)
+    for kind in KINDS
+    if any(files_of(golden(case), kind))
+]
+
+
+@pytest.fixture
+def damaged(tmp_path: Path, case: str, kind: str) -> list[Damaged]:
+    table = golden_copy(case, tmp_path)
+    return [Damaged(table, file) for file in files_of(table, kind)]
+
+
+def right(case: str) -> Counter[str]:
+    """The rows of the undamaged head."""
+    return bag(golden(case).changes("snapshot"))
+
+
+@pytest.mark.parametrize(("case", "kind"), CASES)
+def test_removed_file_is_named_and_no_rows_are_read(
+    case: str, kind: str, damaged: list[Damaged]
+) -> None:
+    gone = (errors.SourceNotFound, errors.SourceFileGone)
+    for one in damaged:
+        outcome = one.with_bytes(lambda _: None)
+
+        if one.file in needed(one.table):
+            assert isinstance(outcome, gone)
+        if isinstance(outcome, Exception):
+            assert isinstance(outcome, gone)
+            assert one.file.name in str(outcome)
+        else:
+            assert outcome == right(case)
+
+
+@pytest.mark.parametrize(("case", "kind"), CASES)
+def test_truncated_file_is_named_and_no_rows_are_read(
+    case: str, kind: str, damaged: list[Damaged]
+) -> None:
+    torn = (errors.SourceFileDamaged, errors.CorruptDeletes)
+    for one in damaged:
+        for damage in (
+            lambda whole: whole[:0],
+            lambda whole: whole[:5],
+            lambda whole: whole[: len(whole) // 2],
+            lambda whole: whole[:-1],
+        ):
+            outcome = one.with_bytes(damage)
+
+            if one.file in needed(one.table):
+                assert isinstance(outcome, torn)
+            if isinstance(outcome, Exception):
+                assert isinstance(outcome, torn)
+                assert one.file.name in str(outcome)
+            else:
+                assert outcome == right(case)
+
+
+@pytest.mark.parametrize(("case", "kind"), CASES)
+def test_flipped_byte_ends_with_an_error_of_ours_or_with_the_right_rows(
+    case: str, kind: str, damaged: list[Damaged]
+) -> None:
+    draw = random.Random(f"{case}/{kind}")
+    for one in damaged:
+        size = one.file.stat().st_size
+        places = [0, size - 1, size // 2, *(draw.randrange(size) for _ in range(FLIPS - 3))]
+        for place in places:
+            outcome = one.with_bytes(
+                lambda whole, place=place: (
+                    whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :]
+                )
+            )
+
+            if kind in CHECKED and not isinstance(outcome, Exception):
+                assert outcome == right(case), f"byte {place} of {one.file.name}"
+
+
+@pytest.mark.parametrize(("case", "kind"), CASES)
+def test_file_with_the_content_of_another_kind_is_named(
+    case: str, kind: str, damaged: list[Damaged]
+) -> None:
+    strange = (
+        errors.SourceFileDamaged,
+        errors.CorruptDeletes,
+        errors.SchemaIncompatible,
+        errors.UnsupportedFeature,
+    )
+    for one in damaged:
+        for content in (b'{"format-version": 2}', b"PAR1" + bytes(64) + b"PAR1", b"Obj\x01" * 9):
+            outcome = one.with_bytes(lambda _, content=content: content)
+
+            if one.file in needed(one.table):
+                assert isinstance(outcome, strange)
+            assert isinstance(outcome, strange) or outcome == right(case)
