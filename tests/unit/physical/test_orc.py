@@ -1,0 +1,192 @@
+"""ORC rows: what the attributes of Iceberg's writers mean, and what pyarrow's reader cannot do."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.orc as orc
+import pytest
+from golden_iceberg import ROOT
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.physical import UnreadableValue
+from tidegate.physical.orc import OrcRows
+from tidegate.physical.orc_tail import stripes
+from tidegate.physical.orc_types import meant
+from tidegate.physical.protocol import FIELD_ID
+
+
+def _rows(columns: dict[str, Any], **options: Any) -> OrcRows:
+    file = io.BytesIO()
+    orc.write_table(pa.table(columns), file, **options)
+    return OrcRows(pa.BufferReader(file.getvalue()))
+
+
+def _golden(case: str) -> OrcRows:
+    path = min((ROOT / case / "table" / "data").rglob("*.orc"))
+    return OrcRows(pa.OSFile(str(path)))
+
+
+def _attributes(**attributes: str) -> dict[str, str]:
+    return {f"iceberg.{name.replace('_', '-')}": value for name, value in attributes.items()}
+
+
+@given(
+    sizes=st.lists(st.integers(1, 400), min_size=1, max_size=6),
+    stripe_rows=st.sampled_from([10, 50, 200]),
+)
+def test_stripes_of_any_file_hold_its_rows(sizes: list[int], stripe_rows: int) -> None:
+    rows = _rows(
+        {"a": pa.array(range(sum(sizes)))},
+        stripe_size=1,
+        batch_size=stripe_rows,
+        row_index_stride=stripe_rows,
+    )
+
+    decoded = [rows._orc.read_stripe(index).num_rows for index in range(rows._orc.nstripes)]
+
+    assert [group.rows for group in rows.row_groups] == decoded
+
+
+def test_stripes_are_where_the_manifest_says() -> None:
+    with _golden("types_orc_v2") as rows:
+        assert [group.offset for group in rows.row_groups] == [3]
+
+
+@pytest.mark.parametrize(
+    "tail", [b"\x12\x05\x1a", b"\x12\x03\x1a\x08\x01", b"\xff", b"\x0f", b"\x12\x02\x1a\x7f"]
+)
+def test_tail_that_is_none_gives_no_rows_or_is_refused(tail: bytes) -> None:
+    try:
+        found = stripes(tail)
+    except pa.ArrowInvalid:
+        return
+    assert sum(stripe.rows for stripe in found) == 0
+
+
+def test_only_the_stripes_of_the_range_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = _rows(
+        {"a": pa.array(range(1_000)), "b": pa.array(range(1_000))},
+        stripe_size=1,
+        batch_size=100,
+        row_index_stride=100,
+    )
+    decoded: list[tuple[int, list[str] | None]] = []
+    read = rows._orc.read_stripe
+
+    def recorded(index: int, columns: list[str] | None) -> pa.RecordBatch:
+        decoded.append((index, columns))
+        return read(index, columns)
+
+    monkeypatch.setattr(rows._orc, "read_stripe", recorded)
+
+    third = sum(group.rows for group in rows.row_groups[:2])
+    fourth = third + rows.row_groups[2].rows
+    found = [batch.num_rows for _, batch in rows.batches(["b"], fourth - 3, fourth + 2)]
+
+    assert found == [3, 2]
+    assert decoded == [(2, ["b"]), (3, ["b"])]
+
+
+@pytest.mark.parametrize("wanted", [["a.b"], ["a"], ["a", "a.b"], ["a.b", "a"], ["x", "a.b"]])
+def test_column_whose_name_is_a_path_is_not_taken_for_a_nested_field(wanted: list[str]) -> None:
+    columns = {
+        "a.b": pa.array([1, 2]),
+        "a": pa.array([{"b": "x", "c": 1}, None]),
+        "x": pa.array([5, 6]),
+    }
+
+    with _rows(columns) as rows:
+        ((_, batch),) = rows.batches(wanted, 0, 2)
+
+    assert batch.schema.names == wanted
+    assert batch.to_pydict() == {name: columns[name].to_pylist() for name in wanted}
+
+
+def test_wanted_struct_comes_with_all_its_fields() -> None:
+    columns = {"a": pa.array([{"b": "x", "c": {"d": [1]}}]), "b": pa.array(["other"])}
+
+    with _rows(columns) as rows:
+        ((_, batch),) = rows.batches(["a"], 0, 1)
+
+    assert batch.to_pylist() == [{"a": {"b": "x", "c": {"d": [1]}}}]
+
+
+def test_types_are_those_that_the_attributes_say() -> None:
+    fields = [
+        pa.field("t", pa.int64(), metadata=_attributes(id="1", long_type="TIME")),
+        pa.field("n", pa.int64(), metadata=_attributes(id="2", long_type="LONG")),
+        pa.field("u", pa.binary(), metadata=_attributes(id="3", binary_type="UUID")),
+        pa.field("f", pa.binary(), metadata=_attributes(id="4", binary_type="FIXED", length="7")),
+        pa.field("b", pa.binary(), metadata=_attributes(id="5", binary_type="BINARY")),
+        pa.field("us", pa.timestamp("ns"), metadata=_attributes(id="6", timestamp_unit="MICROS")),
+        pa.field(
+            "ns", pa.timestamp("ns", "UTC"), metadata=_attributes(id="7", timestamp_unit="NANOS")
+        ),
+        pa.field("plain", pa.timestamp("ns")),
+    ]
+
+    found = [meant(field) for field in fields]
+
+    assert [field.type for field in found] == [
+        pa.time64("us"),
+        pa.int64(),
+        pa.binary(16),
+        pa.binary(7),
+        pa.binary(),
+        pa.timestamp("us"),
+        pa.timestamp("ns", "UTC"),
+        pa.timestamp("ns"),
+    ]
+    assert [(field.metadata or {}).get(FIELD_ID) for field in found] == [
+        b"1", b"2", b"3", b"4", b"5", b"6", b"7", None,
+    ]  # fmt: skip
+
+
+def test_field_ids_stand_at_every_depth() -> None:
+    with _golden("types_orc_v2") as rows:
+        schema = rows.schema
+
+    inner = schema.field("ll").type.value_field
+    assert schema.field("ll").metadata == {FIELD_ID: b"17"}
+    assert inner.metadata == {FIELD_ID: b"23"}
+    assert inner.type.value_field.metadata == {FIELD_ID: b"24"}
+    assert schema.field("mi").type.key_field.metadata == {FIELD_ID: b"27"}
+    assert schema.field("mi").type.item_field.metadata == {FIELD_ID: b"28"}
+    assert schema.field("st").type.field("c").type.field("d").metadata == {FIELD_ID: b"32"}
+
+
+def test_types_inside_of_others_are_brought_into_their_meaning() -> None:
+    # pyarrow writes no attributes: the schema says what the columns of this file stand for.
+    kinds = pa.struct([pa.field("t", pa.int64()), pa.field("u", pa.list_(pa.binary()))])
+    row = {"t": 3_600_000_000, "u": [b"u" * 16, None]}
+    rows = _rows({"a": pa.array([row, None, row], kinds)})
+    inner = pa.field("u", pa.list_(pa.field("element", pa.binary(16))))
+    rows._schema = pa.schema([pa.field("a", pa.struct([pa.field("t", pa.time64("us")), inner]))])
+
+    ((_, batch),) = rows.batches(["a"], 1, 3)
+
+    batch.validate(full=True)
+    assert batch.column("a").type == rows.schema.field("a").type
+    first, second = batch.column("a").to_pylist()
+    assert first is None
+    assert (second["t"].hour, second["u"]) == (1, [b"u" * 16, None])
+
+
+@pytest.mark.parametrize("wanted", [["id", "ts"], ["tz"], ["id", "ts", "tz"]])
+def test_timestamp_out_of_the_range_of_nanoseconds_names_its_column(wanted: list[str]) -> None:
+    with _golden("orc_far_timestamps_v2") as rows, pytest.raises(UnreadableValue) as refused:
+        list(rows.batches(wanted, 0, rows.rows))
+
+    assert refused.value.column == next(name for name in wanted if name != "id")
+    assert "out of range for nanosecond" in refused.value.problem
+
+
+def test_timestamp_out_of_range_does_not_matter_in_another_column() -> None:
+    with _golden("orc_far_timestamps_v2") as rows:
+        ((_, batch),) = rows.batches(["id"], 0, rows.rows)
+
+    assert batch.column("id").to_pylist() == [1, 2, 3, 4]
