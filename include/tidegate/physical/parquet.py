@@ -14,7 +14,7 @@ from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.predicate import Predicate
+    from tidegate.physical.protocol import Passing
 
 
 class ParquetRows:
@@ -89,15 +89,15 @@ class ParquetRows:
                 return
 
     def filtered(
-        self, columns: Sequence[str], start: int, end: int, wanted: Predicate, batch_rows: int
+        self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
         """Decode and filter in one step where `can_push` allows it."""
         if not can_push(self._file, self._parquet, columns):
             return None
-        return self._filtered(columns, start, end, wanted, batch_rows)
+        return self._filtered(columns, start, end, passing, batch_rows)
 
     def _filtered(
-        self, columns: Sequence[str], start: int, end: int, wanted: Predicate, batch_rows: int
+        self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
         groups, _ = self._groups_in(start, end)
         if not groups:
@@ -105,7 +105,7 @@ class ParquetRows:
         size = min(batch_rows, self._rows_of_bytes(groups[0], set(columns)))
         schema = pa.schema([self.schema.field(name) for name in columns])
         try:
-            yield from filtered_batches(self._file, schema, start, end, wanted, size)
+            yield from filtered_batches(self._file, schema, (start, end), passing, size)
         except STOPPED as stopped:
             raise FilterStopped(str(stopped)) from stopped
 

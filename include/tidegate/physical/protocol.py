@@ -31,6 +31,16 @@ class RowGroup:
     """Where it begins in the file; None where that is not known."""
 
 
+@dataclass(frozen=True)
+class Passing:
+    """Which rows of a range are wanted."""
+
+    predicate: Predicate
+    """Names physical columns only."""
+    without: pa.Int64Array | None = None
+    """Ascending physical positions of rows that are not wanted, whatever they hold."""
+
+
 class PhysicalRows(Protocol):
     """One open file; a context that closes it. Used by one thread at a time."""
 
@@ -70,7 +80,7 @@ class PhysicalRows(Protocol):
         ...
 
     def filtered(
-        self, columns: Sequence[str], start: int, end: int, wanted: Predicate, batch_rows: int
+        self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
         """Decode only the rows that pass; None where that is not surely the same as filtering.
 

@@ -32,9 +32,14 @@ class Removed:
     """Zero-based physical positions, ascending, unique (ICE-6.5); None: no row by position."""
     keys: tuple[RemovedKeys, ...] = ()
     """Key sets that are held together."""
-    passes: Iterable[RemovedKeys] = ()
-    """Key sets that do not fit into memory together: loaded one by one while this is iterated,
-    which may be done again; each is matched on a pass of its own over the rows (ICE-6.9)."""
+    passes: tuple[Iterable[RemovedKeys], ...] = ()
+    """Key sets that do not fit into memory: their parts are loaded one by one by iterating, which
+    may be done again; each part is matched on a pass of its own over the rows (ICE-6.9)."""
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether surely no row is gone."""
+        return self.positions is None and not self.keys and not self.passes
 
 
 @dataclass(frozen=True)
@@ -57,3 +62,11 @@ class Sides:
     kinds: bool = False
     """Whether the rows that differ are wanted, each with its kind (ICE-3.9)."""
     newer: NewerThan | None = None
+    hidden: int = 0
+    """So many columns at the end of conformed batches are there for the keys only."""
+    positional: bool = False
+    """Whether conformed columns depend on the position."""
+
+
+WHOLE = Sides(None, Removed())
+"""A file that is read as it is."""

@@ -6,7 +6,7 @@ Knows no format, neither of files nor of tables: what columns and deletes mean i
 
 from __future__ import annotations
 
-import logging
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,15 +20,14 @@ from tidegate.errors import (
     TidegateError,
 )
 from tidegate.physical import BATCH_ROWS, PhysicalRows, RowGroup, UnreadableValue
-from tidegate.physical.protocol import FilterStopped
+from tidegate.read.open_piece import OpenPiece, ReadOptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tidegate.model.plan import Piece
+    from tidegate.physical.removed import Sides
     from tidegate.predicate import Predicate
-
-_LOG = logging.getLogger(__name__)
 
 
 class PieceFormat(Protocol):
@@ -42,8 +41,15 @@ class PieceFormat(Protocol):
         """Name the columns of the file that `conform` needs; no others are decoded."""
         ...
 
+    def removed(self, piece: Piece) -> Sides:
+        """Load what is gone from the piece's file, in the states that are read."""
+        ...
+
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
-        """Give a batch of physical columns, whose first row has a position, the pinned schema."""
+        """Give a batch of physical columns, whose first row has a position, the pinned schema.
+
+        Nothing is removed yet; what keys need besides stands at the end.
+        """
         ...
 
 
@@ -53,6 +59,8 @@ def read_pieces(
     *,
     filter: Predicate | None = None,
     batch_rows: int = BATCH_ROWS,
+    limit: int | None = None,
+    include_deleted: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Read pieces one after the other; the rows of few batches are decoded at a time.
 
@@ -62,6 +70,8 @@ def read_pieces(
         filter: applied to conformed batches, so that defaults and partition values take part
             (ICE-6.11).
         batch_rows: most rows decoded at a time.
+        limit: end after so many rows (ICE-5.13).
+        include_deleted: keep rows that are gone, marked by the column `_deleted` (ICE-3.23).
 
     Yields:
         Batches of the pinned schema with at least one row.
@@ -71,23 +81,35 @@ def read_pieces(
         SourceFileDamaged: a file cannot be read as what the plan says.
         ColumnUnreadable: a column has a value that cannot be held.
     """
+    options = ReadOptions(filter, batch_rows, include_deleted)
+    left = limit
     for piece in pieces:
-        try:
-            with format.open(piece) as file:
-                located = in_rows(piece, file.row_groups) if piece.byte_range else piece
-                yield from _OpenPiece(file, located, format).read(filter, batch_rows)
-        except TidegateError:
-            raise
-        except FileNotFoundError as gone:
-            raise SourceFileGone(path=piece.path) from gone
-        except PermissionError as denied:
-            raise StorageDenied(path=piece.path, problem=str(denied)) from denied
-        except UnreadableValue as value:
-            raise ColumnUnreadable(
-                path=piece.path, column=value.column, problem=value.problem
-            ) from value
-        except (OSError, pa.ArrowException) as damaged:
-            raise SourceFileDamaged(path=piece.path, problem=str(damaged).strip()) from damaged
+        with _damage_named(piece), format.open(piece) as file:
+            located = in_rows(piece, file.row_groups) if piece.byte_range else piece
+            for batch in OpenPiece(file, located, format).read(options):
+                yield batch if left is None else batch.slice(0, left)
+                left = left if left is None else left - batch.num_rows
+                if left is not None and left <= 0:
+                    return
+
+
+@contextmanager
+def _damage_named(piece: Piece) -> Iterator[None]:
+    """Name the file in whatever goes wrong while it is read."""
+    try:
+        yield
+    except TidegateError:
+        raise
+    except FileNotFoundError as gone:
+        raise SourceFileGone(path=piece.path) from gone
+    except PermissionError as denied:
+        raise StorageDenied(path=piece.path, problem=str(denied)) from denied
+    except UnreadableValue as value:
+        raise ColumnUnreadable(
+            path=piece.path, column=value.column, problem=value.problem
+        ) from value
+    except (OSError, pa.ArrowException) as damaged:
+        raise SourceFileDamaged(path=piece.path, problem=str(damaged).strip()) from damaged
 
 
 def in_rows(piece: Piece, groups: Iterable[RowGroup]) -> Piece:
@@ -102,84 +124,3 @@ def in_rows(piece: Piece, groups: Iterable[RowGroup]) -> Piece:
             rows += group.rows
         position += group.rows
     return replace(piece, row_start=first, rows=rows, byte_range=None)
-
-
-class _OpenPiece:
-    """One piece while its file is open."""
-
-    def __init__(self, file: PhysicalRows, piece: Piece, format: PieceFormat) -> None:
-        if file.rows < piece.row_end:
-            raise SourceFileDamaged(
-                path=piece.path,
-                problem=f"expected at least {piece.row_end} rows, found {file.rows}",
-            )
-        self._file = file
-        self._piece = piece
-        self._format = format
-        self._columns = format.physical_columns(piece, file.schema)
-
-    def read(self, filter: Predicate | None, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        """Give the piece's rows that pass, in batches of at least one row."""
-        done = 0
-        if filter is not None and self._can_push(filter):
-            try:
-                for batch in self._pushed(filter, batch_rows):
-                    done += batch.num_rows
-                    yield batch
-            except FilterStopped as stopped:
-                # The plain way goes on behind the rows that were given, and knows what is wrong.
-                _LOG.info("%s: no pushed filter after %s rows: %s", self._piece.path, done, stopped)
-            else:
-                return
-        for batch in self._plain(batch_rows):
-            passing = batch if filter is None else batch.filter(filter.mask(batch))
-            known = min(done, passing.num_rows)
-            done -= known
-            if passing.num_rows > known:
-                yield passing.slice(known) if known else passing
-
-    def _can_push(self, filter: Predicate) -> bool:
-        """Say whether the filter's columns come through `conform` as they were in the file."""
-        piece, names = self._piece, set(self._columns)
-        if not piece.rows or not names.issuperset(filter.columns):
-            return False
-        position, probe = next(
-            self._file.batches(self._columns, piece.row_start, piece.row_start + 1)
-        )
-        return _pass_unchanged(filter.columns, probe, self._format.conform(probe, piece, position))
-
-    def _pushed(self, filter: Predicate, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        piece = self._piece
-        batches = self._file.filtered(
-            self._columns, piece.row_start, piece.row_end, filter, batch_rows
-        )
-        if batches is None:
-            raise FilterStopped
-        for batch in batches:
-            yield self._format.conform(batch, piece, piece.row_start)
-
-    def _plain(self, batch_rows: int) -> Iterator[pa.RecordBatch]:
-        piece = self._piece
-        for position, batch in self._file.batches(
-            self._columns, piece.row_start, piece.row_end, batch_rows
-        ):
-            yield self._format.conform(batch, piece, position)
-
-
-def _pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
-    """Say whether columns came through `conform` as they were: same name, same type, same memory.
-
-    Args:
-        names: columns of the filter.
-        before: physical columns of at least one row.
-        after: the same rows, conformed.
-    """
-    return all(
-        before.column(name).type == after.column(name).type
-        and _memory(before.column(name)) == _memory(after.column(name))
-        for name in names
-    )
-
-
-def _memory(column: pa.Array) -> tuple[tuple[int, int], ...]:
-    return tuple((buffer.address, buffer.size) for buffer in column.buffers() if buffer is not None)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.plan import Piece, Pin
     from tidegate.physical import PhysicalRows, RowGroup
+    from tidegate.physical.removed import Sides
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,18 @@ class PieceFormat(Protocol):
         """Name the top-level columns of the file that `conform` needs."""
         ...
 
+    def removed(self, piece: Piece) -> Sides:
+        """Load what is gone from the piece's file, in the states that are read.
+
+        Raises:
+            TidegateError: deletes cannot be read; each kind of source has its own.
+        """
+        ...
+
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         """Give a batch of physical columns the pinned schema: order, types, absent columns.
+
+        Nothing is removed yet; behind the pinned columns stand those that keys need besides.
 
         Args:
             batch: decoded rows that follow each other in the file.

@@ -15,6 +15,7 @@ from tidegate.errors import PredicateInvalid, SourceFileDamaged
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
 from tidegate.physical.pushed_filter import can_push
+from tidegate.physical.removed import WHOLE, Sides
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 
@@ -76,6 +77,9 @@ class Format:
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         return file_schema.names
+
+    def removed(self, piece: Piece) -> Sides:
+        return WHOLE
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         self.conformed += batch.num_rows

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tidegate.errors import SchemaIncompatible, SourceFileDamaged, SourceFileGone, StorageDenied
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
+from tidegate.physical.removed import WHOLE, Sides
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 
@@ -34,6 +35,9 @@ class PlainFormat:
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         assert file_schema.names == ["n", "text", "unread"]
         return self.columns
+
+    def removed(self, piece: Piece) -> Sides:
+        return WHOLE
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         self.decoded.append(batch.num_rows)

@@ -312,6 +312,7 @@ from tidegate.model.partition import PartitionField, Transform
 from tidegate.model.plan import Piece
 from tidegate.predicate import Predicate
 from tidegate.physical import ParquetRows
+from tidegate.physical.removed import WHOLE
 from tidegate.read import read_pieces
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.storage import LocalStorage
@@ -321,6 +322,7 @@ schema = pq.read_schema(f"{root}/in.parquet")
 class Format:
     def open(self, piece): return ParquetRows(pa.OSFile(piece.path))
     def physical_columns(self, piece, file_schema): return file_schema.names
+    def removed(self, piece): return WHOLE
     def conform(self, batch, piece, position): return batch
 spec = StageSpec(
     fields=(PartitionField("dt", "at", Transform.DAY), PartitionField("r", "region",

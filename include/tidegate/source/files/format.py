@@ -10,6 +10,7 @@ import pyarrow as pa
 from tidegate.errors import SourceFileDamaged, SourceFileGone
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
+from tidegate.physical.removed import WHOLE
 from tidegate.source.files.partition_values import arrow_type, parse_values
 from tidegate.source.projection import Found, Projection, Projections, Wanted
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidegate.model.plan import Piece, Pin
+    from tidegate.physical.removed import Sides
 
 
 class FilesFormat:
@@ -42,6 +44,11 @@ class FilesFormat:
             for column in self.schema
             if column.name not in self._keys and column.name in file_schema.names
         ]
+
+    def removed(self, piece: Piece) -> Sides:
+        """Say that nothing is: a plain file is read as it is."""
+        del piece
+        return WHOLE
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         """Give a batch the pinned schema; a column that the file lacks is NULL.

@@ -8,47 +8,37 @@ from uuid import UUID
 
 import pyarrow as pa
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
-from tidegate.source.columns import column_names
+from tidegate.physical.protocol import FIELD_ID
 from tidegate.source.projection import Found, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from pyiceberg.partitioning import PartitionSpec
+    from pyiceberg.schema import Schema
     from pyiceberg.table.name_mapping import MappedField
-
-_FIELD_ID = b"PARQUET:field_id"
-
-
-def select(
-    schema: Schema, columns: Sequence[str] | None, extra: Sequence[str], source: str
-) -> Schema:
-    """Keep some top-level columns; see `tidegate.source.columns.column_names`."""
-    fields = {field.name: field for field in schema.fields}
-    names = column_names(list(fields), columns, extra, source)
-    return Schema(*[fields[name] for name in names], schema_id=schema.schema_id)
 
 
 def wanted_columns(schema: Schema) -> tuple[Wanted, ...]:
     """Give the columns that come out, with field ids as keys (ICE-6.12)."""
-    return tuple(_wanted(field) for field in schema.fields)
+    return tuple(wanted_column(field) for field in schema.fields)
 
 
-def _wanted(field: NestedField) -> Wanted:
+def wanted_column(field: NestedField) -> Wanted:
+    """Give one column, or one field inside of it."""
     kind = field.field_type
     children: tuple[Wanted, ...] = ()
     if isinstance(kind, StructType):
-        children = tuple(_wanted(child) for child in kind.fields)
+        children = tuple(wanted_column(child) for child in kind.fields)
         arrow: pa.DataType = pa.struct([pa.field(child.name, child.type) for child in children])
     elif isinstance(kind, ListType):
-        children = (_wanted(kind.element_field),)
+        children = (wanted_column(kind.element_field),)
         arrow = pa.list_(pa.field("element", children[0].type))
     elif isinstance(kind, MapType):
-        children = (_wanted(kind.key_field), _wanted(kind.value_field))
+        children = (wanted_column(kind.key_field), wanted_column(kind.value_field))
         arrow = pa.map_(children[0].type, children[1].type)
     else:
         arrow = _primitive(kind)
@@ -66,7 +56,7 @@ def _primitive(kind: IcebergType) -> pa.DataType:
 
 def has_field_ids(schema: pa.Schema) -> bool:
     """Say whether a file carries field ids (ICE-6.14)."""
-    return any(_id(field) is not None for field in schema)
+    return any(field_id(field) is not None for field in schema)
 
 
 def found_by_id(schema: pa.Schema) -> tuple[Found, ...]:
@@ -74,14 +64,15 @@ def found_by_id(schema: pa.Schema) -> tuple[Found, ...]:
     return tuple(_found_by_id(field) for field in schema)
 
 
-def _id(field: pa.Field) -> int | None:
-    text = (field.metadata or {}).get(_FIELD_ID)
+def field_id(field: pa.Field) -> int | None:
+    """Give the field id of a file's column, if it has one."""
+    text = (field.metadata or {}).get(FIELD_ID)
     return int(text) if text is not None else None
 
 
 def _found_by_id(field: pa.Field) -> Found:
     children = tuple(_found_by_id(child) for child in _children(field.type))
-    return Found(_id(field), field.name, field.type, children)
+    return Found(field_id(field), field.name, field.type, children)
 
 
 def found_by_name(schema: pa.Schema, mapping: Sequence[MappedField]) -> tuple[Found, ...]:

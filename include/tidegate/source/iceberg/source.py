@@ -14,12 +14,13 @@ from tidegate.errors import (
 )
 from tidegate.model.plan import Piece, Pin
 from tidegate.source.iceberg.changes import ChangeReader, Changes
-from tidegate.source.iceberg.columns import identity_values, select
+from tidegate.source.iceberg.columns import identity_values
 from tidegate.source.iceberg.format import IcebergFormat, open_rows
 from tidegate.source.iceberg.history import History, operation
 from tidegate.source.iceberg.manifests import Entry, ManifestReader
 from tidegate.source.iceberg.opening import TableOpener
 from tidegate.source.iceberg.pruning import Pruning
+from tidegate.source.iceberg.selection import pinned_selection
 from tidegate.source.iceberg.starts import first_checkpoint
 from tidegate.source.protocol import InstantReport, Units, pinned_columns
 
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 _BRANCH = "main"
 _ATTEMPTS = 3
-_NAME_MAPPING = "schema.name-mapping.default"
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -197,7 +197,7 @@ class IcebergSource:
         location = pin.details["metadata"]
         table = self._tables.get(location)
         files: FileIO = table.io if table else self._opener.files(location)
-        return IcebergFormat(pin, files, self.name)
+        return IcebergFormat(pin, files, self.name, self._config)
 
     def _patiently(
         self,
@@ -216,14 +216,10 @@ class IcebergSource:
         history = History(self.name, metadata, head, self._time_key)
         own_schema = own_schema or self._config.read.read_schema == "snapshot"
         whole = _schema_of(metadata, history.head) if own_schema else metadata.schema()
-        schema = select(whole, self._config.read.columns, self._extra_columns, self.name)
-        mapping = metadata.properties.get(_NAME_MAPPING)
         details = {
             "metadata": table.metadata_location,
             "ref": _BRANCH,
-            "schema_id": schema.schema_id,
-            "schema": schema.model_dump_json(),
-            "name_mapping": mapping,
+            **pinned_selection(metadata, whole, self._config, self._extra_columns, self.name),
             "format_version": metadata.format_version,
         }
         pin = Pin(
@@ -232,7 +228,8 @@ class IcebergSource:
             (),
             details,
         )
-        columns = pinned_columns(IcebergFormat(pin, table.io, self.name).schema)
+        form = IcebergFormat(pin, table.io, self.name, self._config)
+        columns = pinned_columns(form.schema)
         return Pin(pin.identity, pin.head, columns, details)
 
     @property

@@ -1,0 +1,60 @@
+"""Keep what was loaded of delete files, for all threads of a process, within a bound of memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable
+
+_Loaded = TypeVar("_Loaded")
+
+
+class DeleteCache:
+    """What was used last; threads that want the same wait for the one that loads it."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._size_bytes = 0
+        self._changing = threading.Lock()
+        self._loading: dict[Hashable, threading.Lock] = {}
+
+    def get(
+        self, key: Hashable, load: Callable[[], tuple[_Loaded, int]], most_bytes: int
+    ) -> _Loaded:
+        """Give what is kept under a key, or load and keep it.
+
+        Args:
+            key: names what `load` gives, and its type.
+            load: gives it with its size in bytes; called outside of all locks but the key's own.
+            most_bytes: bound of all that is kept together; what was used longest ago goes first,
+                and what is larger alone is not kept.
+        """
+        with self._changing:
+            loading = self._loading.setdefault(key, threading.Lock())
+        with loading:
+            with self._changing:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    found: _Loaded = self._kept[key][0]
+                    return found
+            loaded, size_bytes = load()
+            with self._changing:
+                self._keep(key, loaded, size_bytes, most_bytes)
+                self._loading.pop(key, None)
+            return loaded
+
+    def _keep(self, key: Hashable, loaded: object, size_bytes: int, most_bytes: int) -> None:
+        if size_bytes > most_bytes or key in self._kept:
+            return
+        self._kept[key] = (loaded, size_bytes)
+        self._size_bytes += size_bytes
+        while self._size_bytes > most_bytes:
+            _, (_, freed) = self._kept.popitem(last=False)
+            self._size_bytes -= freed
+
+
+DELETES = DeleteCache()
+"""The one of this process (ICE-6.7, 6.9)."""

@@ -1,0 +1,153 @@
+"""Choose what comes out of a read: table columns and metadata columns, in order (ICE-3.21)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from pyiceberg.schema import Schema
+
+from tidegate.config.reading import METADATA_COLUMNS
+from tidegate.errors import AmbiguousColumn, ColumnMissing
+from tidegate.model.row_kind import RowKind
+from tidegate.source.iceberg.metadata_columns import ALWAYS
+from tidegate.source.iceberg.settling import hidden_columns, settle_rules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.types import NestedField
+
+    from tidegate.config import SourceConfig
+
+_NAME_MAPPING = "schema.name-mapping.default"
+
+
+def pinned_selection(
+    metadata: TableMetadata,
+    whole: Schema,
+    config: SourceConfig,
+    extra: Sequence[str],
+    source: str,
+) -> dict[str, Any]:
+    """Give what a pin says of the columns that come out, for `Selection.of`.
+
+    Args:
+        metadata: as pinned.
+        whole: the schema to read with.
+        config: the pipeline's `source`.
+        extra: names that are needed besides.
+        source: the table, for errors.
+
+    Raises:
+        ColumnMissing, AmbiguousColumn: see `select`.
+    """
+    hidden = hidden_columns(whole, config, metadata.format_version, source)
+    schema, names = select(whole, config, (*extra, *hidden), source)
+    rules = settle_rules(whole, schema, config, names, source)
+    upserts = config.read.output_mode == "lineage_upserts"
+    return {
+        "schema_id": whole.schema_id,
+        "schema": schema.model_dump_json(),
+        "schemas": [each.model_dump_json() for each in metadata.schemas],
+        "columns": list(names),
+        "row_kind": (RowKind.UPSERT if upserts else RowKind.INSERT).value,
+        "settling": None if rules is None else rules.to_json(),
+        "name_mapping": metadata.properties.get(_NAME_MAPPING),
+    }
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What `pinned_selection` wrote."""
+
+    details: Mapping[str, Any]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All that comes out, in order."""
+        names: Sequence[str] = self.details["columns"]
+        return names
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The table's columns among them, named as they come out."""
+        return Schema.model_validate_json(self.details["schema"])
+
+    @property
+    def row_kind(self) -> RowKind:
+        """What rows are that are in one state only."""
+        return RowKind(self.details["row_kind"])
+
+    @property
+    def name_mapping(self) -> str | None:
+        """The table's `schema.name-mapping.default`."""
+        text: str | None = self.details["name_mapping"]
+        return text
+
+    @cached_property
+    def schemas(self) -> tuple[Schema, ...]:
+        """All schemas of the table, oldest first, but the one that is read with last."""
+        schemas = (Schema.model_validate_json(text) for text in self.details["schemas"])
+        read_with = self.details["schema_id"]
+        return tuple(sorted(schemas, key=lambda it: (it.schema_id == read_with, it.schema_id)))
+
+
+def select(
+    schema: Schema, config: SourceConfig, extra: Sequence[str], source: str
+) -> tuple[Schema, tuple[str, ...]]:
+    """Choose the columns of `read.columns`, those that the mode always has, and the extra ones.
+
+    Args:
+        schema: the whole schema to read with.
+        config: the pipeline's `source`; without `case_sensitive`, `ID` finds `id` (ICE-6.17).
+        extra: names that are needed besides.
+        source: the table, for errors.
+
+    Returns:
+        The table's columns, named as asked for, and the names of all that comes out, in order.
+
+    Raises:
+        ColumnMissing: the table has no column of a name.
+        AmbiguousColumn: it has several; or a metadata column's name is also one of its own.
+    """
+    mode = config.read.output_mode
+    always = ALWAYS.get(mode, ())
+    asked = config.read.columns
+    if asked is None:
+        asked = tuple(field.name for field in schema.fields)
+        metadata = frozenset(always) | METADATA_COLUMNS[mode].intersection(extra)
+    else:
+        metadata = METADATA_COLUMNS[mode]
+    names = tuple(dict.fromkeys((*asked, *always, *extra)))
+    own = []
+    for name in names:
+        if name in metadata:
+            _check_free(schema, name, source)
+        else:
+            own.append(_field(schema, name, config.case_sensitive, source))
+    return Schema(*own, schema_id=schema.schema_id), names
+
+
+def _check_free(schema: Schema, name: str, source: str) -> None:
+    if any(field.name == name for field in schema.fields):
+        raise AmbiguousColumn(
+            source=source, column=name, found="a metadata column and a column of the table"
+        )
+
+
+def _field(schema: Schema, name: str, case_sensitive: bool, source: str) -> NestedField:
+    found = [field for field in schema.fields if _fits(field.name, name, case_sensitive)]
+    if not found:
+        known = ", ".join(field.name for field in schema.fields)
+        raise ColumnMissing(source=source, column=name, known=known)
+    if len(found) > 1:
+        names = " and ".join(f"'{field.name}'" for field in found)
+        raise AmbiguousColumn(source=source, column=name, found=names)
+    return found[0].model_copy(update={"name": name})
+
+
+def _fits(name: str, asked: str, case_sensitive: bool) -> bool:
+    return name == asked if case_sensitive else name.lower() == asked.lower()
