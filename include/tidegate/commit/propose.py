@@ -22,13 +22,13 @@ PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
 
 
 def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    """Leave out what a rebuild resets: every window taken before it, and all history.
+    """Leave out what a rebuild or reload resets: every window taken before it, and all history.
 
     A history window lies before the first load window, whenever it was taken, and a rebuild reads
     everything up to the checkpoint of its time; so it stands in for history taken later, too.
     """
     ordered = sorted(contributions, key=lambda item: item.window)
-    rebuilds = [item.window for item in ordered if item.kind is WindowKind.REBUILD]
+    rebuilds = [item.window for item in ordered if item.kind.replaces]
     if not rebuilds:
         return tuple(ordered)
     newest = rebuilds[-1]

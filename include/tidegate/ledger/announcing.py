@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from tidegate.ledger import rows
 from tidegate.ledger.schema import contribution, partition, plan, window
 from tidegate.model.message import Contribution, EventTimes, RunSummary
+from tidegate.model.plan import WindowKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -108,7 +109,50 @@ class Announcing:
                 )
             )
             effective.append(rows.with_late(item, late=late))
+        self._reset_again(announced.sequence, [item.partition.path for item in effective], now)
         return tuple(effective)
+
+    def _reset_again(self, sequence: int, paths: Sequence[str], now: datetime) -> None:
+        """Keep reset what a later window reset, in partitions that it did not know of.
+
+        A replay of an earlier window may bring rows for a partition that had none when everything
+        was replaced.
+        """
+        reset = self._newest_reset(sequence)
+        if reset is None:
+            return
+        mine = (contribution.c.pipeline == self.name, contribution.c.window == reset["sequence"])
+        known = set(self.connection.scalars(sa.select(contribution.c.partition).where(*mine)))
+        empty = {
+            "pipeline": self.name,
+            "window": reset["sequence"],
+            "kind": reset["kind"],
+            "plan_digest": reset["plan_digest"],
+            "messages_uri": "",
+            "messages": [],
+            "rows": 0,
+            "bytes": 0,
+            "event_times": EventTimes().to_json(),
+            "late": True,
+            "announced_at": now,
+        }
+        for path in sorted(set(paths) - known):
+            self.connection.execute(sa.insert(contribution).values(**empty, partition=path))
+
+    def _newest_reset(self, sequence: int) -> rows.Row | None:
+        """Find the newest window after one that replaced everything."""
+        query = (
+            sa.select(window)
+            .where(
+                window.c.pipeline == self.name,
+                window.c.sequence > sequence,
+                window.c.state == "sealed",
+                window.c.kind.in_([kind.value for kind in WindowKind if kind.replaces_everything]),
+            )
+            .order_by(window.c.sequence.desc())
+        )
+        found = self.connection.execute(query).mappings()
+        return next((row for row in found if not rows.read_window(row).window.is_empty), None)
 
     def _emptied(self, path: str, announced: Announcement) -> Contribution:
         values = self.connection.scalar(

@@ -67,11 +67,22 @@ def migrate(engine: sa.Engine) -> None:
     """Apply the migrations that the database lacks, one process at a time."""
     script = Config()
     script.set_main_option("script_location", "tidegate.ledger:migrations")
-    with engine.begin() as connection:
+    with engine.connect() as connection, _unhindered(connection).begin():
         if connection.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
         script.attributes["connection"] = connection
         command.upgrade(script, "head")
+
+
+def _unhindered(connection: sa.Connection) -> sa.Connection:
+    """Let a migration make a table of SQLite anew while others point to it; lasts until closed.
+
+    The pragma has no effect inside a transaction, and a statement of SQLAlchemy's would begin one.
+    """
+    raw = connection.connection.driver_connection
+    if connection.dialect.name == "sqlite" and raw is not None:
+        raw.execute("PRAGMA foreign_keys=OFF")
+    return connection
 
 
 def _pool(address: sa.URL) -> dict[str, Any]:

@@ -81,7 +81,9 @@ window = sa.Table(
     sa.Column("taken_at", UtcText, nullable=False),
     sa.Column("sealed_at", UtcText),
     sa.CheckConstraint("state IN ('open', 'sealed')", name="window_state"),
-    sa.CheckConstraint("kind IN ('load', 'history', 'rebuild')", name="window_kind"),
+    sa.CheckConstraint(
+        "kind IN ('load', 'history', 'rebuild', 'reload', 'restart')", name="window_kind"
+    ),
 )
 # At most one window per pipeline is open (design §4): the database itself refuses a second.
 sa.Index(

@@ -103,9 +103,7 @@ class Windows:
             held = connection.execute(self._where(window.c.state == "open")).mappings().first()
             if held is not None:
                 raise self._open_error(held)
-            if draft.kind is WindowKind.LOAD and state["checkpoint"] != rows.json_or_none(
-                checkpoint
-            ):
+            if draft.kind.moves_checkpoint and state["checkpoint"] != rows.json_or_none(checkpoint):
                 raise WindowOpen(
                     pipeline=self.name,
                     sequence=state["next_sequence"] - 1,
@@ -170,6 +168,22 @@ class Windows:
                     )
                 )
 
+    def plan_uri(self, sequence: int) -> str | None:
+        """Say where a window's effective plan stands, else the newest; None if it has none.
+
+        Raises:
+            WindowNotFound: it was never taken.
+        """
+        effective = self.get(sequence).plan_digest
+        query = (
+            sa.select(plan.c.uri)
+            .where(plan.c.pipeline == self.name, plan.c.window == sequence)
+            .order_by((plan.c.digest == effective).desc(), plan.c.planned_at.desc())
+        )
+        with self._reading() as connection:
+            found: str | None = connection.scalar(query.limit(1))
+        return found
+
     def was_announced(self, sequence: int, digest: str) -> bool:
         """Say whether a plan of a window was in effect at some time, or is."""
         query = sa.select(plan.c.state).where(
@@ -227,7 +241,7 @@ class Windows:
             timed = rows.optional(RunSummary, held["summary"]) or RunSummary()
             summary = replace(announced.summary, rows_late=late, seconds=timed.seconds)
             announcing.seal(announced, summary, now)
-            if held["state"] == "open" and held["kind"] == WindowKind.LOAD.value:
+            if held["state"] == "open" and WindowKind(held["kind"]).moves_checkpoint:
                 end = rows.read_window(held).window.range.end_inclusive
                 connection.execute(
                     sa.update(pipeline)

@@ -16,9 +16,7 @@ class Instant(Value):
     """As the source names it; unique within the source."""
     time: datetime
     """Aware UTC: its commit time, or what `source.instant_time` names."""
-    sequence_number: int | None = field(
-        default=None, compare=False, metadata={SPARSE: True}
-    )
+    sequence_number: int | None = field(default=None, compare=False, metadata={SPARSE: True})
     """The commit's number in the table, where the format counts them: it tells what came later
     even when the instant itself is no longer known to the source (ICE-2.5)."""
 

@@ -91,6 +91,12 @@ class Window(Value):
     partitions: tuple[Partition, ...] = ()
     """The only partitions that a rebuild writes; empty for the other kinds."""
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it begins where it ends: it reads nothing, and only moves the checkpoint."""
+        start = self.range.start_exclusive
+        return start is not None and start.id == self.range.end_inclusive.id
+
 
 @dataclass(frozen=True)
 class Piece(Value):

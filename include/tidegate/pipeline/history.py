@@ -40,7 +40,11 @@ def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[Sour
 
 
 def _taken(instants: tuple[Instant, ...], windows: tuple[WindowState, ...]) -> dict[str, int]:
-    """Map instant ids to window sequences; a rebuild takes nothing in, it reads again."""
+    """Map instant ids to window sequences; a rebuild takes nothing in, it reads again.
+
+    A window that replaces everything took in all that lies before its end; another one, whose start
+    is no longer among the instants, only what no window before it had.
+    """
     position = {item.id: number for number, item in enumerate(instants)}
     found: dict[str, int] = {}
     for state in windows:
@@ -50,5 +54,6 @@ def _taken(instants: tuple[Instant, ...], windows: tuple[WindowState, ...]) -> d
         start = window.range.start_exclusive
         first = position.get(start.id, -1) + 1 if start else 0
         last = position.get(window.range.end_inclusive.id, -1)
-        found |= {item.id: window.sequence for item in instants[first : last + 1]}
+        taken = {item.id: window.sequence for item in instants[first : last + 1]}
+        found = found | taken if window.kind.replaces_everything else taken | found
     return found

@@ -105,7 +105,7 @@ def covering(windows: Sequence[WindowState], interval: DataInterval) -> WindowSt
 
     The first that ends at or after its end.
     """
-    loads = [item for item in windows if item.window.kind is WindowKind.LOAD]
+    loads = [item for item in windows if item.window.kind.moves_checkpoint]
     return next(
         (item for item in loads if item.window.range.end_inclusive.time >= interval.end), None
     )

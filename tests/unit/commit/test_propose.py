@@ -109,11 +109,12 @@ class Life:
 
 
 def expected(life: Life) -> Counter[tuple[int, Rows]]:
-    """Walk through the windows as they were taken; a rebuild begins anew and knows all history."""
+    """Walk through the windows as they were taken; some begin anew, and know all history."""
     content: list[tuple[int, Rows]] = []
-    rebuilt = any(kind is REBUILD for kind, _, _ in life.windows)
+    anew = {REBUILD, WindowKind.RELOAD, WindowKind.RESTART}
+    rebuilt = any(kind in anew for kind, _, _ in life.windows)
     for number, (kind, _, files) in enumerate(life.windows, 1):
-        if kind is REBUILD:
+        if kind in anew:
             content = []
         if kind is not HISTORY or not rebuilt:
             content += [(number, rows) for rows in files]

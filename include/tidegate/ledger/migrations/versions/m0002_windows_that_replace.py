@@ -1,0 +1,44 @@
+"""Windows that begin anew: `reload` and `restart`."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0002"
+down_revision = "0001"
+
+# Given whole: SQLite makes the table anew, and reading it back would lose its checks.
+_WINDOW = sa.Table(
+    "window",
+    sa.MetaData(),
+    sa.Column("pipeline", sa.Text(), sa.ForeignKey("pipeline.name"), primary_key=True),
+    sa.Column("sequence", sa.Integer(), primary_key=True),
+    sa.Column("kind", sa.Text(), nullable=False),
+    sa.Column("range", sa.Text(), nullable=False),
+    sa.Column("end_time", sa.String(27), nullable=False),
+    sa.Column("interval_start", sa.String(27), nullable=True),
+    sa.Column("interval_end", sa.String(27), nullable=True),
+    sa.Column("partitions", sa.Text(), nullable=False),
+    sa.Column("run", sa.Text(), nullable=False),
+    sa.Column("state", sa.Text(), nullable=False),
+    sa.Column("attempt", sa.Integer(), nullable=False),
+    sa.Column("owner", sa.Text(), nullable=True),
+    sa.Column("expires", sa.String(27), nullable=True),
+    sa.Column("plan_digest", sa.Text(), nullable=True),
+    sa.Column("summary", sa.Text(), nullable=True),
+    sa.Column("taken_at", sa.String(27), nullable=False),
+    sa.Column("sealed_at", sa.String(27), nullable=True),
+    sa.CheckConstraint("state IN ('open', 'sealed')", name="window_state"),
+    sa.CheckConstraint("kind IN ('load', 'history', 'rebuild')", name="window_kind"),
+)
+_OPEN = _WINDOW.c.state == "open"
+sa.Index(
+    "one_open_window", _WINDOW.c.pipeline, unique=True, sqlite_where=_OPEN, postgresql_where=_OPEN
+)
+_KINDS = "kind IN ('load', 'history', 'rebuild', 'reload', 'restart')"
+
+
+def upgrade() -> None:
+    """Let windows be of the new kinds."""
+    with op.batch_alter_table("window", copy_from=_WINDOW) as table:
+        table.drop_constraint("window_kind", type_="check")
+        table.create_check_constraint("window_kind", _KINDS)

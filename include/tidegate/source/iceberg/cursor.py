@@ -1,0 +1,126 @@
+"""How a checkpoint stands to a head (ICE-2.17), as a value; decides nothing and opens nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from tidegate.errors import CursorExpired, CursorOffLineage, HistoryTruncated
+from tidegate.model.wire import Value
+
+
+class CursorState(Enum):
+    """The rows of ICE-2.17."""
+
+    CAUGHT_UP = "caught up"
+    IN_LINEAGE = "in lineage"
+    CHILD_KEPT = "expired, child kept"
+    OFF_LINEAGE = "off lineage"
+    LINEAGE_CUT = "lineage cut"
+    EXPIRED = "expired"
+
+    @property
+    def joins_on(self) -> bool:
+        """Whether every commit after the checkpoint is retained."""
+        return self in {CursorState.CAUGHT_UP, CursorState.IN_LINEAGE, CursorState.CHILD_KEPT}
+
+
+@dataclass(frozen=True)
+class Cursor(Value):
+    """A checkpoint against one head."""
+
+    state: CursorState
+    snapshot: str
+    head: str | None
+    common_ancestor: str | None
+    """Where the lineages of checkpoint and head part."""
+    oldest_kept: str | None
+    sequence_number: int | None
+    """The checkpoint's; None in v1 tables, and where neither metadata nor checkpoint tell."""
+    sequence_gap: int | None
+    """From the checkpoint to the oldest kept ancestor (ICE-2.20)."""
+    format_version: int
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """What may be done about it, the default first; nothing needs doing where it joins on.
+
+        A checkpoint whose child is kept has those of an expired one: a mode that needs the state
+        before has lost it (ICE-2.17).
+        """
+        upserts = (
+            ("lineage_upserts",)
+            if self.format_version >= 3 and self.sequence_number is not None
+            else ()
+        )
+        if self.state is CursorState.OFF_LINEAGE:
+            # No upserts: a replaced branch may hold unread rows with lower numbers (ICE-2.19).
+            return ("fail", "snapshot_diff", "reset")
+        if self.state is CursorState.LINEAGE_CUT:
+            return ("fail", "snapshot_diff", *upserts, "from_oldest")
+        if self.state in {CursorState.CHILD_KEPT, CursorState.EXPIRED}:
+            return ("fail", *upserts, "full_reload", "from_oldest")
+        return ()
+
+    @property
+    def option(self) -> str:
+        """The key that chooses among the policies."""
+        off = self.state is CursorState.OFF_LINEAGE
+        return "on_off_lineage" if off else "on_expired_cursor"
+
+    @property
+    def ways_out(self) -> tuple[str, ...]:
+        """The settings that go on from here, with what each needs."""
+        return tuple(
+            f"`source.{self.option}: {policy}` ({_MEANINGS[policy]})"
+            for policy in self.policies
+            if policy != "fail"
+        )
+
+    @property
+    def gap_text(self) -> str:
+        """Say what the sequence numbers prove (ICE-2.20)."""
+        if self.sequence_gap is None:
+            return "sequence numbers do not tell how many commits are lost"
+        if self.sequence_gap == 1:
+            return "the sequence numbers follow each other, so that no commit lies between"
+        return (
+            f"their sequence numbers differ by {self.sequence_gap}: up to {self.sequence_gap - 1} "
+            "commits may lie between"
+        )
+
+    def refusal(self, source: str) -> CursorOffLineage | HistoryTruncated | CursorExpired:
+        """Give the error of a state that does not join on, under `fail` (ICE-2.18)."""
+        remedy = f"Go on with {' or '.join(self.ways_out)}."
+        head, oldest = self.head or "none", self.oldest_kept or "none"
+        if self.state is CursorState.OFF_LINEAGE:
+            return CursorOffLineage(
+                source=source,
+                checkpoint=self.snapshot,
+                head=head,
+                common_ancestor=self.common_ancestor or "none",
+                oldest_kept=oldest,
+                remedy=remedy,
+            )
+        if self.state is CursorState.LINEAGE_CUT:
+            return HistoryTruncated(
+                source=source, start=self.snapshot, oldest_kept=oldest, head=head, remedy=remedy
+            )
+        return CursorExpired(
+            source=source,
+            checkpoint=self.snapshot,
+            oldest_kept=oldest,
+            head=head,
+            gap=self.gap_text,
+            remedy=remedy,
+        )
+
+
+_MEANINGS = {
+    "snapshot_diff": "publishes the difference of both states; needs `read.mode: changelog`",
+    "reset": "begins anew as `source.start` says and replaces what was published",
+    "lineage_upserts": "publishes rows written since, but no deletes; needs a `read.mode` with "
+    "row kinds",
+    "full_reload": "reads the whole table and replaces what was published",
+    "from_oldest": "goes on with the oldest kept snapshot; commits before it are lost",
+}

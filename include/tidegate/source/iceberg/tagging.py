@@ -1,0 +1,57 @@
+"""Keep the checkpoint's snapshot from being expired by a tag of its own (ICE-2.23).
+
+The only thing that Tidegate ever writes to a source, and only with `protect_cursor: tag`.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import CommitFailedException, RESTError
+from pyiceberg.table.refs import SnapshotRefType
+
+from tidegate.errors import SourceUnreachable
+
+if TYPE_CHECKING:
+    from pyiceberg.table import Table
+
+    from tidegate.model.instant import Instant
+
+_log = logging.getLogger(__name__)
+
+
+def tag_name(pipeline: str) -> str:
+    """Name the tag of a pipeline."""
+    return f"tidegate-{re.sub(r'[^A-Za-z0-9_.-]', '_', pipeline)}"
+
+
+def tag_checkpoint(table: Table, source: str, pipeline: str, checkpoint: Instant) -> None:
+    """Move the pipeline's tag to a checkpoint; nothing is written where it stands there already.
+
+    A snapshot that was expired meanwhile can no longer be kept, which stops no run: the rows are
+    taken in, and the next checkpoint is tagged again.
+
+    Failure: the catalog takes the tag whole or not at all. A crash before it leaves the older tag,
+    which the next announce moves.
+
+    Raises:
+        SourceUnreachable: the catalog did not answer, or another writer came between (Transient).
+    """
+    name, snapshot_id = tag_name(pipeline), int(checkpoint.id)
+    standing = table.metadata.refs.get(name)
+    if standing is not None and standing.snapshot_ref_type != SnapshotRefType.TAG:
+        _log.warning("%s: '%s' is a branch, so the checkpoint stays untagged", source, name)
+        return
+    if standing is not None and standing.snapshot_id == snapshot_id:
+        return
+    if table.metadata.snapshot_by_id(snapshot_id) is None:
+        _log.warning("%s: checkpoint %d was expired before it was tagged", source, snapshot_id)
+        return
+    try:
+        with table.manage_snapshots() as changes:
+            changes.create_tag(snapshot_id, name)
+    except (CommitFailedException, RESTError, OSError) as failed:
+        problem = f"tag '{name}' was not taken: {failed}"
+        raise SourceUnreachable(source=source, problem=problem) from failed
