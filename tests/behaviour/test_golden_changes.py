@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from golden_iceberg import CASES, expected, fits, golden
+from golden_iceberg import READABLE, expected, fits, golden
 from golden_questions import question
 from tidegate import errors
 
@@ -22,7 +22,7 @@ def _windows(kind: str, quick: int) -> list[Any]:
     """All windows of a kind; of each case so many first ones are asked by every run."""
     return [
         question(kind, case, number, window, slow=number >= quick)
-        for case in CASES
+        for case in READABLE
         for number, window in enumerate(expected(case)["expect"].get(kind, []))
     ]
 
@@ -41,7 +41,7 @@ def _in_first_window(case: str, snapshot_id: int) -> bool:
 APPEND = _windows("append", quick=3)
 REFUSED = [
     question("append-refused", case, number, window, slow=number > 0)
-    for case in CASES
+    for case in READABLE
     for number, window in enumerate(expected(case)["expect"].get("append", []))
     if window["non_append"]
 ]
@@ -50,13 +50,13 @@ COMMITS = [
     question(
         "changes", case, number, snapshot, slow=_in_first_window(case, snapshot["snapshot_id"])
     )
-    for case in CASES
+    for case in READABLE
     for number, snapshot in _changed(case)
 ]
 DIFFS = _windows("diff", quick=99)
 SPARK = [
     question("spark-changelog", case, kind, kind)
-    for case in CASES
+    for case in READABLE
     for kind in ("changes", "net_changes", "with_updates")
     if "rows" in expected(case)["expect"].get("spark_changelog", {}).get(kind, {})
 ]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from golden_iceberg import CASES, expected, fits, golden
+from golden_iceberg import READABLE, expected, fits, golden
 from golden_questions import question
 from tidegate import errors
 from tidegate.model.instant import InstantRange
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Piece
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
+TASKS_LISTED = 60
 CONTENTS = {"POSITION_DELETES": "positions", "EQUALITY_DELETES": "keys"}
 
 
@@ -30,34 +31,36 @@ def with_rows(case: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 OWN = [
     question("snapshot", case, number, snapshot)
-    for case in CASES
+    for case in READABLE
     for number, snapshot in with_rows(case)
 ]
 CURRENT = [
     question("in-current-schema", case, number, snapshot)
-    for case in CASES
+    for case in READABLE
     for number, snapshot in with_rows(case)
     if "in_current_schema" in snapshot
 ]
-HEADS = [question("head", case) for case in CASES]
+HEADS = [question("head", case) for case in READABLE]
 PLACED = [
     question("metadata-columns", case)
-    for case in CASES
+    for case in READABLE
     if "with_metadata_columns" in expected(case)["head"]
 ]
-TASKS = [question("tasks", case) for case in CASES if "tasks" in expected(case)["head"]]
+TASKS = [question("tasks", case) for case in READABLE if "tasks" in expected(case)["head"]]
 REFS = [
-    question("ref", case, name, name) for case in CASES for name in expected(case).get("refs", {})
+    question("ref", case, name, name)
+    for case in READABLE
+    for name in expected(case).get("refs", {})
 ]
-TIMES = [question("as-of", case) for case in CASES if expected(case).get("as_of")]
+TIMES = [question("as-of", case) for case in READABLE if expected(case).get("as_of")]
 FILTERS = [
     question("filter", case, number, asked)
-    for case in CASES
+    for case in READABLE
     for number, asked in enumerate(expected(case)["expect"].get("filter", []))
 ]
 LINEAGES = [
     question("lineage-at", case, number, int(snapshot_id), rows)
-    for case in CASES
+    for case in READABLE
     for number, (snapshot_id, rows) in enumerate(
         expected(case)["expect"].get("lineage_upserts", {}).get("at_snapshot", {}).items()
     )
@@ -119,10 +122,11 @@ def test_plan_of_the_head_binds_to_each_file_the_deletes_that_the_library_binds(
 
     units = source.units(pin, InstantRange(None, pin.head))
 
-    tasks = expected(case)["head"]["tasks"]
-    assert sorted((_task(case, piece) for piece in units), key=str) == sorted(
-        (_expected_task(task) for task in tasks if task["records"]), key=str
-    )
+    tasks = [_expected_task(task) for task in expected(case)["head"]["tasks"] if task["records"]]
+    found = sorted((_task(case, piece) for piece in units), key=lambda task: task["file"])
+    # Of a table with many files the first ones are written down.
+    assert found[: len(tasks)] == tasks
+    assert len(found) == len(tasks) or len(tasks) == TASKS_LISTED
 
 
 def _task(case: str, piece: Piece) -> dict[str, Any]:
@@ -225,7 +229,9 @@ def test_row_lineage_before_the_first_v3_commit_is_null(case: str) -> None:
         assert fits(table, {"rows": rows})
 
 
-@pytest.mark.parametrize("case", [case for case in CASES if "by_spec" in expected(case)["expect"]])
+@pytest.mark.parametrize(
+    "case", [case for case in READABLE if "by_spec" in expected(case)["expect"]]
+)
 def test_corrected_answers_are_those_of_the_specification(case: str) -> None:
     """The suite's own corrections of the engine agree with what is written beside the table."""
     by_spec, head = expected(case)["expect"]["by_spec"], expected(case)["head"]
