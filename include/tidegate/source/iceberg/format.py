@@ -158,7 +158,7 @@ class IcebergFormat:
             return None
         target = Target(
             piece.path,
-            tuple(piece.details.get("namesakes") or ()),
+            tuple(piece.details.get("rivals") or ()),
             self._config.path_match == "exact",
         )
         return self._deletes.removed(deletes, target)

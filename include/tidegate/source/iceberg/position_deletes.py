@@ -35,7 +35,7 @@ class Target:
     """The data file whose deletes are wanted, and how paths are compared."""
 
     path: str
-    namesakes: tuple[str, ...] = ()
+    rivals: tuple[str, ...] = ()
     """Other live data files whose paths differ in scheme and authority only (ICE-4.15)."""
     exact: bool = False
     """Compare whole paths, not without scheme and authority (ICE-4.14)."""
@@ -61,13 +61,11 @@ class PositionDeletes:
             AmbiguousPath: a path fits several live data files, and none of them exactly.
         """
         paths = self.by_key.get(path_key(target.path), {})
-        if target.exact:
-            return [paths[target.path]] if target.path in paths else []
-        if not target.namesakes:
+        if not target.exact and not target.rivals:
             return list(paths.values())
-        live = (target.path, *target.namesakes)
+        live = (target.path, *target.rivals)
         for written in paths:
-            if written not in live:
+            if not target.exact and written not in live:
                 raise AmbiguousPath(path=self.path, target=written, candidates=" and ".join(live))
         return [paths[target.path]] if target.path in paths else []
 

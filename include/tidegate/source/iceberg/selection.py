@@ -122,12 +122,14 @@ def select(
     else:
         metadata = METADATA_COLUMNS[mode]
     names = tuple(dict.fromkeys((*asked, *always, *extra)))
+    # Nobody has to spell the columns of a table that is read whole.
+    exact = config.case_sensitive or config.read.columns is None
     own = []
     for name in names:
         if name in metadata:
             _check_free(schema, name, source)
         else:
-            own.append(_field(schema, name, config.case_sensitive, source))
+            own.append(_field(schema, name, exact, source))
     return Schema(*own, schema_id=schema.schema_id), names
 
 
