@@ -1,7 +1,7 @@
-"""Which files a range of snapshots appended, and which files a snapshot consists of (ICE-3.1–3.7).
+"""Which files a range of snapshots appended (ICE-3.1–3.8).
 
 Snapshots are classified by what their own manifests hold, not by the name of their operation alone
-(ICE-3.2). Delete files are refused, never ignored.
+(ICE-3.2). No delete is applied: rows come as they were committed (ICE-3.8).
 """
 
 from __future__ import annotations
@@ -10,23 +10,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidegate.errors import NonAppendSnapshot, SnapshotClassMismatch, UnsupportedFeature
-from tidegate.physical import FORMATS
+from tidegate.errors import NonAppendSnapshot, SnapshotClassMismatch
+from tidegate.source.iceberg.entries import Entry, Status
 from tidegate.source.iceberg.history import operation
-from tidegate.source.iceberg.manifests import (
-    Entry,
-    ManifestReader,
-    Status,
-    has_live_files,
-    is_delete_manifest,
-)
+from tidegate.source.iceberg.live_manifests import check_readable
+from tidegate.source.iceberg.manifests import is_delete_manifest
+from tidegate.source.iceberg.tally import FILES_PRUNED, MANIFESTS_PRUNED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table.snapshots import Snapshot
 
+    from tidegate.source.iceberg.manifests import ManifestReader
     from tidegate.source.iceberg.pruning import Pruning
 
 
@@ -37,28 +34,32 @@ class Changes:
     entries: list[Entry] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
     """Class of snapshot → how many were passed over."""
-    pruned: Counter[str] = field(default_factory=Counter)
-    """`manifests` and `files` that the filter ruled out."""
-
-    def notes(self) -> tuple[str, ...]:
-        """Say what was passed over, one sentence each (ICE-1.4)."""
-        skipped = [
-            f"skipped {count} {kind} snapshot{'s' * (count > 1)}"
-            for kind, count in sorted(self.skipped.items())
-        ]
-        pruned = [
-            f"the filter ruled out {count} {kind}" for kind, count in sorted(self.pruned.items())
-        ]
-        return tuple(skipped + pruned)
+    tally: Counter[str] = field(default_factory=Counter)
+    """What the filter ruled out; see `tidegate.source.iceberg.tally`."""
 
 
 class ChangeReader:
-    """Lists data files from manifests, pruned by the filter."""
+    """Lists the data files that append snapshots brought, pruned by the filter."""
 
-    def __init__(self, source: str, manifests: ManifestReader, pruning: Pruning) -> None:
+    def __init__(
+        self,
+        source: str,
+        manifests: ManifestReader,
+        pruning: Pruning,
+        metric_ids: Collection[int] = (),
+    ) -> None:
+        """Prepare; nothing is read.
+
+        Args:
+            source: the table, for errors.
+            manifests: of the table.
+            pruning: by the filter.
+            metric_ids: columns whose metrics entries should carry besides those of the filter.
+        """
         self._source = source
         self._manifests = manifests
         self._pruning = pruning
+        self._metric_ids = pruning.metric_ids.union(metric_ids)
 
     def appended(self, snapshots: Sequence[Snapshot], *, skip_non_append: bool) -> Changes:
         """List the files that append snapshots added, in the order of the snapshots (ICE-3.7).
@@ -71,13 +72,10 @@ class ChangeReader:
         Raises:
             NonAppendSnapshot: a snapshot is neither append nor replace; names all of them.
             SnapshotClassMismatch: an append removes files or adds deletes (ICE-3.3).
-            UnsupportedFeature: a file is encrypted or of an unknown format.
+            UnsupportedFeature: a file is encrypted or in an unknown format.
         """
         changes = Changes()
-        kinds = [
-            (snapshot, operation(snapshot) or self._class_by_content(snapshot))
-            for snapshot in snapshots
-        ]
+        kinds = [(snapshot, self.kind(snapshot)) for snapshot in snapshots]
         offending = [
             (snapshot, kind) for snapshot, kind in kinds if kind not in {"append", "replace"}
         ]
@@ -86,35 +84,29 @@ class ChangeReader:
             raise NonAppendSnapshot(source=self._source, snapshots=named)
         changes.skipped.update(kind for _, kind in kinds if kind != "append")
         for snapshot in (snapshot for snapshot, kind in kinds if kind == "append"):
-            self._check_append(snapshot)
-            own = [manifest for manifest in self._own(snapshot) if has_live_files(manifest)]
-            for entries in self._entries(own, changes):
-                self._add(changes, [entry for entry in entries if _is_added_by(entry, snapshot)])
+            self._add(changes, snapshot)
         return changes
 
-    def content(self, snapshot: Snapshot) -> Changes:
-        """List the live files of a snapshot by sequence number.
+    def kind(self, snapshot: Snapshot) -> str:
+        """Classify a snapshot by its operation; if it names none, by what it did (ICE-3.3)."""
+        return operation(snapshot) or self._kind_by_content(snapshot)
 
-        Raises:
-            UnsupportedFeature: delete files apply, or a file is encrypted or of an unknown format.
-        """
-        changes = Changes()
-        manifests = [
-            manifest for manifest in self._manifests.manifests(snapshot) if has_live_files(manifest)
+    def _add(self, changes: Changes, snapshot: Snapshot) -> None:
+        self._check_append(snapshot)
+        own = [
+            manifest
+            for manifest in self._own(snapshot)
+            if manifest.has_added_files() and not is_delete_manifest(manifest)
         ]
-        if any(is_delete_manifest(manifest) for manifest in manifests):
-            raise UnsupportedFeature(
-                source=self._source,
-                feature=f"snapshot {snapshot.snapshot_id}: a table with delete files",
-            )
-        live = [
-            entry
-            for entries in self._entries(manifests, changes)
-            for entry in entries
-            if entry.status != Status.DELETED
-        ]
-        self._add(changes, sorted(live, key=lambda entry: entry.sequence_number))
-        return changes
+        kept = [manifest for manifest in own if self._pruning.keeps_manifest(manifest)]
+        changes.tally[MANIFESTS_PRUNED] += len(own) - len(kept)
+        for entries in self._manifests.entries(kept, self._metric_ids):
+            added = [entry for entry in entries if _is_by(entry, snapshot, Status.ADDED)]
+            for entry in added:
+                check_readable(entry, self._source)
+            passing = self._pruning.keep(added)
+            changes.tally[FILES_PRUNED] += len(added) - len(passing)
+            changes.entries += passing
 
     def _own(self, snapshot: Snapshot) -> list[ManifestFile]:
         return [
@@ -123,67 +115,61 @@ class ChangeReader:
             if manifest.added_snapshot_id == snapshot.snapshot_id
         ]
 
-    def _entries(self, manifests: Sequence[ManifestFile], changes: Changes) -> list[list[Entry]]:
-        kept = [manifest for manifest in manifests if self._pruning.keeps_manifest(manifest)]
-        if len(kept) < len(manifests):
-            changes.pruned["manifests"] += len(manifests) - len(kept)
-        return self._manifests.entries(kept, with_metrics=self._pruning.is_active)
-
-    def _add(self, changes: Changes, entries: Sequence[Entry]) -> None:
-        for entry in entries:
-            if entry.encrypted:
-                raise UnsupportedFeature(
-                    source=self._source, feature=f"{entry.path}: an encrypted file"
-                )
-            if entry.file_format not in FORMATS:
-                raise UnsupportedFeature(
-                    source=self._source,
-                    feature=f"{entry.path}: a data file in {entry.file_format.upper()}",
-                )
-            if self._pruning.keeps_file(entry):
-                changes.entries.append(entry)
-            else:
-                changes.pruned["files"] += 1
-
     def _check_append(self, snapshot: Snapshot) -> None:
-        """Prove by counts, else by entries, that files were only added (ICE-3.3)."""
+        """Prove by counts, else by entries, that data files were only added (ICE-3.3)."""
+        deletes, rows = self._doubtful(snapshot)
+        touched = self._by(snapshot, deletes, Status.ADDED, Status.DELETED)
+        if touched:
+            self._mismatch(snapshot, f"adds delete files, or removes them: {touched[0].path}")
+        removed = self._by(snapshot, rows, Status.DELETED)
+        if removed:
+            self._mismatch(snapshot, f"removes {len(removed)} files, among them {removed[0].path}")
+
+    def _doubtful(self, snapshot: Snapshot) -> tuple[list[ManifestFile], list[ManifestFile]]:
+        """List the delete and data manifests whose counts do not say that they only add rows."""
         own = self._own(snapshot)
-        if any(is_delete_manifest(manifest) and has_live_files(manifest) for manifest in own):
-            self._mismatch(snapshot, "adds delete files")
-        doubtful = [manifest for manifest in own if manifest.deleted_files_count != 0]
-        for entries in self._manifests.entries(doubtful):
-            removed = [entry for entry in entries if _is_removed_by(entry, snapshot)]
-            if removed:
-                self._mismatch(
-                    snapshot, f"removes {len(removed)} files, among them {removed[0].path}"
-                )
+        # An append that merges manifests writes delete manifests anew, with what they had.
+        deletes = [
+            manifest
+            for manifest in own
+            if is_delete_manifest(manifest)
+            and (manifest.added_files_count != 0 or manifest.deleted_files_count != 0)
+        ]
+        rows = [
+            manifest
+            for manifest in own
+            if not is_delete_manifest(manifest) and manifest.deleted_files_count != 0
+        ]
+        return deletes, rows
+
+    def _by(
+        self, snapshot: Snapshot, manifests: Sequence[ManifestFile], *wanted: Status
+    ) -> list[Entry]:
+        return [
+            entry
+            for entries in self._manifests.entries(manifests)
+            for entry in entries
+            if any(_is_by(entry, snapshot, status) for status in wanted)
+        ]
 
     def _mismatch(self, snapshot: Snapshot, found: str) -> None:
         raise SnapshotClassMismatch(
             source=self._source, snapshot=str(snapshot.snapshot_id), found=found
         )
 
-    def _class_by_content(self, snapshot: Snapshot) -> str:
-        """Classify a snapshot without an operation (ICE-3.3)."""
-        own = self._own(snapshot)
-        adds_deletes = any(
-            is_delete_manifest(manifest) and has_live_files(manifest) for manifest in own
+    def _kind_by_content(self, snapshot: Snapshot) -> str:
+        deletes, rows = self._doubtful(snapshot)
+        removes = self._by(snapshot, deletes, Status.ADDED, Status.DELETED) or self._by(
+            snapshot, rows, Status.DELETED
         )
-        data = [manifest for manifest in own if not is_delete_manifest(manifest)]
-        entries = [entry for entries in self._manifests.entries(data) for entry in entries]
-        removes = adds_deletes or any(_is_removed_by(entry, snapshot) for entry in entries)
-        adds = any(_is_added_by(entry, snapshot) for entry in entries)
-        if removes:
-            return "overwrite" if adds else "delete"
-        return "append"
+        if not removes:
+            return "append"
+        data = [manifest for manifest in self._own(snapshot) if not is_delete_manifest(manifest)]
+        return "overwrite" if self._by(snapshot, data, Status.ADDED) else "delete"
 
 
-def _is_added_by(entry: Entry, snapshot: Snapshot) -> bool:
-    return entry.status == Status.ADDED and entry.snapshot_id == snapshot.snapshot_id
-
-
-def _is_removed_by(entry: Entry, snapshot: Snapshot) -> bool:
-    return entry.status == Status.DELETED and entry.snapshot_id == snapshot.snapshot_id
+def _is_by(entry: Entry, snapshot: Snapshot, status: Status) -> bool:
+    return entry.status == status and entry.snapshot_id == snapshot.snapshot_id
 
 
 def _describe(snapshot: Snapshot, kind: str) -> str:

@@ -44,13 +44,15 @@ from pyiceberg.types import (
 )
 from pyparsing import ParseException
 
+from tidegate.source.iceberg.matching import partition_key
+
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from pyiceberg.manifest import DataFile, ManifestFile
     from pyiceberg.partitioning import PartitionSpec
 
-    from tidegate.source.iceberg.manifests import Entry
+    from tidegate.source.iceberg.entries import Entry
 
 # A filter means the same to pyiceberg and to the reader for these only: floats sort NaN
 # differently, decimals round literals, and the rest has no literals in filters.
@@ -81,9 +83,12 @@ class Pruning:
         self._filter = _prunable(schema, text)
         self.is_active = not isinstance(self._filter, AlwaysTrue)
         """Whether anything can be ruled out."""
+        self.metric_ids = frozenset(_field_ids(schema, self._filter))
+        """Columns whose metrics the filter is compared with."""
         self._metrics = _InclusiveMetricsEvaluator(schema, self._filter) if self.is_active else None
         self._manifests: dict[int, Callable[[ManifestFile], bool]] = {}
         self._partitions: dict[int, Callable[[Any], bool]] = {}
+        self._kept_partitions: dict[Hashable, bool] = {}
 
     def keeps_manifest(self, manifest: ManifestFile) -> bool:
         """Say whether a manifest's partition summaries leave room for a passing row."""
@@ -97,15 +102,29 @@ class Pruning:
             )
         return self._manifests[spec_id](manifest)
 
-    def keeps_file(self, entry: Entry) -> bool:
-        """Say whether a file's partition and column metrics leave room for a passing row."""
-        if self._metrics is None or entry.metrics is None:
+    def keeps_partition(self, entry: Entry) -> bool:
+        """Say whether a file's partition leaves room for a passing row."""
+        if not self.is_active or not self._is_known(entry.spec_id):
             return True
-        if self._is_known(entry.spec_id) and not self._partition_evaluator(entry.spec_id)(
-            Record(*entry.partition)
-        ):
-            return False
-        return self._metrics.eval(cast("DataFile", entry.metrics))
+        key = partition_key(entry.spec_id, entry.partition)
+        if key not in self._kept_partitions:
+            evaluate = self._partition_evaluator(entry.spec_id)
+            self._kept_partitions[key] = evaluate(Record(*entry.partition))
+        return self._kept_partitions[key]
+
+    def keep(self, entries: Sequence[Entry]) -> Sequence[Entry]:
+        """Leave out files whose partition or column metrics leave no room for a passing row."""
+        if self._metrics is None:
+            return entries
+        return [
+            entry
+            for entry in entries
+            if self.keeps_partition(entry) and self._may_pass(self._metrics, entry)
+        ]
+
+    @staticmethod
+    def _may_pass(evaluator: _InclusiveMetricsEvaluator, entry: Entry) -> bool:
+        return entry.metrics is None or evaluator.eval(cast("DataFile", entry.metrics))
 
     def _is_known(self, spec_id: int) -> bool:
         fields = self._specs[spec_id].fields
@@ -143,6 +162,14 @@ def _weaken(schema: Schema, expression: BooleanExpression) -> BooleanExpression:
     if isinstance(expression, UnboundPredicate) and isinstance(expression.term, Reference):
         return expression if _is_safe(schema, expression, expression.term.name) else AlwaysTrue()
     return AlwaysTrue()
+
+
+def _field_ids(schema: Schema, expression: BooleanExpression) -> Iterator[int]:
+    if isinstance(expression, And | Or):
+        yield from _field_ids(schema, expression.left)
+        yield from _field_ids(schema, expression.right)
+    elif isinstance(expression, UnboundPredicate) and isinstance(expression.term, Reference):
+        yield schema.find_field(expression.term.name).field_id
 
 
 def _is_safe(schema: Schema, predicate: UnboundPredicate, column: str) -> bool:

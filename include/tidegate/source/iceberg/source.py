@@ -12,16 +12,19 @@ from tidegate.errors import (
     SourceUnreachable,
     TableIdentityChanged,
 )
-from tidegate.model.plan import Piece, Pin
+from tidegate.model.plan import Pin
 from tidegate.source.iceberg.changes import ChangeReader, Changes
-from tidegate.source.iceberg.columns import identity_values
+from tidegate.source.iceberg.delete_rules import delete_rules
 from tidegate.source.iceberg.format import IcebergFormat, open_rows
 from tidegate.source.iceberg.history import History, operation
-from tidegate.source.iceberg.manifests import Entry, ManifestReader
+from tidegate.source.iceberg.manifests import ManifestReader
 from tidegate.source.iceberg.opening import TableOpener
+from tidegate.source.iceberg.pieces import PieceMaker
 from tidegate.source.iceberg.pruning import Pruning
 from tidegate.source.iceberg.selection import pinned_selection
 from tidegate.source.iceberg.starts import first_checkpoint
+from tidegate.source.iceberg.states import StateReader
+from tidegate.source.iceberg.tally import skipped_notes, tally_notes
 from tidegate.source.protocol import InstantReport, Units, pinned_columns
 
 if TYPE_CHECKING:
@@ -30,7 +33,6 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
     from pyiceberg.io import FileIO
-    from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.metadata import TableMetadata
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant, InstantRange
+    from tidegate.model.plan import Piece
     from tidegate.physical import RowGroup
 
 _BRANCH = "main"
@@ -152,18 +155,21 @@ class IcebergSource:
         # The filter may name columns that are not read out, so it is bound to the whole schema.
         schema = table.metadata.schema_by_id(pin.details["schema_id"]) or table.schema()
         pruning = Pruning(schema, table.specs(), self._config.read.filter)
-        reader = ChangeReader(self.name, ManifestReader(table.io, self.name), pruning)
+        manifests = ManifestReader(table.io, self.name)
         history = self._history(pin, int(window.end_inclusive.id))
+        make = PieceMaker(table.specs())
         whole = whole or self._config.read.mode == "snapshot"
         if whole or (window.start_exclusive is None and self._config.start.kind == "full"):
-            changes = reader.content(history.ancestors[-1])
+            rules = delete_rules(self.name, table.metadata, self._config.path_match)
+            state = StateReader(manifests, pruning, rules).state(history.ancestors[-1])
+            pieces = tuple(make.live(file) for file in state.files if file.entry.rows > 0)
+            notes = tally_notes(state.tally)
         else:
+            reader = ChangeReader(self.name, manifests, pruning)
             changes = self._appended(reader, history, window)
-        specs = table.specs()
-        pieces = tuple(
-            _piece(entry, specs[entry.spec_id]) for entry in changes.entries if entry.rows > 0
-        )
-        return Units(pieces, self._notes(history, window, changes))
+            pieces = tuple(make.piece(entry) for entry in changes.entries if entry.rows > 0)
+            notes = skipped_notes(changes.skipped) + tally_notes(changes.tally)
+        return Units(pieces, notes + self._notes(history, window))
 
     def _appended(self, reader: ChangeReader, history: History, window: InstantRange) -> Changes:
         if window.start_exclusive is None and not history.is_whole:
@@ -254,34 +260,20 @@ class IcebergSource:
         return History(self.name, self._table(pin).metadata, head, self._time_key)
 
     @staticmethod
-    def _notes(history: History, window: InstantRange, changes: Changes) -> tuple[str, ...]:
-        notes = changes.notes()
+    def _notes(history: History, window: InstantRange) -> tuple[str, ...]:
         if window.start_exclusive is None and history.may_be_truncated:
             oldest = history.ancestors[0]
-            notes += (
+            return (
                 f"history may be truncated: the oldest kept snapshot {oldest.snapshot_id} "
                 f"has sequence number {oldest.sequence_number} (ICE-2.16)",
             )
-        return notes
+        return ()
 
 
 def _schema_of(metadata: TableMetadata, snapshot: Snapshot | None) -> Schema:
     if snapshot is None or snapshot.schema_id is None:
         return metadata.schema()
     return metadata.schema_by_id(snapshot.schema_id) or metadata.schema()
-
-
-def _piece(entry: Entry, spec: PartitionSpec) -> Piece:
-    details = {
-        "format": entry.file_format,
-        "snapshot": entry.snapshot_id,
-        "sequence": entry.sequence_number,
-        "spec": entry.spec_id,
-        "partition": identity_values(spec, entry.partition),
-        "length": entry.size_bytes,
-        "split_offsets": list(entry.split_offsets),
-    }
-    return Piece(entry.path, entry.rows, entry.size_bytes, details=details)
 
 
 def _report(instant: Instant, snapshot: Snapshot) -> InstantReport:

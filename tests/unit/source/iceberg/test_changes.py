@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +21,16 @@ from tidegate.errors import (
 from tidegate.model.instant import InstantRange
 from tidegate.source.iceberg.changes import ChangeReader
 from tidegate.source.iceberg.history import History
-from tidegate.source.iceberg.manifests import Entry, ManifestReader
+from tidegate.source.iceberg.manifests import ManifestReader
 from tidegate.source.iceberg.pruning import Pruning
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
     from pyiceberg.manifest import ManifestFile
+
+    from tidegate.source.iceberg.entries import Entry
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 NO_FILTER = Pruning(Schema(), {0: UNPARTITIONED_PARTITION_SPEC}, None)
@@ -102,11 +103,11 @@ class _Encrypted(ManifestReader):
     """Reads real manifests of which every file claims to be encrypted."""
 
     def entries(
-        self, manifests: Iterable[ManifestFile], *, with_metrics: bool = False
+        self, manifests: Iterable[ManifestFile], metric_ids: Collection[int] = ()
     ) -> list[list[Entry]]:
         return [
-            [replace(entry, encrypted=True) for entry in entries]
-            for entries in super().entries(manifests, with_metrics=with_metrics)
+            [entry._replace(encrypted=True) for entry in entries]
+            for entries in super().entries(manifests, metric_ids)
         ]
 
 

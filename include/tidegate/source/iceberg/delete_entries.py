@@ -1,0 +1,120 @@
+"""Turn manifest entries of delete files into delete files, and refuse corrupt ones (ICE-4.12)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from tidegate.errors import CorruptDeletes, UnsupportedFeature
+from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
+from tidegate.source.iceberg.entries import Content, Entry, Metrics
+from tidegate.source.iceberg.matching import partition_key
+
+if TYPE_CHECKING:
+    from tidegate.source.iceberg.delete_rules import DeleteRules
+
+FILE_PATH_ID = 2147483546
+"""Reserved field id of the path column of position delete files."""
+_NO_IDS = "known equality ids"
+
+
+class FoundDelete(NamedTuple):
+    """A delete file and what decides where it applies."""
+
+    file: DeleteFile
+    target: str | None
+    """The one data file that it addresses."""
+    partition: tuple[Any, ...]
+    path_bounds: tuple[str, str] | None
+    """First and last data file that its rows name, if known."""
+    metrics: Metrics | None
+
+
+def found_delete(entry: Entry, rules: DeleteRules) -> FoundDelete:
+    """Describe a delete file.
+
+    Raises:
+        CorruptDeletes: a vector without reference, offset or size; equality deletes with no or
+            unknown ids.
+        UnsupportedFeature: it is encrypted, or deletes by a floating point number (ICE-4.8).
+    """
+    if entry.encrypted:
+        raise UnsupportedFeature(source=rules.source, feature=f"{entry.path}: an encrypted file")
+    content = _content(entry)
+    bounds = _path_bounds(entry.metrics) if content is DeleteContent.POSITIONS else None
+    target = entry.referenced
+    if content is DeleteContent.VECTOR:
+        _check_vector(entry)
+    elif content is DeleteContent.KEYS:
+        _check_keys(entry, rules)
+        target = None
+    elif target is None and bounds and bounds[0] == bounds[1]:
+        target = bounds[0]
+    file = DeleteFile(
+        path=entry.path,
+        content=content,
+        file_format=entry.file_format,
+        length=entry.size_bytes,
+        rows=entry.rows,
+        sequence=entry.sequence_number,
+        field_ids=entry.equality_ids if content is DeleteContent.KEYS else (),
+        offset=entry.content_offset if content is DeleteContent.VECTOR else None,
+        size=entry.content_size if content is DeleteContent.VECTOR else None,
+        referenced=target,
+    )
+    partition = partition_key(entry.spec_id, entry.partition)
+    return FoundDelete(file, target, partition, bounds, entry.metrics)
+
+
+def _content(entry: Entry) -> DeleteContent:
+    if entry.content == Content.EQUALITY_DELETES:
+        return DeleteContent.KEYS
+    if entry.content != Content.POSITION_DELETES:
+        raise CorruptDeletes(
+            path=entry.path, expected="a delete file", found=f"content {entry.content}"
+        )
+    return DeleteContent.VECTOR if entry.file_format == "puffin" else DeleteContent.POSITIONS
+
+
+def _check_vector(entry: Entry) -> None:
+    parts = {
+        "referenced_data_file": entry.referenced,
+        "content_offset": entry.content_offset,
+        "content_size_in_bytes": entry.content_size,
+    }
+    absent = [name for name, value in parts.items() if value is None]
+    if absent:
+        raise CorruptDeletes(
+            path=entry.path,
+            expected="a deletion vector that says file, offset and size",
+            found=f"no {' and no '.join(absent)}",
+        )
+
+
+def _check_keys(entry: Entry, rules: DeleteRules) -> None:
+    if not entry.equality_ids:
+        raise CorruptDeletes(path=entry.path, expected=_NO_IDS, found="none")
+    for field_id in entry.equality_ids:
+        field = rules.key_fields.get(field_id)
+        if field is None:
+            raise CorruptDeletes(
+                path=entry.path,
+                expected=_NO_IDS,
+                found=f"{field_id}, which no schema of the table has",
+            )
+        if not field.is_exact:
+            raise UnsupportedFeature(
+                source=rules.source,
+                feature=f"{entry.path}: equality deletes by field {field_id}, a {field.kind},",
+            )
+
+
+def _path_bounds(metrics: Metrics | None) -> tuple[str, str] | None:
+    if metrics is None:
+        return None
+    lower, upper = metrics.lower_bounds.get(FILE_PATH_ID), metrics.upper_bounds.get(FILE_PATH_ID)
+    if lower is None or upper is None:
+        return None
+    try:
+        return lower.decode(), upper.decode()
+    except UnicodeDecodeError:
+        return None

@@ -1,0 +1,82 @@
+"""Rule out equality deletes by column metrics, exactly as far as ICE-4.9 allows."""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from pyiceberg.conversions import from_bytes
+from pyiceberg.types import StringType
+
+from tidegate.source.iceberg.overlaps import Overlaps, Range
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from tidegate.source.iceberg.delete_rules import KeyField
+    from tidegate.source.iceberg.entries import Metrics
+
+_NOT_A_BOUND = (struct.error, ValueError, TypeError)
+
+
+class KeyMetrics(NamedTuple):
+    """What metrics say of one column; what they do not say rules nothing out."""
+
+    has_no_null: bool = False
+    has_only_null: bool = False
+    bounds: Range | None = None
+
+
+def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyMetrics:
+    """Read what a file's metrics say of a key column."""
+    if metrics is None:
+        return KeyMetrics(has_no_null=field.required)
+    nulls = metrics.null_value_counts.get(field_id)
+    values = metrics.value_counts.get(field_id)
+    lower = metrics.lower_bounds.get(field_id)
+    upper = metrics.upper_bounds.get(field_id)
+    return KeyMetrics(
+        has_no_null=field.required or nulls == 0,
+        has_only_null=nulls is not None and nulls == values,
+        bounds=None if lower is None or upper is None else _bounds(field, lower, upper),
+    )
+
+
+def _bounds(field: KeyField, lower: bytes, upper: bytes) -> Range | None:
+    # A bound that was written under another type than it is read as says nothing.
+    try:
+        if isinstance(field.kind, StringType):
+            return lower.decode(), upper.decode()
+        # A uuid stays bytes, which compare unsigned (ICE-4.9).
+        return from_bytes(field.kind, lower), from_bytes(field.kind, upper)
+    except _NOT_A_BOUND:
+        return None
+
+
+class KeyColumn:
+    """One key column over many delete files, which are numbered as given."""
+
+    def __init__(self, found: Sequence[KeyMetrics]) -> None:
+        self._overlaps = Overlaps([each.bounds for each in found])
+        self._without_null = np.array([each.has_no_null for each in found], np.bool_)
+        self._only_null = np.array([each.has_only_null for each in found], np.bool_)
+        self._any_only_null = bool(self._only_null.any())
+
+    def ruled_out(self, rows: KeyMetrics, first: int) -> NDArray[np.bool_] | None:
+        """Mark the delete files from number `first` on that cannot hold a key of a data file.
+
+        Returns:
+            bool[len - first]; None if nothing is ruled out.
+        """
+        marks: list[NDArray[np.bool_]] = []
+        if rows.has_only_null:
+            marks.append(self._without_null[first:])
+        if rows.has_no_null and self._any_only_null:
+            marks.append(self._only_null[first:])
+        apart = self._overlaps.apart_from(*rows.bounds, first) if rows.bounds else None
+        if apart is not None:
+            marks.append(apart if rows.has_no_null else apart & self._without_null[first:])
+        return np.logical_or.reduce(marks) if marks else None

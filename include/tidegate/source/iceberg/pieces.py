@@ -1,0 +1,67 @@
+"""Turn data files and the deletes that apply to them into pieces of a plan (ICE-4.11, 5.1)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tidegate.model.plan import Piece
+from tidegate.source.iceberg.columns import identity_values
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyiceberg.partitioning import PartitionSpec
+
+    from tidegate.source.iceberg.entries import Entry
+    from tidegate.source.iceberg.event_bounds import EventBounds
+    from tidegate.source.iceberg.states import LiveFile
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+class PieceMaker:
+    """Makes pieces of one table's files."""
+
+    def __init__(
+        self, specs: Mapping[int, PartitionSpec], bounds: EventBounds | None = None
+    ) -> None:
+        """Prepare.
+
+        Args:
+            specs: of the table.
+            bounds: reads event-time bounds from the metrics of an entry; None: pieces have none.
+        """
+        self._specs = specs
+        self._bounds = bounds
+
+    def live(self, file: LiveFile) -> Piece:
+        """Give a file of a state with the deletes that apply to it."""
+        deletes = [delete.to_json() for delete in file.deletes]
+        return self.piece(file.entry, file.rivals, {"deletes": deletes} if deletes else {})
+
+    def piece(
+        self, entry: Entry, rivals: Sequence[str] = (), further: Mapping[str, Any] = _NOTHING
+    ) -> Piece:
+        """Give a whole data file.
+
+        Args:
+            entry: of the data file.
+            rivals: data files that deletes tell from it by exact path only (ICE-4.15).
+            further: more details: `deletes` or `change`; none for rows as they were committed
+                (ICE-3.8).
+        """
+        details = {
+            "format": entry.file_format,
+            "snapshot": entry.snapshot_id,
+            "sequence": entry.sequence_number,
+            "file_sequence": entry.file_sequence_number,
+            "spec": entry.spec_id,
+            "partition": identity_values(self._specs[entry.spec_id], entry.partition),
+            "length": entry.size_bytes,
+            "split_offsets": list(entry.split_offsets),
+            "first_row_id": entry.first_row_id,
+            **({"rivals": list(rivals)} if rivals else {}),
+            **further,
+        }
+        bounds = self._bounds.read(entry.metrics) if self._bounds and entry.metrics else None
+        return Piece(entry.path, entry.rows, entry.size_bytes, details=details, event_times=bounds)
