@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tidegate.execute import Executor
     from tidegate.model.run import PlannedWindow
     from tidegate.pipeline import Pipeline
+    from tidegate.pipeline.load import Preview
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -44,6 +45,10 @@ class StagedReads:
             pipeline.stage(window, self.executor)
         parts = [part for window in planned for part in _parts(pipeline, window)]
         return pa.concat_tables(parts) if parts else pa.table({})
+
+    def preview(self, source: Mapping[str, Any], **keys: Any) -> Preview:
+        """Plan what a window of a source would read."""
+        return self._pipeline(source, keys).looking().preview(Run("run", "cli"), NOW)
 
     def _pipeline(self, source: Mapping[str, Any], keys: Mapping[str, Any]) -> Pipeline:
         name = f"read-{next(self._names)}"

@@ -9,11 +9,14 @@ import pytest
 
 from golden_iceberg import CASES, READABLE, expected, golden
 from golden_questions import question
+from staged_reads import StagedReads
 from tidegate import errors
+from tidegate.execute.local import LocalExecutor
 from tidegate.model.instant import Instant, InstantRange
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from pathlib import Path
 
     from tidegate.source.iceberg import IcebergSource
 
@@ -21,10 +24,12 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def _stated(kind: str) -> list[Any]:
+    """What the answers state by hand; what needs a whole pipeline has a test of its own."""
     return [
         question(kind, case, number, stated)
         for case in CASES
         for number, stated in enumerate(expected(case)["expect"].get(kind, []))
+        if "event_time_column" not in stated
     ]
 
 
@@ -73,17 +78,12 @@ def _take(source: IcebergSource, cursor: Instant) -> None:
     source.units(pin, InstantRange(cursor, instants[-1]))
 
 
-def _event_time(case: str, stated: Mapping[str, Any]) -> None:
-    raise NotImplementedError
-
-
 ASKED: Mapping[str, Callable[[str, Mapping[str, Any]], None]] = {
     "start_exclusive": _window,
     "options": _bare_start,
     "start_snapshot_id_exclusive": _configured_start,
     "start_timestamp_inclusive": _start_time,
     "cursor": _from_cursor,
-    "event_time_column": _event_time,
     "as_of_timestamp": lambda case, stated: golden(case).changes(
         "snapshot", as_of_timestamp=stated["as_of_timestamp"]
     ),
@@ -105,6 +105,20 @@ def test_question_without_an_answer_is_refused_by_its_own_error(
         assert policy in str(refused.value)
     if stated.get("common_ancestor"):
         assert str(stated["common_ancestor"]) in str(refused.value)
+
+
+def test_files_without_event_time_bounds_fail_a_plan_that_wants_them(tmp_path: Path) -> None:
+    case = "no_metrics_v2"
+    (stated,) = expected(case)["expect"]["errors"]
+    event_time = {
+        "column": stated["event_time_column"],
+        "on_missing_bounds": stated["on_missing_bounds"],
+    }
+
+    with pytest.raises(errors.StatsMissing):
+        StagedReads(tmp_path, LocalExecutor(1)).preview(
+            golden(case).config(), event_time=event_time
+        )
 
 
 @pytest.mark.parametrize(("case", "stated"), _stated("cursor"))

@@ -9,11 +9,14 @@ import pytest
 
 from golden_iceberg import READABLE, expected, fits, golden
 from golden_questions import question
+from staged_reads import StagedReads
 from tidegate import errors
+from tidegate.execute.local import LocalExecutor
 from tidegate.model.instant import InstantRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from pathlib import Path
 
     from tidegate.model.plan import Piece
 
@@ -239,3 +242,37 @@ def test_corrected_answers_are_those_of_the_specification(case: str) -> None:
     assert len(head["rows"]) == by_spec["head_row_count"]
     assert by_spec.get("head_rows", head["rows"]) == head["rows"]
     assert by_spec.get("deleted_id") not in [row[0] for row in head["rows"]]
+
+
+@pytest.mark.parametrize("column", expected("event_time_v2")["expect"]["event_time"])
+def test_event_time_bounds_of_the_planned_files_are_those_of_the_rows(
+    column: str, tmp_path: Path
+) -> None:
+    table = golden("event_time_v2")
+    low, high = table.answers["expect"]["event_time"][column]
+    seconds = isinstance(low, int)
+    event_time = {
+        "column": column,
+        "on_missing_bounds": "fail",
+        **({"unit": "s"} if seconds else {}),
+    }
+
+    reads = StagedReads(tmp_path, LocalExecutor(1))
+    preview = reads.preview(table.config(start="full"), event_time=event_time)
+
+    bounds = [
+        piece.event_times
+        for split in preview.splits
+        for part in split.sub_splits
+        for piece in part.pieces
+        if piece.event_times
+    ]
+    found = [
+        min(item.smallest for item in bounds if item.smallest),
+        max(item.largest for item in bounds if item.largest),
+    ]
+    assert [int(at.timestamp()) if seconds else _wall_clock(at) for at in found] == [low, high]
+
+
+def _wall_clock(at: datetime) -> str:
+    return at.replace(tzinfo=None).isoformat()
