@@ -110,7 +110,7 @@ def _tuple_reader(struct: StructType) -> Read:
 
 def _metric_reader(kind: MapType, metric_ids: tuple[int, ...]) -> Read:
     if isinstance(kind.value_type, LongType | IntegerType) and kind.value_required:
-        return _block_reader(_add_numbers, metric_ids)
+        return _block_reader(_add_numbers if metric_ids else _pass_numbers, metric_ids)
     if isinstance(kind.value_type, BinaryType) and kind.value_required:
         return _block_reader(_add_bytes, metric_ids)
     return construct_reader(kind).read
@@ -142,6 +142,11 @@ def _block_reader(
 def _add_numbers(decoder: BinaryDecoder, count: int, found: dict[int, Any]) -> None:
     numbers = decoder.read_ints(2 * count)
     found.update(zip(numbers[::2], numbers[1::2], strict=True))
+
+
+def _pass_numbers(decoder: BinaryDecoder, count: int, found: dict[int, Any]) -> None:
+    del found
+    decoder.read_ints(2 * count)
 
 
 def _add_bytes(decoder: BinaryDecoder, count: int, found: dict[int, Any]) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import zlib
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyiceberg.avro.resolver import resolve_reader
@@ -17,12 +17,14 @@ from tidegate.source.iceberg.avro_records import AvroRecords
 from tidegate.source.iceberg.entries import Entry, EntryReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from concurrent.futures import Future
 
     from pyiceberg.io import FileIO
     from pyiceberg.table.snapshots import Snapshot
 
-_THREADS = 8
+_AHEAD = 8
+"""Manifests have about 8 MB, so that these are well below 100 MB."""
 _Result = TypeVar("_Result")
 _DELETES = 1
 _FIRST_ROW_ID = 15
@@ -63,7 +65,7 @@ class ManifestReader:
         """
         location = snapshot.manifest_list
         if location not in self._lists:
-            self._lists[location] = self._read(location, None, _manifest_files)
+            self._lists[location] = self._decode(location, self._content(location), _manifest_files)
         return self._lists[location]
 
     def entries(
@@ -82,29 +84,47 @@ class ManifestReader:
             UnsupportedFeature: it is encrypted, or has Avro maps as only BigQuery writes them.
         """
         wanted = list(manifests)
-        if not wanted:
-            return []
-        with ThreadPoolExecutor(min(_THREADS, len(wanted))) as pool:
-            return list(pool.map(partial(self._entries, metric_ids=metric_ids), wanted))
+        contents = self._contents([manifest.manifest_path for manifest in wanted])
+        return [
+            self._entries(manifest, content, metric_ids)
+            for manifest, content in zip(wanted, contents, strict=True)
+        ]
 
-    def _entries(self, manifest: ManifestFile, metric_ids: Collection[int]) -> list[Entry]:
+    def _contents(self, locations: Sequence[str]) -> Iterator[bytes]:
+        """Read files side by side, a few ahead of the one that is decoded.
+
+        Decoding in several threads as well is slower: they would wait for the interpreter's lock.
+        """
+        if not locations:
+            return
+        with ThreadPoolExecutor(min(_AHEAD, len(locations))) as pool:
+            ahead: deque[Future[bytes]] = deque()
+            for location in locations:
+                ahead.append(pool.submit(self._content, location))
+                if len(ahead) == _AHEAD:
+                    yield ahead.popleft().result()
+            while ahead:
+                yield ahead.popleft().result()
+
+    def _entries(
+        self, manifest: ManifestFile, content: bytes, metric_ids: Collection[int]
+    ) -> list[Entry]:
         if manifest.key_metadata is not None:
             raise UnsupportedFeature(source=self._source, feature="an encrypted manifest")
 
         def read(records: AvroRecords) -> list[Entry]:
+            if len(content) != manifest.manifest_length:
+                problem = f"expected {manifest.manifest_length} bytes, found {len(content)}"
+                raise ValueError(problem)
             reader = EntryReader(records.schema, manifest, manifest[_FIRST_ROW_ID], metric_ids)
             return list(records.read(reader.read))
 
-        return self._read(manifest.manifest_path, manifest.manifest_length, read)
+        return self._decode(manifest.manifest_path, content, read)
 
-    def _read(
-        self, location: str, length: int | None, read: Callable[[AvroRecords], _Result]
+    def _decode(
+        self, location: str, content: bytes, read: Callable[[AvroRecords], _Result]
     ) -> _Result:
         try:
-            content = self._content(location)
-            if length is not None and len(content) != length:
-                problem = f"expected {length} bytes, found {len(content)}"
-                raise ValueError(problem)
             return read(AvroRecords(content))
         except TypeError as odd:
             # pyiceberg expects maps as lists of pairs, as every writer but BigQuery has them.
