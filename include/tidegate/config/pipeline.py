@@ -212,12 +212,6 @@ class PipelineConfig(Section):
             if names.count(name) > 1:
                 problem = f"the rule '{name}' stands there twice"
                 raise KeyProblem(problem, key="rows")
-        if self.source.read.mode == "snapshot":
-            problem = (
-                "'snapshot' reads the whole table in every window, and `target.write: append` "
-                "would publish it each time; use 'append' (`start: full` reads what stands once)"
-            )
-            raise KeyProblem(problem, key="source.read.mode")
         self._check_kinds()
         self._check_columns()
         self._check_partition_time()

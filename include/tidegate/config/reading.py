@@ -46,11 +46,9 @@ class ReadConfig(Section):
     """SQL predicate; rows for which it is false or NULL are not read."""
     read_schema: Annotated[ReadSchema, words(ReadSchema)] | None = Field(None, alias="schema")
     """`table`: the current schema for all commits; `snapshot`: the head snapshot's (ICE-2.9)."""
-    identifier_columns: Annotated[tuple[str, ...] | None, unique("column")] = Field(
-        None, min_length=1
-    )
+    identifier_columns: Annotated[tuple[str, ...] | None, unique("column")] = None
     """Columns that tell rows apart when updates are paired; by default the schema's identifier
-    fields, and without any there is no pairing (ICE-3.15)."""
+    fields. Without any, or with an empty list, nothing is paired (ICE-3.15)."""
     strict_identifiers: bool = False
     """Fail where a key has several changes in one commit, instead of leaving them unpaired."""
     remove_carry_over: bool = True

@@ -112,12 +112,12 @@ class Piece(Value):
     """Zero-based physical position of the first row in the file."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """The format's own: snapshot id, spec id, partition values, expected length, deltas."""
-    byte_range: tuple[int, int] | None = None
+    byte_range: tuple[int, int] | None = field(default=None, metadata={SPARSE: True})
     """The row groups that begin at or after the first byte and before the second.
 
     What the footer alone knows, `row_start` and `rows`, is 0 and a guess until the file is open.
     """
-    event_times: TimeBounds | None = None
+    event_times: TimeBounds | None = field(default=None, metadata={SPARSE: True})
     """None: not asked for, or not known."""
 
     @property
@@ -154,7 +154,7 @@ class Split(Value):
     """What packing balanced, in bytes (ICE-5.4)."""
     term: str = "bytes"
     """What most of the weight is made of: `bytes`, `rows` or `opening`."""
-    event_times: TimeBounds | None = None
+    event_times: TimeBounds | None = field(default=None, metadata={SPARSE: True})
     """Bounds over all pieces; None: not asked for, or not known of every one."""
 
     @property

@@ -35,11 +35,13 @@ class SettleRules(Value):
     """Columns that are read for this alone and do not come out."""
 
     @property
-    def stages(self) -> int:
-        """How many exchanges bring the rows together that must be seen together.
+    def exchanges(self) -> int:
+        """How many exchanges bring the rows together that must be seen together; 0: none must.
 
         Rows with the same `_row_id` may have different keys, and the other way round.
         """
+        if not self.carry_over and not self.identifiers:
+            return 0
         return 2 if self.row_ids and self.identifiers else 1
 
     @property

@@ -11,7 +11,7 @@ import hashlib
 import json
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Any, ClassVar, Self
@@ -84,76 +84,125 @@ def instant_text(moment: datetime) -> str:
 
 def parse_instant_text(text: str) -> datetime:
     """Read what `instant_text` wrote."""
-    return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    if not text.endswith("Z"):
+        msg = f"expected a time in UTC such as 2026-01-31T12:00:00.000000Z, found {text!r}"
+        raise ValueError(msg)
+    return datetime.fromisoformat(text)
+
+
+# Plans hold values by the hundred thousand, so what a type needs is worked out once.
+_AS_IT_IS = frozenset({str, int, float, bool, type(None)})
 
 
 def _encode(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _encode_fields(value)
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, tuple | list):
-        return [_encode(item) for item in value]
-    if isinstance(value, Mapping):
-        return {str(key): _encode(item) for key, item in value.items()}
-    return _encode_moment(value)
+    kind = type(value)
+    return value if kind in _AS_IT_IS else _encoder(kind)(value)
 
 
-def _encode_moment(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return instant_text(value)
-    return value.total_seconds() if isinstance(value, timedelta) else value
+@functools.cache
+def _encoder(kind: type) -> Callable[[Any], Any]:
+    if dataclasses.is_dataclass(kind):
+        return _encode_fields
+    found: Mapping[type, Callable[[Any], Any]] = {
+        Enum: lambda value: value.value,
+        tuple: _encode_items,
+        list: _encode_items,
+        Mapping: _encode_mapping,
+        datetime: instant_text,
+        timedelta: timedelta.total_seconds,
+    }
+    return next((encode for base, encode in found.items() if issubclass(kind, base)), _same)
+
+
+def _encode_items(items: Iterable[Any]) -> list[Any]:
+    return [_encode(item) for item in items]
+
+
+def _encode_mapping(found: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key): _encode(item) for key, item in found.items()}
 
 
 def _encode_fields(value: Any) -> dict[str, Any]:
-    found = {field: getattr(value, field.name) for field in dataclasses.fields(value)}
     return {
-        field.name: _encode(item)
-        for field, item in found.items()
-        if item is not None or not field.metadata.get(SPARSE)
+        name: _encode(item)
+        for name, sparse in _fields(type(value))
+        if (item := getattr(value, name)) is not None or not sparse
     }
 
 
 @functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return typing.get_type_hints(cls)
+def _fields(cls: type) -> tuple[tuple[str, bool], ...]:
+    return tuple(
+        (field.name, bool(field.metadata.get(SPARSE)))
+        for field in dataclasses.fields(cls)  # type: ignore[arg-type]  # of a dataclass
+    )
+
+
+def _same(value: Any) -> Any:
+    return value
 
 
 def _decode(hint: Any, raw: Any) -> Any:
-    origin = typing.get_origin(hint)
+    return _decoder(hint)(raw)
+
+
+@functools.cache
+def _decoder(hint: Any) -> Callable[[Any], Any]:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is types.UnionType or origin is typing.Union:
-        return _decode_optional(hint, raw)
+        inner = [item for item in arguments if item is not type(None)]
+        return _optional(_decoder(inner[0])) if len(inner) == 1 else _same
     if origin is tuple:
-        return _decode_tuple(typing.get_args(hint), raw)
+        return _tuple_decoder(arguments)
     if origin is not None and issubclass(origin, Mapping):
-        inner = typing.get_args(hint)[1]
-        return {key: _decode(inner, item) for key, item in raw.items()}
-    if isinstance(hint, type):
-        return _decode_plain(hint, raw)
-    return raw
+        return _mapping_decoder(_decoder(arguments[1]))
+    return _plain_decoder(hint) if isinstance(hint, type) else _same
 
 
-def _decode_optional(hint: Any, raw: Any) -> Any:
-    if raw is None:
-        return None
-    inner = [item for item in typing.get_args(hint) if item is not type(None)]
-    return _decode(inner[0], raw) if len(inner) == 1 else raw
+def _optional(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda raw: None if raw is None else decode(raw)
 
 
-def _decode_tuple(arguments: tuple[Any, ...], raw: list[Any]) -> tuple[Any, ...]:
+def _tuple_decoder(arguments: tuple[Any, ...]) -> Callable[[Any], Any]:
     if len(arguments) == 2 and arguments[1] is Ellipsis:
-        return tuple(_decode(arguments[0], item) for item in raw)
-    return tuple(_decode(inner, item) for inner, item in zip(arguments, raw, strict=True))
+        decode = _decoder(arguments[0])
+        return lambda raw: tuple(raw) if decode is _same else tuple(map(decode, raw))
+    decoders = tuple(map(_decoder, arguments))
+    return lambda raw: tuple(decode(item) for decode, item in zip(decoders, raw, strict=True))
 
 
-def _decode_plain(cls: type, raw: Any) -> Any:
+def _mapping_decoder(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    if decode is _same:
+        return dict
+    return lambda raw: {key: decode(item) for key, item in raw.items()}
+
+
+def _plain_decoder(cls: type) -> Callable[[Any], Any]:
     if dataclasses.is_dataclass(cls):
-        hints = _hints(cls)
-        return cls(**{key: _decode(hints[key], item) for key, item in raw.items()})
+        # Looked up when the first value comes: a value may hold values of its own class.
+        return lambda raw: cls(
+            **{key: decode(item) for key, decode, item in _with_decoders(cls, raw)}
+        )
     if issubclass(cls, Enum):
-        return cls(raw)
+        return cls
     if cls is datetime:
-        return parse_instant_text(raw)
-    if cls is timedelta:
-        return timedelta(seconds=raw)
-    return raw
+        return parse_instant_text
+    return _seconds if cls is timedelta else _same
+
+
+def _with_decoders(
+    cls: type, raw: Mapping[str, Any]
+) -> Iterator[tuple[str, Callable[[Any], Any], Any]]:
+    decoders = _field_decoders(cls)
+    for key, item in raw.items():
+        yield key, decoders[key], item
+
+
+@functools.cache
+def _field_decoders(cls: type) -> dict[str, Callable[[Any], Any]]:
+    hints = typing.get_type_hints(cls)
+    return {name: _decoder(hints[name]) for name, _ in _fields(cls)}
+
+
+def _seconds(raw: float) -> timedelta:
+    return timedelta(seconds=raw)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.partition import Partition
-    from tidegate.model.plan import ScanPlan
+    from tidegate.model.plan import ScanPlan, Window
     from tidegate.pipeline.load import Loader
     from tidegate.storage import Storage
 
@@ -64,6 +64,9 @@ class Announcer:
         if not planned:
             self._idle(now)
         state = self._state()
+        if state.checkpoint is not None:
+            # Also without a window: a run that died here announced and did not come so far.
+            self.loader.source.protect(self.config.name, state.checkpoint)
         return Announced(
             partitions=tuple(touched),
             windows=tuple(item.sequence for item in planned),
@@ -92,6 +95,8 @@ class Announcer:
         sealed = SealedWindow.from_text(self.storage.read_bytes(path))
         announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
         changed = self.ledger.windows.announce(announcement, sealed.announced_at)
+        # Only the sub-splits of this plan wanted them, and all of those are done.
+        self.storage.delete_tree(layout.exchange_root(item.uri))
         return changed, self.ledger.windows.get(item.sequence).summary or sealed.summary
 
     def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
@@ -122,10 +127,10 @@ class Announcer:
         )
 
     def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
-        """Give empty contributions to partitions in which a rebuild found no row (design §2)."""
+        """Give empty contributions where a window resets content and found no row (design §2)."""
         filled = {part.partition for message in messages for part in message.parts}
-        for partition in scan.window.partitions:
-            if partition not in filled and self.ledger.partitions.find(partition) is not None:
+        for partition in self._reset(scan.window):
+            if partition not in filled:
                 yield Contribution(
                     window=scan.window.sequence,
                     partition=partition,
@@ -136,6 +141,18 @@ class Announcer:
                     event_times=EventTimes(),
                     kind=scan.window.kind,
                 )
+
+    def _reset(self, window: Window) -> Iterator[Partition]:
+        """Give the known partitions in which a window replaces what came before."""
+        if not window.kind.replaces_everything:
+            known = self.ledger.partitions
+            yield from (item for item in window.partitions if known.find(item) is not None)
+        # A restart at the head read nothing that could stand in for what was published.
+        elif not window.is_empty:
+            for state in self.ledger.partitions.all():
+                before = self.ledger.windows.contributions(state.partition)
+                if any(item.window < window.sequence for item in before):
+                    yield state.partition
 
     def _idle(self, now: datetime) -> None:
         state = self._state()
@@ -209,6 +226,8 @@ def _summary(messages: Sequence[CommitMessage]) -> RunSummary:
         rows_kept=sum(message.rows_kept for message in messages),
         rows_quarantined=sum(part.rows for message in messages for part in message.quarantined),
         rows_future=sum(message.event_times.future for message in messages),
+        rows_carried_over=sum(message.settled.carried_over for message in messages),
+        rows_unpaired=sum(message.settled.unpaired for message in messages),
         bytes_written=sum(part.length for part in parts),
         files_written=len(parts),
         sub_splits=len(messages),

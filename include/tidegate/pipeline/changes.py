@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.marker import read_marker
-from tidegate.config import SourceConfig, read_source
+from tidegate.config import SourceConfig, Start, read_source
 from tidegate.errors import InstantNotFound
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.partition import DEFAULT_NAME
+from tidegate.pipeline.change_stream import ChangeStream
 from tidegate.pipeline.reading import Reading, filter_columns
 from tidegate.source import open_source
 from tidegate.storage import LocalStorage
@@ -26,6 +27,10 @@ if TYPE_CHECKING:
 
 EARLIEST = "earliest"
 LATEST = "latest"
+_POLICIES = {
+    # Any two retained states have a difference, whichever way history went between them.
+    "snapshot_diff": {"on_off_lineage": "snapshot_diff", "on_expired_cursor": "snapshot_diff"},
+}
 
 
 def read_changes(
@@ -75,10 +80,11 @@ def read_changes(
     if window is None:
         reading = Reading.of(config, opened, pin)
         return pa.RecordBatchReader.from_batches(reading.schema, [])
-    pinned = opened.at(pin, window.end_inclusive)
+    pinned = pin if end_inclusive in {None, LATEST} else opened.at(pin, window.end_inclusive)
     reading = Reading.of(config, opened, pinned)
     units = opened.units(pinned, window)
-    return pa.RecordBatchReader.from_batches(reading.schema, reading.batches(units.pieces))
+    batches = ChangeStream(reading, config.split).batches(units.pieces)
+    return pa.RecordBatchReader.from_batches(reading.schema, batches)
 
 
 def read_committed(path: str | Path) -> ds.Dataset:
@@ -134,7 +140,10 @@ def _source_config(
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}
     # Without a start the rows are those that were added since the oldest retained instant.
-    return read_source({**raw, "read": read, "start": EARLIEST})
+    made = read_source({**raw, "read": read, "start": "full", **_POLICIES.get(mode or "", {})})
+    if made.read.mode == "snapshot":
+        return made
+    return made.model_copy(update={"start": Start.model_validate(EARLIEST)})
 
 
 def _window(

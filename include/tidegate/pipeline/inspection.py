@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
 
+_SWEPT = (layout.MESSAGES, layout.QUARANTINE, layout.STAGED, layout.EXCHANGE)
 _WRITING = timedelta(hours=1)
 """A temporary file that is younger may belong to a process that lives."""
 
@@ -161,11 +162,11 @@ class Inspector:
                         yield self._garbage(path, "of a plan that is not in effect")
 
     def _staged_by_plan(self, root: str) -> dict[str, list[str]]:
-        """Give messages, then quarantine, then parts of each plan of a window."""
+        """Give exchanged rows, messages, quarantine, then parts of each plan of a window."""
         found: dict[str, list[str]] = {}
         for name in self.storage.list_files(root):
             plan_digest, _, inner = name.partition("/")
-            if inner.startswith((layout.MESSAGES, layout.QUARANTINE, layout.STAGED)):
+            if inner.startswith(_SWEPT):
                 found.setdefault(plan_digest, []).append(f"{root}/{name}")
         return found
 

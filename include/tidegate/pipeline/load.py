@@ -12,15 +12,15 @@ from tidegate.errors import WindowIncomplete
 from tidegate.ledger.windows import Holder
 from tidegate.model.instant import InstantRange
 from tidegate.model.message import CommitMessage
-from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind, plan_digest
+from tidegate.model.plan import Pin, ScanPlan, Split, Window, WindowKind
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import canonical, pretty
 from tidegate.pipeline import taking
-from tidegate.pipeline.fingerprint import library_fingerprint
 from tidegate.pipeline.holders import is_gone
+from tidegate.pipeline.limits import limited
 from tidegate.pipeline.plan_files import read_plan, read_splits
 from tidegate.pipeline.plan_names import PlanNames
-from tidegate.plan import plan_splits, row_width
+from tidegate.pipeline.scanning import Scanner, pinned_at
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
     from tidegate.pipeline.work import Roots
     from tidegate.source.protocol import Source
     from tidegate.storage import Storage
-
-# Fixed, not the machine's cores: the same window is cut alike wherever it is planned.
-_PARALLELISM = 8
 
 
 @dataclass(frozen=True)
@@ -83,7 +80,7 @@ class Loader:
             return Look(
                 "none", f"nothing after {_name(state)} up to {run.end_exclusive or 'the head'}"
             )
-        return Look("changes", f"instants {found}")
+        return Look("changes", f"instants {found.range}")
 
     def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Take the run's window, or those that it replays.
@@ -142,13 +139,11 @@ class Loader:
         identity = state.source_identity if state else None
         pin = self.source.pin(now, identity, run.end_exclusive)
         if state is not None and (held := self.ledger.windows.open()) is not None:
-            return Preview(held.window.range, *self._scan(held.window, pin, now))
-        found = self._ahead(run, pin, state)
-        if found is None:
+            return Preview(held.window.range, *self._scanner.scan(held.window, pin, now))
+        draft = self._ahead(run, pin, state)
+        if draft is None:
             return Preview(None, None, ())
-        return Preview(
-            found, *self._scan(Window(0, found, WindowKind.LOAD, run.interval, run.id), pin, now)
-        )
+        return Preview(draft.range, *self._scanner.scan(draft, pin, now))
 
     def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
         """Read the commit messages of a plan, in plan order.
@@ -195,8 +190,7 @@ class Loader:
         if taking.is_behind(run.interval, state, sealed):
             draft = self._history(run, pin, state)
         else:
-            found = self._ahead(run, pin, state)
-            draft = Window(0, found, WindowKind.LOAD, run.interval, run.id) if found else None
+            draft = self._ahead(run, pin, state)
             sealed = ()
         fresh = [self.ledger.windows.take(draft, state.checkpoint, holder)] if draft else []
         again = [self.ledger.windows.resume(item.window.sequence, holder) for item in sealed]
@@ -216,12 +210,20 @@ class Loader:
             raise AssertionError(msg)
         return state
 
-    def _ahead(self, run: Run, pin: Pin, state: PipelineState | None) -> InstantRange | None:
+    def _ahead(self, run: Run, pin: Pin, state: PipelineState | None) -> Window | None:
+        """Draft the window that follows the checkpoint; None where there is nothing to take."""
         if pin.head is None:
             return None
         started = state is not None and state.started
         checkpoint = state.checkpoint if state and started else self.source.first_checkpoint(pin)
-        return taking.ahead(self.source.instants(pin, checkpoint), checkpoint, run.end_exclusive)
+        following = self.source.following(pin, checkpoint)
+        found = taking.ahead(following.instants, following.start, run.end_exclusive)
+        if found is None:
+            return None
+        if not following.kind.reads_whole:
+            limits = self.config.source.limits
+            found = limited(found, following.instants, self.source, limits, pin)
+        return Window(0, found, following.kind, run.interval, run.id)
 
     def _history(self, run: Run, pin: Pin, state: PipelineState) -> Window | None:
         if run.interval is None or state.first_start is None:
@@ -252,11 +254,13 @@ class Loader:
 
     def _plan_window(self, taken: WindowState, pin: Pin, now: datetime) -> PlannedWindow:
         window = taken.window
-        pinned = self.source.at(pin, window.range.end_inclusive)
-        digest = self._names.choose(taken, lambda again: self._digest(window, pinned, again=again))
+        pinned = pinned_at(self.source, pin, window)
+        digest = self._names.choose(
+            taken, lambda again: self._scanner.digest(window, pinned, again=again)
+        )
         uri = layout.plan_root(self.roots.work, window.sequence, digest)
         if not self.storage.exists(layout.plan_file(uri)):
-            scan, splits = self._scan(window, pinned, now, digest)
+            scan, splits = self._scanner.scan(window, pin, now, digest)
             self._write_plan(uri, scan, splits)
         scan = read_plan(self.storage, uri)
         self.ledger.windows.record_plan(scan, uri)
@@ -268,49 +272,9 @@ class Loader:
     def _names(self) -> PlanNames:
         return PlanNames(self.roots, self.ledger, self.storage)
 
-    def _digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
-        inputs = self.config.plan_inputs()
-        fingerprint = library_fingerprint()
-        return plan_digest(self.config.name, window, pinned, inputs, fingerprint, again=again)
-
-    def _scan(
-        self, window: Window, pin: Pin, now: datetime, digest: str | None = None
-    ) -> tuple[ScanPlan, tuple[Split, ...]]:
-        pinned = self.source.at(pin, window.range.end_inclusive)
-        whole = window.kind is WindowKind.REBUILD
-        units = self.source.units(pinned, window.range, whole=whole)
-        schema = self.source.schema(pinned)
-        splits = plan_splits(
-            units,
-            self.source.row_groups,
-            self.config.source.split,
-            row_width=row_width(schema),
-            parallelism=_PARALLELISM,
-        )
-        scan = ScanPlan(
-            digest=digest or self._digest(window, pinned),
-            pipeline=self.config.name,
-            window=window,
-            pin=pinned,
-            config=self.config.resolved(),
-            fingerprint=library_fingerprint(),
-            planned_at=now,
-            totals=PlanTotals(
-                instants=len(self._instants(pinned, window)),
-                files=len(units),
-                bytes=sum(piece.size_bytes for piece in units),
-                rows=sum(piece.rows for piece in units),
-                splits=len(splits),
-                sub_splits=sum(len(split.sub_splits) for split in splits),
-            ),
-            notes=units.notes,
-        )
-        return scan, splits
-
-    def _instants(self, pinned: Pin, window: Window) -> Sequence[object]:
-        if window.range.start_exclusive is None:
-            return (window.range.end_inclusive,)
-        return self.source.instants(pinned, window.range.start_exclusive)
+    @property
+    def _scanner(self) -> Scanner:
+        return Scanner(self.config, self.source)
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
         """Write the splits first: where `plan.json` stands, the plan is complete."""

@@ -18,7 +18,7 @@ from tidegate.config import (
     ledger_url,
     load_pipeline,
 )
-from tidegate.errors import NotHeld, PublicationLapsed, TidegateError
+from tidegate.errors import NotHeld, PlanMissing, PublicationLapsed, TidegateError
 from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
 from tidegate.model.publication import Outcome, Verdict
@@ -39,7 +39,7 @@ from tidegate.pipeline.gating import Gatekeeper
 from tidegate.pipeline.history import SourceInstant, source_instants
 from tidegate.pipeline.inspection import Garbage, Inspector
 from tidegate.pipeline.load import Loader, Preview
-from tidegate.pipeline.plan_files import pending_indexes
+from tidegate.pipeline.plan_files import pending_stages, read_plan, read_splits
 from tidegate.pipeline.publish import Committer
 from tidegate.pipeline.reading import filter_columns
 from tidegate.pipeline.report import Reporter
@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from tidegate.gate import SparkFrame
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
+    from tidegate.model.plan import ScanPlan, Split
     from tidegate.model.report import PartitionExplanation, PipelineReport
     from tidegate.model.watermark import Evaluation
     from tidegate.source.protocol import Source
@@ -159,6 +160,18 @@ class Pipeline:
             )
         return planned
 
+    def stored_plan(self, sequence: int) -> tuple[ScanPlan, tuple[Split, ...]]:
+        """Read the plan that a window was last planned with.
+
+        Raises:
+            WindowNotFound: there is no such window.
+            PlanMissing: it has no plan, or that was swept.
+        """
+        uri = self.ledger.windows.plan_uri(sequence)
+        if uri is None or not self.storage.exists(layout.plan_file(uri)):
+            raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
+        return read_plan(self.storage, uri), read_splits(self.storage, uri)
+
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan a window that was taken before with the configuration as it is now."""
         self.adopt(now)
@@ -190,13 +203,14 @@ class Pipeline:
     ) -> int:
         """Read and stage what a plan still lacks; how many sub-splits were finished."""
         started = time.monotonic()
-        pending = pending_indexes(self.storage, planned.uri)
         finished = 0
         task = functools.partial(stage_split, self.storage)
-        for _ in executor.run(task, planned.uri, pending, f"w{planned.attempt}"):
-            finished += 1
-            if progress is not None:
-                progress(finished)
+        # One stage after the other: the rows that one spreads are what the next one gathers.
+        for indexes in pending_stages(self.storage, planned.uri):
+            for _ in executor.run(task, planned.uri, indexes, f"w{planned.attempt}"):
+                finished += 1
+                if progress is not None:
+                    progress(finished)
         self._note([planned], "stage", started)
         _log.info(
             "staged %d sub-splits of window %d",

@@ -23,13 +23,18 @@ def read_splits(storage: Storage, uri: str) -> tuple[Split, ...]:
     return tuple(Split.from_json(json.loads(line)) for line in lines)
 
 
-def pending_indexes(storage: Storage, uri: str) -> list[int]:
-    """Give the positions of splits that have a sub-split without a message."""
+def pending_stages(storage: Storage, uri: str) -> list[list[int]]:
+    """Give the positions of splits that have a sub-split without a message, by stage.
+
+    Returns:
+        Those of the first stage, which wait for no others, then those that wait for them, and so
+        on; no stage is empty.
+    """
     done = {
         layout.sub_split_of_message(name) for name in storage.list_files(layout.messages_root(uri))
     }
-    return [
-        index
-        for index, split in enumerate(read_splits(storage, uri))
-        if any(part.id not in done for part in split.sub_splits)
-    ]
+    stages: dict[int, list[int]] = {}
+    for index, split in enumerate(read_splits(storage, uri)):
+        if any(part.id not in done for part in split.sub_splits):
+            stages.setdefault(split.stage, []).append(index)
+    return [stages[stage] for stage in sorted(stages)]

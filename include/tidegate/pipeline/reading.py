@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.predicate import Predicate, named_columns
 from tidegate.read import PieceFormat, read_pieces
+from tidegate.read.changes import Settler
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import ReadConfig, SourceConfig
     from tidegate.model.plan import Piece, Pin
+    from tidegate.model.settling import SettleRules
     from tidegate.source.protocol import Source
 
 _WHERE = "source.read.filter"
@@ -36,6 +38,10 @@ class Reading:
 
     schema: pa.Schema
     """Of the batches that come out."""
+    changes_schema: pa.Schema
+    """Of changes that are not settled yet: with the columns that settling alone needs."""
+    rules: SettleRules | None
+    """How changes are settled; None where nothing is."""
     _format: PieceFormat
     _filter: Predicate | None
 
@@ -48,15 +54,34 @@ class Reading:
         """
         import pyarrow as pa
 
-        read, whole = config.read, source.schema(pin)
-        names = [name for name in whole.names if name not in set(filter_columns(read))]
+        read, whole, rules = config.read, source.schema(pin), source.settling(pin)
+        hidden = set(rules.hidden) if rules else set()
+        for_filter = set(filter_columns(read)) - hidden
+        carried = [name for name in whole.names if name not in for_filter]
         return cls(
-            schema=pa.schema([whole.field(name) for name in names]),
+            schema=pa.schema([whole.field(name) for name in carried if name not in hidden]),
+            changes_schema=pa.schema([whole.field(name) for name in carried]),
+            rules=rules,
             _format=source.format(pin),
             _filter=Predicate.parse(read.filter, whole, _WHERE) if read.filter else None,
         )
 
     def batches(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
         """Read pieces in order; batches of `schema` with at least one row."""
+        return self.shown(self.changes(pieces))
+
+    def changes(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+        """Read pieces in order; batches of `changes_schema` with at least one row."""
         for batch in read_pieces(pieces, self._format, filter=self._filter):
+            yield batch.select(self.changes_schema.names)
+
+    def settler(self) -> Settler | None:
+        """Give what settles changes, with counts of its own; None where nothing is settled."""
+        if self.rules is None or not self.rules.exchanges:
+            return None
+        return Settler(self.rules, self.changes_schema)
+
+    def shown(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Leave out the columns that do not come out."""
+        for batch in changes:
             yield batch.select(self.schema.names)

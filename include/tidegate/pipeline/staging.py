@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import functools
 import os
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
-from tidegate.model.message import CommitMessage
+from tidegate.model.message import CommitMessage, EventTimes
 from tidegate.model.wire import pretty
+from tidegate.pipeline.exchanging import PlanExchange, SpreadRows, placement, write_spread
 from tidegate.pipeline.plan_files import read_plan, read_splits
 from tidegate.pipeline.reading import Reading
 from tidegate.source import open_source
@@ -19,7 +21,14 @@ from tidegate.stage import layout
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from tidegate.model.exchange import Exchange
     from tidegate.model.plan import ScanPlan, Split, SubSplit
+    from tidegate.model.settling import SettleRules
+    from tidegate.read.changes import Settler
     from tidegate.storage import Storage
 
 
@@ -43,42 +52,109 @@ def stage_split(
         The messages of the split's sub-splits that this call finished.
     """
     scan, splits = _plan(storage, plan_uri)
-    named = f"{attempt}.{os.urandom(4).hex()}"
+    task = _Attempt(storage, scan, splits, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
     return tuple(
-        _stage_one(storage, scan, plan_uri, sub_split, named)
+        task.finish(sub_split)
         for sub_split in splits[index].sub_splits
         if not storage.exists(layout.message_file(plan_uri, sub_split.id))
     )
 
 
-def _stage_one(
-    storage: Storage, scan: ScanPlan, plan_uri: str, sub_split: SubSplit, attempt: str
-) -> CommitMessage:
-    config = PipelineConfig.from_resolved(scan.config)
-    rows = Reading.of(config.source, open_source(config.source, storage), scan.pin)
-    try:
-        message = stage_sub_split(
-            rows.batches(sub_split.pieces),
+@dataclass(frozen=True)
+class _Attempt:
+    """One execution of a task."""
+
+    storage: Storage
+    scan: ScanPlan
+    splits: Sequence[Split]
+    plan_uri: str
+    name: str
+
+    def finish(self, sub_split: SubSplit) -> CommitMessage:
+        """Read one sub-split, write its rows, and leave its message unless another was first."""
+        try:
+            message = self._write(sub_split)
+        except Exception:
+            # Retries on a full disk must not keep it full with what they left.
+            self._discard(sub_split)
+            raise
+        path = layout.message_file(self.plan_uri, sub_split.id)
+        if self.storage.write_once(path, pretty(message.to_json())):
+            return message
+        # Another attempt was first: its message counts, this one's files are garbage.
+        self._discard(sub_split)
+        return CommitMessage.from_text(self.storage.read_bytes(path))
+
+    def _write(self, sub_split: SubSplit) -> CommitMessage:
+        config = PipelineConfig.from_resolved(self.scan.config)
+        rows = Reading.of(config.source, open_source(config.source, self.storage), self.scan.pin)
+        exchange, settler = sub_split.exchange, rows.settler()
+        if settler is None or rows.rules is None:
+            return self._stage(sub_split, config, rows, rows.batches(sub_split.pieces))
+        if exchange is None:
+            changes = settler.commits(sub_split.pieces, rows.changes)
+        elif exchange.stage == 0:
+            changes = rows.changes(sub_split.pieces)
+        else:
+            changes = self._gathered(exchange, settler)
+        if exchange is not None and exchange.spreads:
+            message = self._spread(sub_split, exchange, rows.rules, changes, rows.changes_schema)
+        else:
+            message = self._stage(sub_split, config, rows, rows.shown(changes))
+        return replace(message, settled=settler.counts)
+
+    def _gathered(self, exchange: Exchange, settler: Settler) -> Iterator[pa.RecordBatch]:
+        bucket = PlanExchange(self.storage, self.plan_uri, self.splits).read(exchange)
+        return settler.by_row_id(bucket) if exchange.spreads else settler.all(bucket)
+
+    def _stage(
+        self,
+        sub_split: SubSplit,
+        config: PipelineConfig,
+        rows: Reading,
+        batches: Iterator[pa.RecordBatch],
+    ) -> CommitMessage:
+        return stage_sub_split(
+            batches,
             rows.schema,
-            StageSpec.of(config, scan.planned_at, scan.window.partitions),
-            AttemptPlace(plan_uri, scan.digest, sub_split.id, attempt),
-            storage,
+            StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions),
+            AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name),
+            self.storage,
         )
-    except Exception:
-        # Retries on a full disk must not keep it full with what they left.
-        _discard(storage, plan_uri, sub_split, attempt)
-        raise
-    path = layout.message_file(plan_uri, sub_split.id)
-    if storage.write_once(path, pretty(message.to_json())):
-        return message
-    # Another attempt was first: its message counts, this one's files are garbage.
-    _discard(storage, plan_uri, sub_split, attempt)
-    return CommitMessage.from_text(storage.read_bytes(path))
 
+    def _spread(
+        self,
+        sub_split: SubSplit,
+        exchange: Exchange,
+        rules: SettleRules,
+        changes: Iterator[pa.RecordBatch],
+        schema: pa.Schema,
+    ) -> CommitMessage:
+        file = write_spread(
+            self.storage,
+            self.plan_uri,
+            layout.attempt_exchange(sub_split.id, self.name),
+            SpreadRows(changes, schema, placement(rules, exchange)),
+        )
+        # Rows count where they are staged.
+        return CommitMessage(
+            sub_split=sub_split.id,
+            attempt=self.name,
+            parts=(),
+            quarantined=(),
+            rows_read=0,
+            rows_kept=0,
+            event_times=EventTimes(),
+            spread=file,
+        )
 
-def _discard(storage: Storage, plan_uri: str, sub_split: SubSplit, attempt: str) -> None:
-    storage.delete_tree(f"{plan_uri}/{layout.attempt_staged(sub_split.id, attempt)}")
-    storage.delete_tree(f"{plan_uri}/{layout.attempt_quarantine(sub_split.id, attempt)}")
+    def _discard(self, sub_split: SubSplit) -> None:
+        for path in (
+            layout.attempt_staged(sub_split.id, self.name),
+            layout.attempt_quarantine(sub_split.id, self.name),
+        ):
+            self.storage.delete_tree(f"{self.plan_uri}/{path}")
+        self.storage.delete(f"{self.plan_uri}/{layout.attempt_exchange(sub_split.id, self.name)}")
 
 
 @functools.lru_cache(maxsize=4)

@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from tidegate.pipeline.reading import Reading, filter_columns
+from tidegate.pipeline.scanning import pinned_at
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.stage.partition_split import PartitionComputer
@@ -13,14 +14,12 @@ from tidegate.stage.partition_split import PartitionComputer
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tidegate.model.instant import InstantRange
     from tidegate.model.partition import Partition
+    from tidegate.model.plan import Window
     from tidegate.pipeline.pipeline import Pipeline
 
 
-def touched_partitions(
-    pipeline: Pipeline, window: InstantRange, now: datetime
-) -> dict[Partition, int]:
+def touched_partitions(pipeline: Pipeline, window: Window, now: datetime) -> dict[Partition, int]:
     """Count the rows of a window by target partition, before row rules; writes nothing.
 
     Returns:
@@ -33,7 +32,7 @@ def touched_partitions(
     narrow = config.source.model_copy(update={"read": read})
     listings = layout.listings_root(pipeline.roots.work)
     source = open_source(narrow, pipeline.storage, listings, filter_columns(read))
-    pin = source.at(source.pin(now), window.end_inclusive)
+    pin = pinned_at(source, source.pin(now), window)
     reading = Reading.of(narrow, source, pin)
     computer = PartitionComputer(
         reading.schema,
@@ -42,7 +41,8 @@ def touched_partitions(
         default_name=target.default_partition_name,
     )
     rows: Counter[Partition] = Counter()
-    for batch in reading.batches(source.units(pin, window).pieces):
+    units = source.units(pin, window.range, whole=window.kind.reads_whole)
+    for batch in reading.batches(units.pieces):
         split = computer.split(batch)
         for partition, part in split.slices(batch):
             rows[partition] += part.num_rows

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.plan import WindowKind
+from tidegate.model.plan_record import Listed
 from tidegate.model.wire import Value
 
 if TYPE_CHECKING:
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.model.plan import Piece, Pin
+    from tidegate.model.report import CheckpointState
+    from tidegate.model.settling import SettleRules
+    from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import PhysicalRows, RowGroup
     from tidegate.physical.removed import Sides
 
@@ -39,12 +44,45 @@ class InstantReport(Value):
 
 
 @dataclass(frozen=True)
+class EventColumn:
+    """The column whose bounds a plan wants to know of every file (ICE-5.10)."""
+
+    name: str
+    timezone: str
+    """Of times that name no zone."""
+    unit: str = "us"
+    """What a column of whole numbers counts since 1970."""
+
+
+@dataclass(frozen=True)
+class Volume:
+    """How much one instant brings to read, as far as the source's summaries tell (ICE-5.11)."""
+
+    files: int
+    bytes: int
+    rows: int
+
+
+@dataclass(frozen=True)
+class Following:
+    """What a window that begins at a checkpoint may take, and what taking it means."""
+
+    instants: tuple[Instant, ...]
+    """At which the window may end, in the source's order; none where there is nothing to take."""
+    start: Instant | None
+    """What the window begins after: the checkpoint, unless it begins anew."""
+    kind: WindowKind = WindowKind.LOAD
+
+
+@dataclass(frozen=True)
 class Units:
     """The whole files of a window in source order, and what was left out on the way (ICE-1.4)."""
 
     pieces: tuple[Piece, ...]
     notes: tuple[str, ...] = ()
     """One sentence per skipped commit class, pruning step or doubt, for plan and report."""
+    listed: Listed = field(default_factory=Listed)
+    """What was opened and left out, in numbers."""
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self.pieces)
@@ -144,6 +182,28 @@ class Source(Protocol):
         """
         ...
 
+    def following(self, pin: Pin, after: Instant | None) -> Following:
+        """Say what the next window after a checkpoint may take, as `instants` lists it.
+
+        Raises:
+            TidegateError: as `instants`.
+        """
+        ...
+
+    def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
+        """Say how a checkpoint stands to the pinned head, and which ways there are to go on."""
+        ...
+
+    def protect(self, pipeline: str, checkpoint: Instant) -> None:
+        """Keep the source from forgetting a checkpoint, if the pipeline file asks for it.
+
+        May be repeated; an older checkpoint's protection ends with it (ICE-2.23).
+
+        Raises:
+            SourceUnreachable: the catalog did not take it (Transient).
+        """
+        ...
+
     def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         """List the retained instants up to and including one, in the source's order."""
         ...
@@ -152,13 +212,41 @@ class Source(Protocol):
         """Say what commits did."""
         ...
 
-    def units(self, pin: Pin, window: InstantRange, *, whole: bool = False) -> Units:
+    def volumes(
+        self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
+    ) -> Iterator[Volume] | None:
+        """Say how much each of the instants after a checkpoint brings, one after the other.
+
+        Returns:
+            None where a window that ends at any of them reads one whole state: then nothing is
+            gained by ending it earlier.
+        """
+        ...
+
+    def split_defaults(self, pin: Pin) -> Mapping[str, int]:
+        """Give what the table itself says of splits: keys of `source.split` (ICE-5.6)."""
+        ...
+
+    def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
+        """Read the bounds of a column from a file's footer; None where that does not say either."""
+        ...
+
+    def units(
+        self,
+        pin: Pin,
+        window: InstantRange,
+        *,
+        whole: bool = False,
+        event_time: EventColumn | None = None,
+        enough: int | None = None,
+    ) -> Units:
         """List the files that a window brings, whole, in source order, after pruning by the filter.
 
         A window without a start is read as the table stands at its end if the pipeline starts
         `full` or reads snapshots; otherwise as everything appended since the oldest retained
         instant. With `whole` it is the table as it stands at the end, wherever the pipeline starts:
-        what a rebuild reads.
+        what a rebuild reads. With `event_time` the pieces carry the column's bounds. With `enough`
+        listing may stop once the files have as many rows, where nothing filters or deletes them.
         """
         ...
 
@@ -168,6 +256,10 @@ class Source(Protocol):
 
     def schema(self, pin: Pin) -> pa.Schema:
         """Give the schema of the batches that `format(pin)` conforms to."""
+        ...
+
+    def settling(self, pin: Pin) -> SettleRules | None:
+        """Say how changes are settled that are read as of a pin; None where nothing is."""
         ...
 
     def format(self, pin: Pin) -> PieceFormat:

@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from tidegate.errors import InstantNotFound, SourceRewritten
 from tidegate.model.partition import Partition
-from tidegate.model.plan import Piece, Pin
+from tidegate.model.plan import Piece, Pin, WindowKind
+from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
 from tidegate.source.files.format import (
     FilesFormat,
@@ -31,15 +32,17 @@ from tidegate.source.files.pruning import PartitionPruning
 from tidegate.source.files.starts import before_time, first_checkpoint, time_of
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.walk import list_directory
-from tidegate.source.protocol import InstantReport, Units, pinned_columns
+from tidegate.source.protocol import Following, InstantReport, Units, pinned_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant, InstantRange
+    from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import RowGroup
+    from tidegate.source.protocol import EventColumn, Volume
     from tidegate.storage import Storage
 
 _THREADS = 2
@@ -123,6 +126,26 @@ class FilesSource:
         """Give the listing that `source.start` begins after; None reads the whole directory."""
         return first_checkpoint(self._up_to_head(pin), self._config.start, self._root)
 
+    def following(self, pin: Pin, after: Instant | None) -> Following:
+        """Give the listings after a checkpoint, to load or, in mode `snapshot`, to read whole."""
+        if self._config.read.mode == "snapshot":
+            return Following(self.instants(pin, after), None, WindowKind.RELOAD)
+        return Following(self.instants(pin, after), after)
+
+    def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
+        """Say how many listings follow a checkpoint, or what stands against it."""
+        head = pin.head.id if pin.head else None
+        try:
+            following = len(self.instants(pin, checkpoint))
+        except (InstantNotFound, SourceRewritten) as refused:
+            return CheckpointState("unknown", str(refused), checkpoint.id, head)
+        state = "in lineage" if following else "caught up"
+        detail = f"the next load reads {following} listings" if following else "nothing to read"
+        return CheckpointState(state, detail, checkpoint.id, head)
+
+    def protect(self, pipeline: str, checkpoint: Instant) -> None:
+        """Do nothing: listings are the pipeline's own."""
+
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         """List the listings after a checkpoint.
 
@@ -165,7 +188,32 @@ class FilesSource:
             )
         return reports
 
-    def units(self, pin: Pin, window: InstantRange, *, whole: bool = False) -> Units:
+    def volumes(
+        self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
+    ) -> Iterator[Volume] | None:
+        """Say nothing: a listing is taken by the run that reads it, so there is none to leave."""
+        del pin, after, instants
+        return None
+
+    def split_defaults(self, pin: Pin) -> Mapping[str, int]:
+        """Give nothing: a directory has no properties."""
+        del pin
+        return {}
+
+    def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
+        """Say nothing: files have no order that would need the bounds."""
+        del piece, column
+        return None
+
+    def units(
+        self,
+        pin: Pin,
+        window: InstantRange,
+        *,
+        whole: bool = False,
+        event_time: EventColumn | None = None,
+        enough: int | None = None,
+    ) -> Units:
         """List the files that came between two listings, with their rows from the footers.
 
         Raises:
@@ -173,6 +221,7 @@ class FilesSource:
                 fail.
             SourceFileGone, SourceFileDamaged: a file is not as it was listed.
         """
+        del event_time, enough
         whole = whole or self._config.read.mode == "snapshot"
         start = None if whole else window.start_exclusive
         change = self._compared(start, window.end_inclusive)
@@ -191,6 +240,10 @@ class FilesSource:
     def schema(self, pin: Pin) -> pa.Schema:
         """Give the schema of conformed batches."""
         return self.format(pin).schema
+
+    def settling(self, pin: Pin) -> None:
+        """Files are only ever added: there is nothing to settle."""
+        del pin
 
     def format(self, pin: Pin) -> FilesFormat:
         """Give the reading side."""

@@ -5,15 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tidegate.errors import (
-    CursorExpired,
-    CursorOffLineage,
-    HistoryTruncated,
-    InstantNotFound,
-    InstantTimeMissing,
-    SnapshotNotFound,
-)
+from pyiceberg.table.refs import SnapshotRefType
+
+from tidegate.errors import InstantNotFound, InstantTimeMissing, SnapshotNotFound
 from tidegate.model.instant import Instant
+from tidegate.source.iceberg.cursor import Cursor, CursorState
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
@@ -38,8 +34,14 @@ class History:
             SnapshotNotFound: the head is not in the metadata.
         """
         self.source = source
+        self._format_version = metadata.format_version
         self._time_key = time_key
         self._snapshots = {snapshot.snapshot_id: snapshot for snapshot in metadata.snapshots}
+        self._tags = {
+            name: ref.snapshot_id
+            for name, ref in metadata.refs.items()
+            if ref.snapshot_ref_type == SnapshotRefType.TAG
+        }
         if head is not None and head not in self._snapshots:
             raise SnapshotNotFound(source=source, snapshot=str(head))
         self.ancestors = tuple(reversed(self._walk(head)))
@@ -99,17 +101,19 @@ class History:
 
     def instant(self, snapshot: Snapshot) -> Instant:
         """Give a snapshot as an instant."""
-        return Instant(str(snapshot.snapshot_id), self.time(snapshot))
+        number = _sequence_number(snapshot)
+        return Instant(str(snapshot.snapshot_id), self.time(snapshot), number)
 
     def find(self, text: str) -> Snapshot:
-        """Find a retained snapshot by id, or the last ancestor at or before an ISO time.
+        """Find a retained snapshot by id or tag, or the last ancestor at or before an ISO time.
 
         Raises:
             SnapshotNotFound: no retained snapshot has the id.
             InstantNotFound: the text is neither, or all ancestors are later.
         """
-        if text.isdecimal():
-            return self.snapshot(text)
+        named = self.named(text)
+        if named is not None:
+            return named
         moment = aware_time(text)
         earlier = [
             snapshot for snapshot in self.ancestors if moment and self.time(snapshot) <= moment
@@ -117,6 +121,28 @@ class History:
         if not earlier:
             raise InstantNotFound(source=self.source, instant=text)
         return earlier[-1]
+
+    def named(self, text: str) -> Snapshot | None:
+        """Find a retained snapshot by id or tag; None for text that is neither.
+
+        Raises:
+            SnapshotNotFound: it is a number, and no retained snapshot has the id.
+        """
+        known = text.isdecimal() and int(text) in self._snapshots
+        if text in self._tags and not known:
+            return self.snapshot(str(self._tags[text]))
+        return self.snapshot(text) if text.isdecimal() else None
+
+    def before(self, snapshot: Snapshot) -> Instant | None:
+        """Give the instant before one of the ancestors; None where history begins (ICE-2.13)."""
+        parent = snapshot.parent_snapshot_id
+        if parent is None:
+            return None
+        index = self.position(parent)
+        if index is None:
+            # Expired: its own time is lost; its child's is the latest that it can have had.
+            return Instant(str(parent), self.time(snapshot))
+        return self.instant(self.ancestors[index])
 
     def snapshot(self, name: str) -> Snapshot:
         """Give the retained snapshot with an id.
@@ -136,8 +162,30 @@ class History:
                 return index
         return None
 
+    def cursor(self, checkpoint: Instant) -> Cursor:
+        """Classify a checkpoint against the head (ICE-2.17).
+
+        Raises:
+            SnapshotNotFound: it is no snapshot id at all.
+        """
+        cursor = int(self._id(checkpoint))
+        kept = self._snapshots.get(cursor)
+        number = _sequence_number(kept) if kept else checkpoint.sequence_number
+        oldest = _sequence_number(self.oldest) if self.oldest else None
+        common = self._common_ancestor(cursor)
+        return Cursor(
+            state=self._state(cursor, common),
+            snapshot=checkpoint.id,
+            head=_name(self.head),
+            common_ancestor=None if common is None else str(common),
+            oldest_kept=_name(self.oldest),
+            sequence_number=number,
+            sequence_gap=None if number is None or oldest is None else oldest - number,
+            format_version=self._format_version,
+        )
+
     def after(self, checkpoint: Instant | None) -> tuple[Snapshot, ...]:
-        """List the ancestors after a checkpoint, which is classified first (ICE-2.17, all `fail`).
+        """List the ancestors after a checkpoint that joins on to them.
 
         Raises:
             CursorOffLineage: the table was rolled back, or its branch replaced.
@@ -146,21 +194,20 @@ class History:
         """
         if checkpoint is None:
             return self.ancestors
-        cursor = int(self._id(checkpoint))
-        index = self.position(cursor)
-        if index is not None:
-            return self.ancestors[index + 1 :]
-        if cursor in self._snapshots:
-            raise self._left_lineage(checkpoint, cursor)
-        for index, snapshot in enumerate(self.ancestors):
-            if snapshot.parent_snapshot_id == cursor:
-                return self.ancestors[index:]
-        raise CursorExpired(
-            source=self.source,
-            checkpoint=checkpoint.id,
-            oldest_kept=_name(self.oldest),
-            head=_name(self.head),
-        )
+        cursor = self.cursor(checkpoint)
+        if not cursor.state.joins_on:
+            raise cursor.refusal(self.source)
+        snapshot_id = int(cursor.snapshot)
+        if cursor.state is CursorState.CHILD_KEPT:
+            return self.ancestors[self._child_position(snapshot_id) :]
+        return self.ancestors[(self.position(snapshot_id) or 0) + 1 :]
+
+    def after_common(self, cursor: Cursor) -> tuple[Snapshot, ...]:
+        """List the ancestors after the point where a checkpoint's lineage parts from the head's."""
+        if cursor.common_ancestor is None:
+            return self.ancestors
+        index = self.position(int(cursor.common_ancestor))
+        return self.ancestors[(0 if index is None else index + 1) :]
 
     def up_to(self, instant: Instant) -> tuple[Snapshot, ...]:
         """List the ancestors up to and including an instant; none if only its child is retained."""
@@ -172,26 +219,29 @@ class History:
             raise SnapshotNotFound(source=self.source, snapshot=checkpoint.id)
         return checkpoint.id
 
-    def _left_lineage(
-        self, checkpoint: Instant, cursor: int
-    ) -> CursorOffLineage | HistoryTruncated:
+    def _state(self, cursor: int, common: int | None) -> CursorState:
+        if self.head is not None and self.head.snapshot_id == cursor:
+            return CursorState.CAUGHT_UP
+        if self.position(cursor) is not None:
+            return CursorState.IN_LINEAGE
+        if cursor in self._snapshots:
+            # A table without a head was rolled back to nothing, which cuts no history.
+            cut = common is None and self.ancestors
+            return CursorState.LINEAGE_CUT if cut else CursorState.OFF_LINEAGE
+        kept = self._child_position(cursor) is not None
+        return CursorState.CHILD_KEPT if kept else CursorState.EXPIRED
+
+    def _common_ancestor(self, cursor: int) -> int | None:
         known = {snapshot.snapshot_id for snapshot in self.ancestors}
-        common = next(
+        return next(
             (step.snapshot_id for step in self._walk(cursor) if step.snapshot_id in known), None
         )
-        if common is None and self.ancestors:
-            return HistoryTruncated(
-                source=self.source,
-                start=checkpoint.id,
-                oldest_kept=_name(self.oldest),
-                head=_name(self.head),
-            )
-        return CursorOffLineage(
-            source=self.source,
-            checkpoint=checkpoint.id,
-            head=_name(self.head),
-            common_ancestor=str(common) if common is not None else "none",
-        )
+
+    def _child_position(self, snapshot_id: int) -> int | None:
+        for index, snapshot in enumerate(self.ancestors):
+            if snapshot.parent_snapshot_id == snapshot_id:
+                return index
+        return None
 
 
 def operation(snapshot: Snapshot) -> str | None:
@@ -208,5 +258,10 @@ def aware_time(text: str) -> datetime | None:
     return moment.astimezone(UTC) if moment.tzinfo else None
 
 
-def _name(snapshot: Snapshot | None) -> str:
-    return str(snapshot.snapshot_id) if snapshot else "none"
+def _name(snapshot: Snapshot | None) -> str | None:
+    return str(snapshot.snapshot_id) if snapshot else None
+
+
+def _sequence_number(snapshot: Snapshot) -> int | None:
+    """Give a snapshot's number; v1 tables have none (ICE-2.20)."""
+    return snapshot.sequence_number or None

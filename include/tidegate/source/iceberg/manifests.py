@@ -65,7 +65,12 @@ class ManifestReader:
         """
         location = snapshot.manifest_list
         if location not in self._lists:
-            self._lists[location] = self._decode(location, self._content(location), _manifest_files)
+            found = self._decode(location, self._content(location), _manifest_files)
+            if not found and _has_files(snapshot):
+                raise SourceFileDamaged(
+                    path=location, problem="expected manifests, as the summary says; found none"
+                )
+            self._lists[location] = found
         return self._lists[location]
 
     def entries(
@@ -113,11 +118,10 @@ class ManifestReader:
             raise UnsupportedFeature(source=self._source, feature="an encrypted manifest")
 
         def read(records: AvroRecords) -> list[Entry]:
-            if len(content) != manifest.manifest_length:
-                problem = f"expected {manifest.manifest_length} bytes, found {len(content)}"
-                raise ValueError(problem)
             reader = EntryReader(records.schema, manifest, manifest[_FIRST_ROW_ID], metric_ids)
-            return list(records.read(reader.read))
+            found = list(records.read(reader.read))
+            _check_whole(manifest, len(content), len(found))
+            return found
 
         return self._decode(manifest.manifest_path, content, read)
 
@@ -151,6 +155,29 @@ class ManifestReader:
 def _manifest_files(records: AvroRecords) -> tuple[ManifestFile, ...]:
     reader = resolve_reader(records.schema, _LIST_SCHEMA, _LIST_TYPES)
     return tuple(records.read(reader.read))
+
+
+def _check_whole(manifest: ManifestFile, size_bytes: int, entries: int) -> None:
+    """Find a file that was cut off between two blocks, which looks like one that ends there."""
+    counts = (
+        manifest.added_files_count,
+        manifest.existing_files_count,
+        manifest.deleted_files_count,
+    )
+    known = [count for count in counts if count is not None]
+    # Lists of some writers have wrong lengths, so counts are asked first.
+    if len(known) == len(counts):
+        is_whole, expected = entries >= sum(known), f"{sum(known)} entries"
+    else:
+        is_whole, expected = size_bytes == manifest.manifest_length, "more entries"
+    if not is_whole:
+        problem = f"it is cut off: expected {expected}, found {entries}"
+        raise ValueError(problem)
+
+
+def _has_files(snapshot: Snapshot) -> bool:
+    counts = snapshot.summary.additional_properties if snapshot.summary else {}
+    return counts.get("total-data-files", "0") != "0"
 
 
 def is_delete_manifest(manifest: ManifestFile) -> bool:

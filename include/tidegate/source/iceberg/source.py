@@ -4,31 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
-from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
+from tenacity import (
+    Retrying,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_never,
+    wait_exponential,
+)
 
 from tidegate.errors import (
-    HistoryTruncated,
     SourceNotFound,
     SourceUnreachable,
     TableIdentityChanged,
 )
 from tidegate.model.plan import Pin
-from tidegate.source.iceberg.changes import ChangeReader, Changes
+from tidegate.model.settling import SettleRules
+from tidegate.source.iceberg.changes import ChangeReader
+from tidegate.source.iceberg.continuing import describe_checkpoint, go_on
 from tidegate.source.iceberg.delete_rules import delete_rules
+from tidegate.source.iceberg.event_bounds import EventBounds
 from tidegate.source.iceberg.format import IcebergFormat, open_rows
 from tidegate.source.iceberg.history import History, operation
 from tidegate.source.iceberg.manifests import ManifestReader
 from tidegate.source.iceberg.opening import TableOpener
 from tidegate.source.iceberg.pieces import PieceMaker
 from tidegate.source.iceberg.pruning import Pruning
+from tidegate.source.iceberg.refs import end_of, select_head
 from tidegate.source.iceberg.selection import pinned_selection
 from tidegate.source.iceberg.starts import first_checkpoint
 from tidegate.source.iceberg.states import StateReader
-from tidegate.source.iceberg.tally import skipped_notes, tally_notes
-from tidegate.source.protocol import InstantReport, Units, pinned_columns
+from tidegate.source.iceberg.tagging import tag_checkpoint
+from tidegate.source.iceberg.volumes import split_defaults, volumes
+from tidegate.source.iceberg.window_files import WindowFiles
+from tidegate.source.protocol import Following, InstantReport, Units, pinned_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pyarrow as pa
@@ -41,10 +52,11 @@ if TYPE_CHECKING:
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.plan import Piece
+    from tidegate.model.report import CheckpointState
+    from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import RowGroup
+    from tidegate.source.protocol import EventColumn, Volume
 
-_BRANCH = "main"
-_ATTEMPTS = 3
 
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
@@ -54,7 +66,7 @@ class IcebergSource:
     """The `Source` of one Iceberg table.
 
     Only `pin` asks for newer metadata (ICE-2.2). What a catalog or store does not answer is asked
-    three times while planning (ICE-2.24), then it is Transient `SourceUnreachable`.
+    again `max_planning_failures` times (ICE-2.24), then it is Transient `SourceUnreachable`.
     """
 
     def __init__(
@@ -75,9 +87,10 @@ class IcebergSource:
         self._extra_columns = tuple(extra_columns)
         self._opener = TableOpener(config)
         self._tables: dict[str, Table] = {}
+        failures = config.max_planning_failures
         self._retrying = Retrying(
             retry=retry_if_exception_type(SourceUnreachable),
-            stop=stop_after_attempt(_ATTEMPTS),
+            stop=stop_never if failures < 0 else stop_after_attempt(failures + 1),
             wait=wait_exponential(retry_pause_seconds, max=10 * retry_pause_seconds),
             reraise=True,
         )
@@ -96,8 +109,14 @@ class IcebergSource:
         identity = str(table.metadata.table_uuid)
         self._check_identity(identity, expected_identity)
         self._tables = {table.metadata_location: table}
-        head = table.metadata.snapshot_by_name(_BRANCH)
-        return self._pinned(table, head.snapshot_id if head else None)
+        found = select_head(table.metadata, self._config, self.name)
+        head = found.head
+        if self._config.end is not None:
+            history = History(self.name, table.metadata, head, self._time_key)
+            last = end_of(history, self._config.end)
+            head = last.snapshot_id if last else None
+        ref = {"ref": found.ref, "ref_head": found.head}
+        return self._pinned(table, head, ref, own_schema=found.own_schema)
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier or other retained snapshot of the same metadata."""
@@ -105,7 +124,8 @@ class IcebergSource:
         head = self._history(pin).snapshot(instant.id)
         # Batch reads take the snapshot's own schema, incremental ones the table's (ICE-2.9).
         own_schema = self._config.read.read_schema is None and self._config.read.mode == "snapshot"
-        return self._pinned(table, head.snapshot_id, own_schema=own_schema)
+        ref = {key: pin.details[key] for key in ("ref", "ref_head")}
+        return self._pinned(table, head.snapshot_id, ref, own_schema=own_schema)
 
     def instant(self, pin: Pin, text: str) -> Instant:
         """Find a snapshot by id, or the last ancestor at or before an ISO time."""
@@ -114,21 +134,53 @@ class IcebergSource:
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
         """See `tidegate.source.iceberg.starts`."""
-        return first_checkpoint(self._history(pin), self._config.start)
+        return first_checkpoint(self._history(pin), self._config)
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         """List the snapshots after a checkpoint, which is classified first (ICE-2.17).
 
         Raises:
-            CursorOffLineage, HistoryTruncated, CursorExpired: see `History.after`.
+            CursorOffLineage, HistoryTruncated, CursorExpired: see `go_on`.
             InstantTimeMissing: `source.instant_time` names a property that a snapshot lacks.
         """
+        return self.following(pin, after).instants
+
+    def following(self, pin: Pin, after: Instant | None) -> Following:
+        """See `tidegate.source.iceberg.continuing`."""
         history = self._history(pin)
-        return tuple(history.instant(snapshot) for snapshot in history.after(after))
+        if after is not None and self._lies_past_end(pin, after):
+            return Following((), after)
+        found = go_on(history, after, self._config)
+        ends = tuple(history.instant(snapshot) for snapshot in found.snapshots)
+        return Following(ends, found.start, found.kind)
+
+    def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
+        """See `tidegate.source.iceberg.continuing`."""
+        return describe_checkpoint(self._history(pin), checkpoint, self._config)
+
+    def protect(self, pipeline: str, checkpoint: Instant) -> None:
+        """Move the pipeline's tag to the checkpoint, with `protect_cursor: tag` (ICE-2.23)."""
+        if self._config.protect_cursor == "tag":
+            self._patiently(self._tag, pipeline, checkpoint)
+
+    def _tag(self, pipeline: str, checkpoint: Instant) -> None:
+        # Opened at each attempt: a tag is refused where another writer came between.
+        tag_checkpoint(self._opener.open(), self.name, pipeline, checkpoint)
+
+    def _lies_past_end(self, pin: Pin, after: Instant) -> bool:
+        """Say whether `source.end` was set to a snapshot before the checkpoint."""
+        behind, end = pin.details["ref_head"], pin.head
+        if self._config.end is None or behind is None:
+            return False
+        whole = History(self.name, self._table(pin).metadata, behind, self._time_key)
+        later = {str(snapshot.snapshot_id) for snapshot in whole.after(end)}
+        return after.id in later
 
     def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
-        """List the retained ancestors up to and including an instant."""
+        """List the retained ancestors up to and including an instant; none off its lineage."""
         history = self._history(pin)
+        if not history.cursor(before).state.joins_on:
+            return ()
         return tuple(history.instant(snapshot) for snapshot in history.up_to(before))
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
@@ -140,7 +192,37 @@ class IcebergSource:
         history = self._history(pin)
         return [_report(instant, history.snapshot(instant.id)) for instant in instants]
 
-    def units(self, pin: Pin, window: InstantRange, *, whole: bool = False) -> Units:
+    def volumes(
+        self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
+    ) -> Iterator[Volume] | None:
+        """Say from the snapshot summaries how much snapshots bring; None before a full read."""
+        read, table = self._config.read, self._table(pin)
+        if read.mode == "snapshot" or (after is None and self._config.start.kind == "full"):
+            return None
+        history = self._history(pin)
+        return volumes(
+            (history.snapshot(instant.id) for instant in instants),
+            ManifestReader(table.io, self.name),
+            only_appends=not read.emits_kinds,
+        )
+
+    def split_defaults(self, pin: Pin) -> Mapping[str, int]:
+        """Give the table properties `read.split.*`."""
+        return split_defaults(self._table(pin).metadata.properties)
+
+    def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
+        """Read the bounds of a column from the footer of a Parquet file."""
+        return self._patiently(self._footer_bounds, piece, column)
+
+    def units(
+        self,
+        pin: Pin,
+        window: InstantRange,
+        *,
+        whole: bool = False,
+        event_time: EventColumn | None = None,
+        enough: int | None = None,
+    ) -> Units:
         """List the data files of a window (ICE-3.7), or of a snapshot if the window has no start.
 
         Raises:
@@ -148,44 +230,48 @@ class IcebergSource:
             HistoryTruncated: a window from the beginning, and the beginning was expired.
             SnapshotNotFound: the window's end was expired.
         """
-        return self._patiently(self._units, pin, window, whole=whole)
+        del enough
+        return self._patiently(self._units, pin, window, whole=whole, event_time=event_time)
 
-    def _units(self, pin: Pin, window: InstantRange, *, whole: bool) -> Units:
+    def _units(
+        self, pin: Pin, window: InstantRange, *, whole: bool, event_time: EventColumn | None
+    ) -> Units:
         table = self._table(pin)
         # The filter may name columns that are not read out, so it is bound to the whole schema.
         schema = table.metadata.schema_by_id(pin.details["schema_id"]) or table.schema()
         pruning = Pruning(schema, table.specs(), self._config.read.filter)
+        bounds = EventBounds.of(schema, event_time) if event_time else None
+        metric_ids = (bounds.field_id,) if bounds else ()
         manifests = ManifestReader(table.io, self.name)
         history = self._history(pin, int(window.end_inclusive.id))
-        make = PieceMaker(table.specs())
+        rules = delete_rules(self.name, table.metadata, self._config.path_match)
+        files = WindowFiles(
+            config=self._config,
+            history=history,
+            format_version=table.metadata.format_version,
+            appends=ChangeReader(self.name, manifests, pruning, metric_ids),
+            states=StateReader(manifests, pruning, rules, metric_ids),
+            make=PieceMaker(table.specs(), bounds),
+        )
+        start = window.start_exclusive
         whole = whole or self._config.read.mode == "snapshot"
-        if whole or (window.start_exclusive is None and self._config.start.kind == "full"):
-            rules = delete_rules(self.name, table.metadata, self._config.path_match)
-            state = StateReader(manifests, pruning, rules).state(history.ancestors[-1])
-            pieces = tuple(make.live(file) for file in state.files if file.entry.rows > 0)
-            notes = tally_notes(state.tally)
+        if whole or (start is None and self._config.start.kind == "full"):
+            planned = files.whole()
         else:
-            reader = ChangeReader(self.name, manifests, pruning)
-            changes = self._appended(reader, history, window)
-            pieces = tuple(make.piece(entry) for entry in changes.entries if entry.rows > 0)
-            notes = skipped_notes(changes.skipped) + tally_notes(changes.tally)
-        return Units(pieces, notes + self._notes(history, window))
-
-    def _appended(self, reader: ChangeReader, history: History, window: InstantRange) -> Changes:
-        if window.start_exclusive is None and not history.is_whole:
-            # An expired beginning must not make the same window smaller in silence (ICE-2.16).
-            raise HistoryTruncated(
-                source=self.name,
-                start="the beginning",
-                oldest_kept=str(history.ancestors[0].snapshot_id),
-                head=window.end_inclusive.id,
-            )
-        skip = self._config.read.on_non_append == "skip"
-        return reader.appended(history.after(window.start_exclusive), skip_non_append=skip)
+            planned = files.after(start)
+        return Units(tuple(planned.pieces), planned.sentences() + self._notes(history, window))
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a data file."""
         return self._patiently(self._row_groups, piece)
+
+    def _footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
+        table = next(iter(self._tables.values()))
+        bounds = EventBounds.of(table.schema(), column)
+        if bounds is None:
+            return None
+        with open_rows(table.io, piece, self.name) as rows:
+            return bounds.read_footer(rows)
 
     def _row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         files = (
@@ -197,6 +283,11 @@ class IcebergSource:
     def schema(self, pin: Pin) -> pa.Schema:
         """Give the schema of conformed batches."""
         return self.format(pin).schema
+
+    def settling(self, pin: Pin) -> SettleRules | None:
+        """Give what `settle_rules` said when the table was pinned."""
+        raw = pin.details["settling"]
+        return None if raw is None else SettleRules.from_json(raw)
 
     def format(self, pin: Pin) -> IcebergFormat:
         """Give the reading side; in a task it opens files without asking the catalog."""
@@ -217,14 +308,22 @@ class IcebergSource:
         if expected is not None and found != expected:
             raise TableIdentityChanged(source=self.name, expected=expected, found=found)
 
-    def _pinned(self, table: Table, head: int | None, *, own_schema: bool = False) -> Pin:
+    def _pinned(
+        self,
+        table: Table,
+        head: int | None,
+        ref: Mapping[str, str | int | None],
+        *,
+        own_schema: bool = False,
+    ) -> Pin:
         metadata = table.metadata
         history = History(self.name, metadata, head, self._time_key)
-        own_schema = own_schema or self._config.read.read_schema == "snapshot"
+        wanted = self._config.read.read_schema
+        own_schema = wanted == "snapshot" or (own_schema and wanted is None)
         whole = _schema_of(metadata, history.head) if own_schema else metadata.schema()
         details = {
             "metadata": table.metadata_location,
-            "ref": _BRANCH,
+            **ref,
             **pinned_selection(metadata, whole, self._config, self._extra_columns, self.name),
             "format_version": metadata.format_version,
         }

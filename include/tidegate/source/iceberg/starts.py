@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.errors import (
-    EmptyTable,
-    HistoryTruncated,
-    InstantNotFound,
-    StartNotAncestor,
-)
-from tidegate.model.instant import Instant
+from tidegate.errors import EmptyTable, HistoryTruncated, InstantNotFound, StartNotAncestor
 from tidegate.source.iceberg.history import History, aware_time
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.config import Start
+    from tidegate.config import SourceConfig
+    from tidegate.model.instant import Instant
+
+_REMEDY = "Go on with `source.on_truncated_history: oldest`, or start at a later time."
 
 
-def first_checkpoint(history: History, start: Start) -> Instant | None:
+def first_checkpoint(history: History, config: SourceConfig) -> Instant | None:
     """Give the instant before the first change that `start` asks for; None is the beginning.
 
     `latest` begins after the head. A start inclusive of a snapshot is one exclusive of its parent
@@ -29,34 +26,33 @@ def first_checkpoint(history: History, start: Start) -> Instant | None:
         EmptyTable: `after` or `from` with a table that has no snapshot (ICE-2.6).
         SnapshotNotFound: the snapshot is not in the metadata.
         StartNotAncestor: the snapshot is not on the head's lineage (ICE-2.15).
-        InstantNotFound: the text is neither a snapshot id nor an ISO time with a zone.
+        InstantNotFound: the text is no snapshot id, no ISO time with a zone and no tag.
         HistoryTruncated: the time lies before what the table still keeps (ICE-2.14).
     """
-    if start.kind == "full" or (not history.ancestors and start.kind in {"earliest", "latest"}):
+    start = config.start
+    words = {"earliest", "latest", "latest_inclusive"}
+    if start.kind == "full" or (not history.ancestors and start.kind in words):
         return None
     if not history.ancestors:
         raise EmptyTable(source=history.source)
     if start.kind == "latest":
         return history.instant(history.ancestors[-1])
+    if start.kind == "latest_inclusive":
+        return history.before(history.ancestors[-1])
     if start.kind == "earliest":
-        return _before(history, history.ancestors[0])
-    text = str(start.value)
-    if text.isdecimal():
-        snapshot = history.ancestors[_position(history, text)]
-        return history.instant(snapshot) if start.kind == "after" else _before(history, snapshot)
-    return _by_time(history, text, inclusive=start.kind == "from")
-
-
-def _position(history: History, text: str) -> int:
-    snapshot = history.snapshot(text)
-    index = history.position(snapshot.snapshot_id)
-    if index is None:
-        head = history.instant(history.ancestors[-1]).id
+        return history.before(history.ancestors[0])
+    text, inclusive = str(start.value), start.kind == "from"
+    named = history.named(text)
+    if named is None:
+        oldest = config.on_truncated_history == "oldest"
+        return _by_time(history, text, inclusive=inclusive, oldest=oldest)
+    if history.position(named.snapshot_id) is None:
+        head = str(history.ancestors[-1].snapshot_id)
         raise StartNotAncestor(source=history.source, snapshot=text, head=head)
-    return index
+    return history.before(named) if inclusive else history.instant(named)
 
 
-def _by_time(history: History, text: str, *, inclusive: bool) -> Instant | None:
+def _by_time(history: History, text: str, *, inclusive: bool, oldest: bool) -> Instant | None:
     moment = aware_time(text)
     if moment is None:
         raise InstantNotFound(source=history.source, instant=text)
@@ -70,20 +66,13 @@ def _by_time(history: History, text: str, *, inclusive: bool) -> Instant | None:
         return history.instant(history.ancestors[-1])
     # A start at exactly the oldest kept time misses nothing, as SnapshotUtil.oldestAncestorAfter
     # has it.
-    if first is history.oldest and not history.is_whole and history.time(first) != moment:
-        head = history.ancestors[-1].snapshot_id
+    cut = first is history.oldest and not history.is_whole and history.time(first) != moment
+    if cut and not oldest:
         raise HistoryTruncated(
-            source=history.source, start=text, oldest_kept=str(first.snapshot_id), head=str(head)
+            source=history.source,
+            start=text,
+            oldest_kept=str(first.snapshot_id),
+            head=str(history.ancestors[-1].snapshot_id),
+            remedy=_REMEDY,
         )
-    return _before(history, first)
-
-
-def _before(history: History, snapshot: Snapshot) -> Instant | None:
-    parent = snapshot.parent_snapshot_id
-    if parent is None:
-        return None
-    index = history.position(parent)
-    if index is None:
-        # Expired: its own time is lost; its child's is the latest that it can have had.
-        return Instant(str(parent), history.time(snapshot))
-    return history.instant(history.ancestors[index])
+    return history.before(first)

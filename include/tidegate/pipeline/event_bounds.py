@@ -1,0 +1,85 @@
+"""Ask a source for the event-time bounds of a window's files, and decide what a missing one does.
+
+Bounds serve order and reports (ICE-5.9, 5.10); the watermark follows what was measured while
+reading (PC-W02). So a file without bounds fails a plan only where somebody wants them: where splits
+are ordered by event time, or the pipeline file itself says `on_missing_bounds`.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidegate.errors import StatsMissing
+from tidegate.source.protocol import EventColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.config import PipelineConfig
+    from tidegate.model.plan import Piece
+    from tidegate.source.protocol import Source
+
+_THREADS = 8
+
+
+def event_column(config: PipelineConfig) -> EventColumn | None:
+    """Name the column whose bounds the plan wants; None without an event time."""
+    said = config.event_time
+    return EventColumn(said.column, config.timezone, said.unit) if said else None
+
+
+def with_bounds(
+    pieces: Sequence[Piece], source: Source, config: PipelineConfig
+) -> tuple[Piece, ...]:
+    """Complete the bounds that a source's metadata has not, as `on_missing_bounds` says.
+
+    Raises:
+        StatsMissing: bounds are wanted, and a file has none.
+    """
+    column, policy = event_column(config), _policy(config)
+    if column is None or policy == "null":
+        return tuple(pieces)
+    found = tuple(pieces)
+    if policy == "read_footer":
+        found = _from_footers(found, source, column)
+    missing = next((piece for piece in found if piece.event_times is None), None)
+    if missing is not None and (policy == "fail" or config.source.split.order == "event_time"):
+        raise StatsMissing(
+            path=missing.path,
+            missing=f"bounds of '{column.name}'",
+            remedy=_REMEDY[policy],
+        )
+    return found
+
+
+_REMEDY = {
+    "fail": (
+        "Set `event_time.on_missing_bounds: read_footer` or `null`, or let the table's writer "
+        "collect metrics of the column"
+    ),
+    "read_footer": "Nor has the file's footer; order by `file_sequence` or `path`",
+}
+
+
+def _policy(config: PipelineConfig) -> str:
+    said = config.event_time
+    if said is None:
+        return "null"
+    wanted = config.source.split.order == "event_time"
+    asked = "on_missing_bounds" in said.model_fields_set
+    return said.on_missing_bounds if wanted or asked else "null"
+
+
+def _from_footers(
+    pieces: Sequence[Piece], source: Source, column: EventColumn
+) -> tuple[Piece, ...]:
+    missing = [piece for piece in pieces if piece.event_times is None]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        bounds = pool.map(lambda piece: source.footer_bounds(piece, column), missing)
+        read = {id(piece): found for piece, found in zip(missing, bounds, strict=True)}
+    return tuple(
+        replace(piece, event_times=read[id(piece)]) if id(piece) in read else piece
+        for piece in pieces
+    )

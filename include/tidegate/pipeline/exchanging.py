@@ -1,0 +1,132 @@
+"""Hand rows from sub-split to sub-split through files of the plan directory (ICE-3.13).
+
+Each sub-split writes one file for all buckets and a message that names it; sub-splits of the next
+stage read their bucket of every one, in plan order, so any attempt finds the same rows in the same
+order.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import ExchangeFileLost, ExchangeIncomplete
+from tidegate.model.exchange import SpreadFile
+from tidegate.model.message import CommitMessage
+from tidegate.read.exchange import Placement, gather, spread
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    import pyarrow as pa
+
+    from tidegate.model.exchange import Exchange
+    from tidegate.model.plan import Split, SubSplit
+    from tidegate.model.settling import SettleRules
+    from tidegate.storage import Storage
+
+
+def placement(rules: SettleRules, exchange: Exchange) -> Placement:
+    """Say how a sub-split tells rows into buckets.
+
+    Of several exchanges the first brings together what has the same `_row_id`, the last what has
+    the same key.
+    """
+    by_row_id = exchange.stage + 1 < exchange.stages
+    return Placement(rules.placed_by, exchange.buckets, by_row_id=by_row_id)
+
+
+@dataclass(frozen=True)
+class SpreadRows:
+    """Rows on their way to buckets."""
+
+    batches: Iterable[pa.RecordBatch]
+    schema: pa.Schema
+    placement: Placement
+
+
+def write_spread(storage: Storage, root: str, path: str, rows: SpreadRows) -> SpreadFile:
+    """Write the file of one attempt.
+
+    *Failure:* what was written stays under the attempt's name, which no message has.
+
+    Args:
+        storage: where it goes.
+        root: directory that the file's name is relative to.
+        path: of a new file.
+        rows: what it holds.
+    """
+    full = posixpath.join(root, path)
+    storage.make_dirs(posixpath.dirname(full))
+    with storage.open_new(full) as file:
+        count = spread(rows.batches, rows.schema, rows.placement, file)
+        length = file.tell()
+    storage.sync_all(_with_folders(root, path))
+    return SpreadFile(path, length, count)
+
+
+def _with_folders(root: str, path: str) -> Iterator[str]:
+    """Name a file and the directories above it, deepest first, up to the root."""
+    while path:
+        yield posixpath.join(root, path)
+        path = posixpath.dirname(path)
+
+
+def read_bucket(
+    storage: Storage, root: str, file: SpreadFile, bucket: int, buckets: int
+) -> Iterator[pa.RecordBatch]:
+    """Read one bucket of one file.
+
+    Raises:
+        ExchangeFileLost: it is gone, or not as it was written.
+    """
+    import pyarrow as pa
+
+    path = posixpath.join(root, file.path)
+    found = storage.length(path)
+    if found != file.length:
+        raise ExchangeFileLost(path=path, expected=file.length, found=str(found or "no file"))
+    try:
+        with pa.OSFile(path) as opened:
+            yield from gather(opened, bucket, buckets)
+    except (OSError, pa.ArrowException) as damaged:
+        raise ExchangeFileLost(path=path, expected=file.length, found=str(damaged)) from damaged
+
+
+@dataclass(frozen=True)
+class PlanExchange:
+    """The exchange between the sub-splits of one plan."""
+
+    storage: Storage
+    plan_uri: str
+    splits: Sequence[Split]
+
+    def read(self, exchange: Exchange) -> Iterator[pa.RecordBatch]:
+        """Read a sub-split's bucket of what the stage before spread, in plan order.
+
+        Raises:
+            ExchangeIncomplete: a sub-split of the stage before has no message yet (Transient).
+            ExchangeFileLost: a file is gone, or not as it was written.
+        """
+        for part in self._before(exchange):
+            path = layout.message_file(self.plan_uri, part.id)
+            if not self.storage.exists(path):
+                raise ExchangeIncomplete(plan=self.plan_uri, sub_split=part.id)
+            message = CommitMessage.from_text(self.storage.read_bytes(path))
+            if message.spread is not None and exchange.bucket is not None:
+                yield from read_bucket(
+                    self.storage, self.plan_uri, message.spread, exchange.bucket, exchange.buckets
+                )
+
+    def _before(self, exchange: Exchange) -> Iterator[SubSplit]:
+        for split in self.splits:
+            for part in split.sub_splits:
+                other = part.exchange
+                if (
+                    other is not None
+                    and other.group == exchange.group
+                    and other.stage == exchange.stage - 1
+                ):
+                    yield part

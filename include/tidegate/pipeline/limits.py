@@ -1,0 +1,97 @@
+"""End a window early where `source.limits` says so: between two instants, after at least one.
+
+What an instant brings is what the source's summaries say of it; a limit that one instant passes
+alone is passed (ICE-5.11).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.model.instant import InstantRange
+from tidegate.model.plan_record import LimitCut
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tidegate.config import LimitsConfig
+    from tidegate.model.instant import Instant
+    from tidegate.model.plan import Pin
+    from tidegate.source.protocol import Source, Volume
+
+
+def within(volumes: Iterable[Volume], limits: LimitsConfig) -> tuple[int, str | None]:
+    """Say how many instants one window takes.
+
+    Args:
+        volumes: of the instants in order; no more are asked for than decide.
+        limits: the most that a window takes.
+
+    Returns:
+        How many, and the limit that ended it; None where nothing did.
+    """
+    allowed = {key: limit for key, limit in limits.model_dump().items() if limit is not None}
+    total = dict.fromkeys(("snapshots", "files", "bytes", "rows"), 0)
+    taken = 0
+    for volume in volumes:
+        total["snapshots"] += 1
+        total["files"] += volume.files
+        total["bytes"] += volume.bytes
+        total["rows"] += volume.rows
+        passed = next((key for key in allowed if total[key] > allowed[key]), None)
+        if passed is not None and taken:
+            return taken, passed
+        taken += 1
+    return taken, None
+
+
+def limited(
+    found: InstantRange, instants: Sequence[Instant], source: Source, limits: LimitsConfig, pin: Pin
+) -> InstantRange:
+    """Give as much of a range as the limits allow in one window.
+
+    Args:
+        found: what a run could take.
+        instants: begin with those of the range.
+        source: says what they bring.
+        limits: the pipeline's `source.limits`.
+        pin: the source as the run sees it.
+    """
+    taken, limit = _taken(found.start_exclusive, instants, source, limits, pin)
+    end = [instant.id for instant in instants].index(found.end_inclusive.id)
+    if limit is None or taken > end:
+        return found
+    return InstantRange(found.start_exclusive, instants[taken - 1])
+
+
+def limit_cut(
+    taken: InstantRange, source: Source, limits: LimitsConfig, pin: Pin
+) -> LimitCut | None:
+    """Say which limit ended a window that was taken, and what was left; None where none did."""
+    if pin.head is None or not limits.model_dump(exclude_none=True):
+        return None
+    # Not what follows the start: a window may be resumed after its start was rolled away.
+    retained = source.history(pin, pin.head)
+    places = {instant.id: place for place, instant in enumerate(retained)}
+    if taken.end_inclusive.id not in places:
+        return None
+    start = taken.start_exclusive
+    first = places.get(start.id, -1) + 1 if start else 0
+    instants = retained[first:]
+    count, limit = _taken(start, instants, source, limits, pin)
+    if limit is None or instants[count - 1].id != taken.end_inclusive.id:
+        return None
+    return LimitCut(limit, len(instants) - count)
+
+
+def _taken(
+    after: Instant | None,
+    instants: Sequence[Instant],
+    source: Source,
+    limits: LimitsConfig,
+    pin: Pin,
+) -> tuple[int, str | None]:
+    if not limits.model_dump(exclude_none=True):
+        return len(instants), None
+    volumes = source.volumes(pin, after, instants)
+    return (len(instants), None) if volumes is None else within(volumes, limits)
