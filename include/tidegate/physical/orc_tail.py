@@ -1,11 +1,11 @@
-"""Read from an ORC file's tail where its stripes are, which pyarrow does not tell.
+"""ORC files' tails: where the stripes are, which pyarrow does not tell, and a tail for one of them.
 
-Knows of protocol buffers only what the tail needs: variable-length integers and nested messages.
+Knows of protocol buffers only what this needs: variable-length integers and nested messages.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
@@ -15,14 +15,27 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Field numbers of orc_proto.proto.
-_TAIL_FOOTER = 2
-_FOOTER_STRIPES = 3
-_STRIPE_OFFSET = 1
+_TAIL_POSTSCRIPT, _TAIL_FOOTER = 1, 2
+_POSTSCRIPT_FOOTER_LENGTH, _POSTSCRIPT_COMPRESSION, _POSTSCRIPT_METADATA_LENGTH = 1, 2, 5
+_FOOTER_STRIPES, _FOOTER_ROWS = 3, 6
+_STRIPE_OFFSET, _STRIPE_ROWS = 1, 5
 _STRIPE_LENGTHS = frozenset({2, 3, 4})
 """Index, rows, and footer of a stripe."""
-_STRIPE_ROWS = 5
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_FIXED_LENGTHS = {_FIXED64: 8, _FIXED32: 4}
+_CHUNK_BYTES = 1 << 10
+"""Length of the pieces of a footer, less than any writer compresses at a time."""
+
+
+class _Field(NamedTuple):
+    number: int
+    value: int
+    """Of a variable-length integer, else 0."""
+    content: bytes
+    """Of a nested message, else empty."""
+    raw: bytes
+    """As it stands in the message."""
 
 
 def stripes(tail: bytes) -> tuple[RowGroup, ...]:
@@ -34,43 +47,86 @@ def stripes(tail: bytes) -> tuple[RowGroup, ...]:
     Raises:
         pa.ArrowInvalid: it is none.
     """
+    footer = _nested(tail, _TAIL_FOOTER)
+    return tuple(
+        _stripe(field.content) for field in _fields(footer) if field.number == _FOOTER_STRIPES
+    )
+
+
+def tail_of(tail: bytes, number: int) -> bytes:
+    """Write the end of a file that has only one of the stripes of another.
+
+    Args:
+        tail: of the other file, see `stripes`.
+        number: of the stripe, which stays at its offset.
+
+    Returns:
+        Footer, postscript and its length, to stand behind the stripe.
+    """
+    postscript, footer = _nested(tail, _TAIL_POSTSCRIPT), _nested(tail, _TAIL_FOOTER)
+    stripe = [field for field in _fields(footer) if field.number == _FOOTER_STRIPES][number]
+    replaced = {_FOOTER_STRIPES, _FOOTER_ROWS}
+    others = b"".join(field.raw for field in _fields(footer) if field.number not in replaced)
+    rows = _integer_field(_FOOTER_ROWS, _stripe(stripe.content).rows)
+    new_footer = others + stripe.raw + rows
+    compression = {field.number: field.value for field in _fields(postscript)}
+    if compression.get(_POSTSCRIPT_COMPRESSION):
+        new_footer = _uncompressed_chunks(new_footer)
+    lengths = {_POSTSCRIPT_FOOTER_LENGTH: len(new_footer), _POSTSCRIPT_METADATA_LENGTH: 0}
+    new_postscript = b"".join(
+        _integer_field(number, length) for number, length in lengths.items()
+    ) + b"".join(field.raw for field in _fields(postscript) if field.number not in lengths)
+    return new_footer + new_postscript + bytes([len(new_postscript)])
+
+
+def _stripe(message: bytes) -> RowGroup:
+    numbers = {field.number: field.value for field in _fields(message)}
+    size_bytes = sum(numbers.get(number, 0) for number in _STRIPE_LENGTHS)
+    return RowGroup(numbers.get(_STRIPE_ROWS, 0), size_bytes, numbers.get(_STRIPE_OFFSET))
+
+
+def _uncompressed_chunks(footer: bytes) -> bytes:
+    """Cut a footer into chunks that say of themselves that they are not compressed."""
+    chunks = (footer[at : at + _CHUNK_BYTES] for at in range(0, len(footer), _CHUNK_BYTES))
+    return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)
+
+
+def _nested(message: bytes, number: int) -> bytes:
+    return b"".join(field.content for field in _fields(message) if field.number == number)
+
+
+def _fields(message: bytes) -> Iterator[_Field]:
+    """Give the fields of a message.
+
+    Raises:
+        pa.ArrowInvalid: it is none.
+    """
+    at = 0
     try:
-        return tuple(
-            _stripe(stripe)
-            for number, footer in _fields(tail)
-            if number == _TAIL_FOOTER and isinstance(footer, bytes)
-            for inner, stripe in _fields(footer)
-            if inner == _FOOTER_STRIPES and isinstance(stripe, bytes)
-        )
+        while at < len(message):
+            field, at = _field(message, at)
+            yield field
     except IndexError as cut:
         problem = "the ORC tail ends within a field"
         raise pa.ArrowInvalid(problem) from cut
 
 
-def _stripe(message: bytes) -> RowGroup:
-    numbers = {number: value for number, value in _fields(message) if isinstance(value, int)}
-    size_bytes = sum(numbers.get(number, 0) for number in _STRIPE_LENGTHS)
-    return RowGroup(numbers.get(_STRIPE_ROWS, 0), size_bytes, numbers.get(_STRIPE_OFFSET))
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Give number and value of each field; fixed-length values are passed over."""
-    at = 0
-    while at < len(message):
-        key, at = _varint(message, at)
-        number, wire = key >> 3, key & 7
-        if wire == _VARINT:
-            value, at = _varint(message, at)
-            yield number, value
-        elif wire == _BYTES:
-            length, at = _varint(message, at)
-            yield number, message[at : at + length]
-            at += length
-        elif wire in {_FIXED64, _FIXED32}:
-            at += 8 if wire == _FIXED64 else 4
-        else:
-            problem = f"no wire type {wire} in an ORC tail"
-            raise pa.ArrowInvalid(problem)
+def _field(message: bytes, start: int) -> tuple[_Field, int]:
+    key, at = _varint(message, start)
+    number, wire = key >> 3, key & 7
+    value, content = 0, b""
+    if wire == _VARINT:
+        value, at = _varint(message, at)
+    elif wire == _BYTES:
+        length, at = _varint(message, at)
+        content = message[at : at + length]
+        at += length
+    elif wire in _FIXED_LENGTHS:
+        at += _FIXED_LENGTHS[wire]
+    else:
+        problem = f"no wire type {wire} in an ORC tail"
+        raise pa.ArrowInvalid(problem)
+    return _Field(number, value, content, message[start:at]), at
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
@@ -82,3 +138,12 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, at
         shift += 7
+
+
+def _integer_field(number: int, value: int) -> bytes:
+    encoded = bytearray([number << 3 | _VARINT])
+    while value >= 0x80:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
