@@ -123,6 +123,8 @@ def archive() -> None:
     if target.exists() or failed.exists():
         return
     say("Making a class archive, so that Spark starts in half the time (once, about a minute) …")
+    # Java cannot lay one archive on another, and that of the former libraries is still asked for.
+    write_options([])
     make = "AOTCacheOutput" if has_aot else "ArchiveClassesAtExit"
     log = FOLDER / "archive.log"
     with log.open("w") as output:

@@ -88,3 +88,25 @@ def test_candidates_begin_with_what_the_user_names(
 def test_option_with_a_blank_is_quoted_for_the_launcher(java: ModuleType) -> None:
     assert java.quoted("-XX:SharedArchiveFile=/a b/c") == '"-XX:SharedArchiveFile=/a b/c"'
     assert java.quoted("-Xmx1g") == "-Xmx1g"
+
+
+def test_archive_of_a_new_lock_is_not_laid_on_the_former_one(
+    java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / ".venv" / "java"
+    folder.mkdir(parents=True)
+    (folder / "version").write_text("17.0.15")
+    (folder / "options").write_text("-XX:SharedArchiveFile=former.jsa")
+    (tmp_path / "requirements.txt").write_text("changed==2")
+    script(
+        tmp_path / "tools" / "run",
+        f'cp {folder}/options {tmp_path}/asked; touch "${{SPARK_SUBMIT_OPTS#*=}}"',
+    )
+    monkeypatch.setattr(java, "FOLDER", folder)
+    monkeypatch.setattr(java, "ROOT", tmp_path)
+
+    java.archive()
+
+    assert "former" not in (tmp_path / "asked").read_text()
+    (made,) = folder.glob("classes-*")
+    assert f"-XX:SharedArchiveFile={made}" in (folder / "options").read_text()
