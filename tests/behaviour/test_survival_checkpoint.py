@@ -1,0 +1,358 @@
+"""A table whose history no longer holds the checkpoint: refused, or gone on with (ICE-2.17, 2.18).
+
+Each table is loaded at an earlier version of its metadata, and again at a later one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from golden_iceberg import answers
+from golden_pipeline import NOW, GoldenPipeline, rows
+from small_lake import local, publish
+from tidegate.errors import (
+    CursorExpired,
+    CursorOffLineage,
+    HistoryTruncated,
+    IcebergSourceError,
+    RefNotFound,
+    SnapshotLogMissing,
+    SnapshotNotFound,
+    StartNotAncestor,
+)
+from tidegate.model.plan import WindowKind
+from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# The files of an expired snapshot are gone, so a checkpoint there was never read.
+LATEST = {"start": "latest"}
+SKIP = {"read": {"on_non_append": "skip"}}
+RUN = Run("again", "cli")
+CHANGES = {"read": {"mode": "changelog", "columns": ["id", "v", "_change_type"]}}
+
+
+def kinds(table: GoldenPipeline) -> list[WindowKind]:
+    opened = open_pipeline(table.file, ledger=table.ledger)
+    return [item.window.kind for item in opened.ledger.windows.all()]
+
+
+def checkpoint(table: GoldenPipeline) -> int:
+    state = open_pipeline(table.file, ledger=table.ledger).ledger.pipeline.find()
+    assert state is not None
+    assert state.checkpoint is not None
+    return int(state.checkpoint.id)
+
+
+def head(case: str) -> int:
+    found: int = answers(case)["lineage"][-1]
+    return found
+
+
+LOST = {
+    "rolled back": ("rollback_v2", 6, 9, {}, CursorOffLineage, "on_off_lineage: reset"),
+    "branch replaced": (
+        "replaced_branch_v2",
+        5,
+        8,
+        {"branch": "b"},
+        CursorOffLineage,
+        "on_off_lineage: snapshot_diff",
+    ),
+    "set to another": ("set_current_v2", 8, 10, {}, CursorOffLineage, "on_off_lineage: reset"),
+    "between expired": (
+        "expired_middle_v2",
+        2,
+        7,
+        {},
+        HistoryTruncated,
+        "on_expired_cursor: from_oldest",
+    ),
+    "expired": ("expired_head_v2", 3, 8, LATEST, CursorExpired, "on_expired_cursor: full_reload"),
+    "expired with lineage": (
+        "expired_lineage_v3",
+        3,
+        8,
+        LATEST,
+        CursorExpired,
+        "on_expired_cursor: lineage_upserts",
+    ),
+}
+
+
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST.keys())
+def test_lost_checkpoint_is_refused_with_its_ways_out_and_nothing_moves(
+    tmp_path: Path, lost: tuple[str, int, int, dict[str, Any], type[IcebergSourceError], str]
+) -> None:
+    case, before, after, keys, error, way_out = lost
+    table = GoldenPipeline(case, tmp_path, SKIP | keys)
+    table.take(before)
+    stood = table.standing()
+
+    for _ in range(2):
+        with pytest.raises(error) as refused:
+            table.take(after)
+
+    assert way_out in str(refused.value)
+    assert table.standing() == stood
+
+
+def test_reset_publishes_what_a_new_pipeline_would(tmp_path: Path) -> None:
+    table = GoldenPipeline("rollback_v2", tmp_path, SKIP)
+    table.take(6)
+    assert table.published() == rows(2, 3, 4)
+
+    table.take(9, on_off_lineage="reset")
+
+    assert table.published() == rows(1, 2, 3, 5, 6)
+    assert kinds(table) == [WindowKind.LOAD, WindowKind.RELOAD]
+    assert checkpoint(table) == head("rollback_v2")
+    assert table.take(9).windows == ()
+
+
+@pytest.mark.parametrize(
+    ("start", "published"),
+    [
+        ("earliest", rows(1, 2, 3, 5, 6)),
+        ({"after": 480755366994390652}, rows(5, 6)),
+        ("latest_inclusive", rows(6)),
+        ("latest", rows(1, 2, 3, 4)),
+    ],
+    ids=["earliest", "after", "latest inclusive", "latest"],
+)
+def test_reset_begins_where_the_pipeline_file_says(
+    tmp_path: Path, start: Any, published: Any
+) -> None:
+    table = GoldenPipeline("rollback_v2", tmp_path, SKIP)
+    table.take(6, start="earliest")
+    assert table.published() == rows(1, 2, 3, 4)
+
+    table.take(9, on_off_lineage="reset", start=start)
+
+    assert table.published() == published
+    assert kinds(table)[-1] is WindowKind.RESTART
+    assert checkpoint(table) == head("rollback_v2")
+
+
+def test_rollback_without_a_commit_after_it_is_reset_to_that_state(tmp_path: Path) -> None:
+    table = GoldenPipeline("rollback_v2", tmp_path, SKIP)
+    table.take(6)
+
+    table.take(7, on_off_lineage="reset")
+    assert table.published() == rows(1, 2, 3)
+    table.take(9)
+
+    assert table.published() == rows(1, 2, 3, 5, 6)
+
+
+def test_replay_of_a_window_that_was_reset_changes_nothing(tmp_path: Path) -> None:
+    table = GoldenPipeline("rollback_v2", tmp_path, SKIP)
+    table.take(6)
+    table.take(9, on_off_lineage="reset")
+
+    # Without the delete of the first row, whose partition the reset did not know of.
+    pipeline = table.at(9, start="earliest", read={"on_non_append": "skip"})
+    planned = pipeline.replay(1, RUN, NOW)
+    pipeline.finish_load(planned, NOW, local)
+    publish(pipeline, now=NOW)
+
+    assert table.published() == rows(1, 2, 3, 5, 6)
+
+
+@pytest.mark.parametrize("policy", ["full_reload", "from_oldest"])
+def test_expired_checkpoint_goes_on_by_its_policy(tmp_path: Path, policy: str) -> None:
+    table = GoldenPipeline("expired_head_v2", tmp_path, SKIP | LATEST)
+    table.take(3)
+
+    table.take(8, on_expired_cursor=policy)
+
+    assert table.published() == (rows(2, 3, 4, 5) if policy == "full_reload" else rows(4, 5))
+    assert checkpoint(table) == head("expired_head_v2")
+    assert table.take(8).windows == ()
+
+
+def test_from_the_oldest_tells_the_gap_in_the_plan(tmp_path: Path) -> None:
+    table = GoldenPipeline("expired_head_v2", tmp_path, SKIP | LATEST)
+    table.take(3)
+
+    scan = table.at(8, on_expired_cursor="from_oldest").looking().preview(RUN, NOW).plan
+
+    assert scan is not None
+    assert any("sequence numbers differ by 3" in note for note in scan.notes)
+
+
+def test_reload_replaces_what_was_published_across_an_expired_snapshot(tmp_path: Path) -> None:
+    table = GoldenPipeline("expired_middle_v2", tmp_path)
+    table.take(2)
+    assert table.published() == rows(1)
+
+    table.take(7, on_expired_cursor="full_reload")
+
+    assert table.published() == rows(1, 2, 3, 4, 5)
+    assert kinds(table) == [WindowKind.LOAD, WindowKind.RELOAD]
+
+
+def test_ledger_lost_after_a_reset_is_restored(tmp_path: Path) -> None:
+    table = GoldenPipeline("rollback_v2", tmp_path, SKIP)
+    table.take(6)
+    table.take(9, on_off_lineage="reset")
+    (tmp_path / "ledger.db").unlink()
+
+    pipeline = open_pipeline(table.file, ledger=table.ledger)
+    pipeline.restore_ledger()
+    publish(pipeline, now=NOW)
+
+    assert table.published() == rows(1, 2, 3, 5, 6)
+    assert kinds(table) == [WindowKind.LOAD, WindowKind.RELOAD]
+    assert checkpoint(table) == head("rollback_v2")
+
+
+def test_expired_checkpoint_with_its_child_kept_reads_on(tmp_path: Path) -> None:
+    table = GoldenPipeline("expired_middle_v2", tmp_path, LATEST)
+    table.take(3)
+
+    table.take(7)
+
+    assert table.published() == rows(3, 4, 5)
+
+
+def test_changelog_cannot_go_on_from_an_expired_state(tmp_path: Path) -> None:
+    table = GoldenPipeline("expired_middle_v2", tmp_path, CHANGES | LATEST)
+    table.take(3)
+    stood = table.standing()
+
+    with pytest.raises(CursorExpired):
+        table.take(7)
+
+    assert table.standing() == stood
+
+
+@pytest.mark.parametrize(
+    ("case", "before", "after", "keys", "changes"),
+    [
+        (
+            "rollback_v2",
+            6,
+            9,
+            {"on_off_lineage": "snapshot_diff"},
+            [(1, "INSERT"), (4, "DELETE"), (5, "INSERT"), (6, "INSERT")],
+        ),
+        (
+            "rollback_v3",
+            4,
+            6,
+            {"on_off_lineage": "snapshot_diff"},
+            [(2, "DELETE"), (3, "DELETE"), (4, "INSERT")],
+        ),
+        (
+            "expired_middle_v2",
+            2,
+            7,
+            {"on_expired_cursor": "snapshot_diff"},
+            [(2, "INSERT"), (3, "INSERT"), (4, "INSERT"), (5, "INSERT")],
+        ),
+    ],
+    ids=["rollback", "rollback-v3", "between-expired"],
+)
+def test_difference_of_both_states_is_published(
+    tmp_path: Path,
+    case: str,
+    before: int,
+    after: int,
+    keys: dict[str, Any],
+    changes: list[tuple[int, str]],
+) -> None:
+    table = GoldenPipeline(case, tmp_path, CHANGES)
+    table.take(before)
+    first = table.published("part", "_change_type")
+
+    table.take(after, **keys)
+
+    found = table.published("part", "_change_type") - first
+    assert sorted(found) == [(str(number), kind) for number, kind in changes]
+    assert kinds(table) == [WindowKind.LOAD, WindowKind.LOAD]
+    assert checkpoint(table) == head(case)
+
+
+def test_expired_checkpoint_goes_on_by_row_lineage(tmp_path: Path) -> None:
+    table = GoldenPipeline("expired_lineage_v3", tmp_path, CHANGES | LATEST)
+    table.take(3)
+
+    table.take(8, on_expired_cursor="lineage_upserts")
+
+    assert sorted(table.published("part", "v", "_change_type")) == [
+        ("2", "bb", "UPSERT"),
+        ("4", "d", "UPSERT"),
+        ("5", "e", "UPSERT"),
+        ("6", "f", "UPSERT"),
+    ]
+
+
+def test_snapshot_mode_replaces_the_state_with_each_window(tmp_path: Path) -> None:
+    table = GoldenPipeline("rollback_v2", tmp_path, {"read": {"mode": "snapshot"}})
+
+    table.take(6)
+    assert table.published() == rows(2, 3, 4)
+    table.take(9)
+
+    assert table.published() == rows(1, 2, 3, 5, 6)
+    assert set(kinds(table)) == {WindowKind.RELOAD}
+    assert table.take(9).windows == ()
+
+
+def test_tag_that_is_moved_is_read_again(tmp_path: Path) -> None:
+    table = GoldenPipeline("branches_v2", tmp_path)
+
+    table.take(15, tag="first_tag")
+    assert table.published() == rows(1, 2)
+    table.take(15, tag="audit_tag")
+
+    state = next(
+        item
+        for item in answers("branches_v2")["snapshots"]
+        if item["snapshot_id"] == 5564697606554327854
+    )
+    assert table.published() == {(str(row[0]), row[1]): 1 for row in state["rows"]}
+
+
+def test_end_stops_the_pipeline_and_taking_it_away_goes_on(tmp_path: Path) -> None:
+    third = answers("rollback_v2")["lineage"][2]
+    table = GoldenPipeline("rollback_v2", tmp_path)
+
+    table.take(4, end=answers("rollback_v2")["lineage"][1])
+    assert table.published() == rows(1, 2)
+    assert table.take(4, end=answers("rollback_v2")["lineage"][1]).windows == ()
+    table.take(4)
+    assert table.take(4, end=answers("rollback_v2")["lineage"][0]).windows == ()
+
+    assert table.published() == rows(1, 2, 3)
+    assert checkpoint(table) == third
+
+
+REFUSED = {
+    "no such branch": ({"branch": "nowhere"}, RefNotFound),
+    "tag as a branch": ({"branch": "first_tag"}, RefNotFound),
+    "no such tag": ({"tag": "audit"}, RefNotFound),
+    "no such snapshot": ({"snapshot_id": 42}, SnapshotNotFound),
+    "before the log": ({"as_of_timestamp": 1}, SnapshotLogMissing),
+    "start on another branch": ({"start": {"after": 441444719473255731}}, StartNotAncestor),
+    "end on another branch": ({"end": 441444719473255731}, StartNotAncestor),
+    "no such end": ({"end": "nothing"}, RefNotFound),
+}
+
+
+@pytest.mark.parametrize(("keys", "error"), REFUSED.values(), ids=REFUSED.keys())
+def test_selection_that_names_nothing_is_refused_before_anything_is_taken(
+    tmp_path: Path, keys: dict[str, Any], error: type[IcebergSourceError]
+) -> None:
+    table = GoldenPipeline("branches_v2", tmp_path)
+
+    with pytest.raises(error):
+        table.take(15, **keys)
+
+    stood = table.standing()
+    assert (stood["windows"], stood["partitions"], stood["files"]) == ((), (), {})
