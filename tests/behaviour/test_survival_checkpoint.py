@@ -284,12 +284,8 @@ def test_expired_checkpoint_goes_on_by_row_lineage(tmp_path: Path) -> None:
 
     table.take(8, on_expired_cursor="lineage_upserts")
 
-    assert sorted(table.published("part", "v", "_change_type")) == [
-        ("2", "bb", "UPSERT"),
-        ("4", "d", "UPSERT"),
-        ("5", "e", "UPSERT"),
-        ("6", "f", "UPSERT"),
-    ]
+    updated, added = ("2", "bb", "UPSERT"), ("6", "f", "UPSERT")
+    assert table.published("part", "v", "_change_type") == {updated: 1, added: 1}
 
 
 def test_snapshot_mode_replaces_the_state_with_each_window(tmp_path: Path) -> None:
