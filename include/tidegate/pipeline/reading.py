@@ -44,6 +44,7 @@ class Reading:
     """How changes are settled; None where nothing is."""
     _format: PieceFormat
     _filter: Predicate | None
+    _read: ReadConfig
 
     @classmethod
     def of(cls, config: SourceConfig, source: Source, pin: Pin) -> Reading:
@@ -64,6 +65,7 @@ class Reading:
             rules=rules,
             _format=source.format(pin),
             _filter=Predicate.parse(read.filter, whole, _WHERE) if read.filter else None,
+            _read=read,
         )
 
     def batches(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
@@ -72,7 +74,14 @@ class Reading:
 
     def changes(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
         """Read pieces in order; batches of `changes_schema` with at least one row."""
-        for batch in read_pieces(pieces, self._format, filter=self._filter):
+        read = read_pieces(
+            pieces,
+            self._format,
+            filter=self._filter,
+            limit=self._read.limit,
+            include_deleted=self._read.include_deleted,
+        )
+        for batch in read:
             yield batch.select(self.changes_schema.names)
 
     def settler(self) -> Settler | None:

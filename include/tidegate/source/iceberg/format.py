@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tidegate import physical
 from tidegate.errors import SourceFileDamaged, UnsupportedFeature
+from tidegate.model.row_kind import RowKind
 from tidegate.model.wire import canonical
 from tidegate.physical.removed import NewerThan, Removed, Sides
 from tidegate.source.iceberg.columns import constants, wanted_columns
@@ -39,6 +40,9 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.delete_file import DeleteFile
     from tidegate.source.projection import Wanted
 
+_SINCE = "since_sequence"
+"""Detail of a piece: only rows that were written after this sequence number are read."""
+
 
 class IcebergFormat:
     """The reading side of one pin; one per process, used by one thread at a time."""
@@ -60,7 +64,6 @@ class IcebergFormat:
         self._kind = selection.row_kind
         columns = wanted_columns(selection.schema)
         self._table_columns = {column.name: column for column in columns}
-        self._lineage = tuple(LINEAGE[name] for name in self._names if name in LINEAGE)
         self._fields = FieldIds(source, selection, config.assume_names)
         self._keys = KeyColumns(source, selection, columns)
         place = f"{pin.identity} {canonical(config.location_rewrite)}"
@@ -85,7 +88,7 @@ class IcebergFormat:
         Raises:
             MissingFieldIds: the file has no field ids and the table no name mapping (ICE-6.14).
         """
-        keys = {column.key for column in self._wanted(self._hidden(piece))}
+        keys = {column.key for column in self._wanted(piece, self._hidden(piece))}
         found = self._fields.found(file_schema, piece.path)
         return [column.name for column in found if column.key in keys]
 
@@ -97,13 +100,13 @@ class IcebergFormat:
         if before is not None and after is not None and deletes.has_same_keys:
             # The same objects, so that the reader sees that only positions differ (ICE-3.11).
             before = replace(before, keys=after.keys, passes=after.passes)
-        since = piece.details.get("since_sequence")
+        since = piece.details.get(_SINCE)
         return Sides(
             before,
             after,
             deletes.kinds,
             NewerThan(UPDATED, since) if since is not None else None,
-            len(self._hidden(piece)),
+            len(self._hidden(piece)) + len(self._names_of(piece)) - len(self._names),
             not POSITIONAL.isdisjoint(self._names),
         )
 
@@ -114,40 +117,42 @@ class IcebergFormat:
             MissingFieldIds: see `physical_columns`.
             SchemaIncompatible: a column cannot be promoted to the pinned type.
         """
-        hidden = self._hidden(piece)
-        read_as = {"partition": piece.details["partition"], "keys": [key.name for key in hidden]}
+        hidden, names = self._hidden(piece), self._names_of(piece)
+        read_as = {
+            "partition": piece.details["partition"],
+            "behind": [*names[len(self._names) :], *(key.name for key in hidden)],
+        }
         projection = self._projections.get(
             batch.schema, read_as, lambda: self._project(batch.schema, piece, hidden)
         )
         projected = projection.apply(batch, piece.path)
-        if len(self._table_columns) == len(self._names) and not hidden:
+        if len(self._table_columns) == len(names) and not hidden:
             return projected
-        return self._assembled(projected, piece, position, hidden)
-
-    def _assembled(
-        self, projected: pa.RecordBatch, piece: Piece, position: int, hidden: Sequence[KeyColumn]
-    ) -> pa.RecordBatch:
-        """Put metadata columns between those of the table, and take keys out of their structs."""
+        # Metadata columns stand between those of the table, keys outside of their structs.
         own = dict(zip(self._table_columns, projected.columns, strict=False))
+        kind = RowKind.UPSERT if _SINCE in piece.details else self._kind
         arrays = [
-            own[name]
-            if name in own
-            else metadata_column(name, projected, piece, position, self._kind)
-            for name in self._names
+            own[name] if name in own else metadata_column(name, projected, piece, position, kind)
+            for name in names
         ]
         roots = projected.columns[projected.num_columns - len(hidden) :]
         arrays += [key.of(root) for key, root in zip(hidden, roots, strict=True)]
-        names = [*self._names, *(key.name for key in hidden)]
-        return pa.RecordBatch.from_arrays(arrays, names)
+        return pa.RecordBatch.from_arrays(arrays, [*names, *(key.name for key in hidden)])
 
     def _project(self, schema: pa.Schema, piece: Piece, hidden: Sequence[KeyColumn]) -> Projection:
-        wanted = self._wanted(hidden)
+        wanted = self._wanted(piece, hidden)
         values = constants(piece.details["partition"], wanted)
         return Projection(wanted, self._fields.found(schema, piece.path), values, piece.path)
 
-    def _wanted(self, hidden: Sequence[KeyColumn]) -> tuple[Wanted, ...]:
-        roots = (key.root for key in hidden)
-        return (*self._table_columns.values(), *self._lineage, *roots)
+    def _wanted(self, piece: Piece, hidden: Sequence[KeyColumn]) -> tuple[Wanted, ...]:
+        lineage = (LINEAGE[name] for name in self._names_of(piece) if name in LINEAGE)
+        return (*self._table_columns.values(), *lineage, *(key.root for key in hidden))
+
+    def _names_of(self, piece: Piece) -> Sequence[str]:
+        """Name what comes out, and behind it what tells new rows from old ones (ICE-8.3)."""
+        if _SINCE not in piece.details or UPDATED in self._names:
+            return self._names
+        return [*self._names, UPDATED]
 
     def _type(self, name: str) -> pa.DataType:
         own = self._table_columns.get(name)
