@@ -301,3 +301,15 @@ def test_listing_until_an_earlier_moment_still_knows_what_was_listed(folder: Fol
     again = folder.source().pin(NOW + HOUR, until=NOW - HOUR)
 
     assert again.head == known.head
+
+
+def test_text_written_as_views_is_read_as_text(folder: Folder) -> None:
+    texts = ["eu", "a text too long to stand inline", None]
+    folder.put("a.parquet", name=pa.array(texts, pa.string_view()))
+    source = folder.source()
+    pin = source.pin(NOW)
+
+    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+
+    assert table.schema.field("name").type == pa.string()
+    assert table.column("name").to_pylist() == texts
