@@ -1,65 +1,46 @@
-"""One engine doing the same work some times: keep two of five regions, write by day.
+"""The engines that run in Tidegate's own environment, each doing one job some times.
 
-Run by `measure.py`, which watches this process and those it starts. A round begins when a file says
-so and announces its end on standard output.
+Run by `measure.py`, which watches this process and those it starts.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
-import time
-from collections.abc import Callable
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from benchmarks.rounds import Contestants, do_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
+    from benchmarks.job import Job
+    from benchmarks.rounds import Work
     from tidegate.execute import Executor
-    from tidegate.pipeline import Pipeline
 
-Round = Callable[[Path, Path], None]
-"""Source folder, output folder of the round."""
-
-END = "@end"
 CORES = len(os.sched_getaffinity(0))
-NOW = datetime(2026, 4, 1, tzinfo=UTC)
-_POLL_SECONDS = 0.002
-_REGIONS = "region in ('eu', 'us')"
-
-_PIPELINE = """\
-name: {name}
-source:
-  kind: files
-  path: {source}
-  start: full
-  read: {{filter: "{regions}"}}
-event_time: ordered_at
-target:
-  path: {out}/table
-  partition_by: {{dt: day(ordered_at)}}
-"""
 
 
 @contextmanager
-def tidegate_threads() -> Iterator[Round]:
+def tidegate_threads(job: Job) -> Iterator[Work]:
     """Plan and stage in this process: the data path up to files and commit messages."""
     from tidegate.execute.local import LocalExecutor
 
-    yield lambda source, out: _stage(source, out, LocalExecutor())
+    yield lambda out: _stage(job, out, LocalExecutor())
 
 
 @contextmanager
-def tidegate_published() -> Iterator[Round]:
+def tidegate_published(job: Job) -> Iterator[Work]:
     """All of it in this process: plan, stage, announce, gate, commit of every day that is over."""
+    from benchmarks.pipelines import NOW, open_job
     from tidegate.execute.local import LocalExecutor
     from tidegate.model.run import Run
 
-    def publish(source: Path, out: Path) -> None:
-        pipeline = open_orders(source, out)
+    def publish(out: Path) -> None:
+        pipeline = open_job(job, out)
         pipeline.load(Run("bench", "bench"), NOW, lambda _: LocalExecutor())
         for outcome in pipeline.publish_all("bench", NOW):
             if outcome.state not in {"committed", "pending"}:
@@ -69,19 +50,19 @@ def tidegate_published() -> Iterator[Round]:
 
 
 @contextmanager
-def tidegate_spark() -> Iterator[Round]:
+def tidegate_spark(job: Job) -> Iterator[Work]:
     """Plan on the driver, stage in Spark tasks."""
     from tidegate.execute.spark import SparkExecutor
 
     with SparkExecutor(master=f"local[{CORES}]") as executor:
-        yield lambda source, out: _stage(source, out, executor)
+        yield lambda out: _stage(job, out, executor)
 
 
 @contextmanager
-def spark() -> Iterator[Round]:
+def spark(job: Job) -> Iterator[Work]:
     """Use Spark's own reader, filter and partitioned writer."""
     from pyspark.sql import SparkSession
-    from pyspark.sql.functions import to_date
+    from pyspark.sql.functions import date_trunc, to_date
 
     session = (
         SparkSession.builder.master(f"local[{CORES}]")
@@ -92,17 +73,17 @@ def spark() -> Iterator[Round]:
         .getOrCreate()
     )
 
-    def write(source: Path, out: Path) -> None:
-        kept = session.read.parquet(str(source)).filter(_REGIONS)
-        days = kept.withColumn("dt", to_date("ordered_at"))
-        days.write.partitionBy("dt").parquet(str(out / "table"))
+    def write(out: Path) -> None:
+        kept = session.read.parquet(job.source).filter(job.filter)
+        dated = kept.withColumn("dt", to_date(date_trunc(job.unit, job.event_time)))
+        dated.write.partitionBy("dt").parquet(str(out / "table"))
 
     yield write
     session.stop()
 
 
 @contextmanager
-def duckdb() -> Iterator[Round]:
+def duckdb(job: Job) -> Iterator[Work]:
     """Use DuckDB's partitioned COPY."""
     import duckdb as engine
 
@@ -110,10 +91,11 @@ def duckdb() -> Iterator[Round]:
     connection.execute(f"SET threads = {CORES}")
     connection.execute("SET TimeZone = 'UTC'")
 
-    def copy(source: Path, out: Path) -> None:
+    def copy(out: Path) -> None:
         out.mkdir(parents=True)
         connection.execute(
-            f"COPY (SELECT *, ordered_at::DATE AS dt FROM '{source}/*.parquet' WHERE {_REGIONS}) "
+            f"COPY (SELECT *, date_trunc('{job.unit}', {job.event_time})::DATE AS dt "
+            f"FROM '{job.source}/*.parquet' WHERE {job.filter}) "
             f"TO '{out}/table' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (dt))"
         )
 
@@ -121,13 +103,16 @@ def duckdb() -> Iterator[Round]:
 
 
 @contextmanager
-def polars(level: int | None = None) -> Iterator[Round]:
+def polars(job: Job, level: int | None = None) -> Iterator[Work]:
     """Use polars' streaming scan and partitioned sink."""
     import polars as engine
 
-    def sink(source: Path, out: Path) -> None:
-        kept = engine.scan_parquet(f"{source}/*.parquet").filter(engine.sql_expr(_REGIONS))
-        kept.with_columns(dt=engine.col("ordered_at").dt.date()).sink_parquet(
+    date = engine.col(job.event_time).cast(engine.Date)
+    start = date if job.unit == "day" else date.dt.month_start()
+
+    def sink(out: Path) -> None:
+        kept = engine.scan_parquet(f"{job.source}/*.parquet").filter(engine.sql_expr(job.filter))
+        kept.with_columns(dt=start).sink_parquet(
             engine.PartitionBy(out / "table", key="dt", include_key=False),
             mkdir=True,
             compression="zstd",
@@ -137,56 +122,25 @@ def polars(level: int | None = None) -> Iterator[Round]:
     yield sink
 
 
-def open_orders(source: Path, out: Path) -> Pipeline:
-    """Make a pipeline of its own for one round: file, target, ledger."""
-    from tidegate.pipeline import open_pipeline
-
-    out.mkdir(parents=True)
-    file = out / "orders.yaml"
-    name = f"orders_{out.name}"
-    file.write_text(_PIPELINE.format(name=name, source=source, out=out, regions=_REGIONS))
-    return open_pipeline(file, ledger=f"sqlite:///{out}/ledger.db")
-
-
-def _stage(source: Path, out: Path, executor: Executor) -> None:
+def _stage(job: Job, out: Path, executor: Executor) -> None:
+    from benchmarks.pipelines import NOW, open_job
     from tidegate.model.run import Run
 
-    pipeline = open_orders(source, out)
+    pipeline = open_job(job, out)
     for planned in pipeline.plan(Run("bench", "bench"), NOW):
         pipeline.stage(planned, executor)
 
 
-CONTESTANTS = {
+CONTESTANTS: Contestants = {
     "tidegate-threads": tidegate_threads,
     "tidegate-published": tidegate_published,
     "tidegate-spark": tidegate_spark,
     "spark": spark,
     "duckdb": duckdb,
     "polars": polars,
-    "polars-level-1": lambda: polars(1),
+    "polars-level-1": functools.partial(polars, level=1),
 }
-ON_SPARK = ("tidegate-spark", "spark")
-PLAIN_JVM = frozenset({"spark"})
-"""Started without the JVM options of `make setup`, which make Spark's own work slower once warm."""
-
-
-def go_file(out: Path, number: int | None) -> Path:
-    """Name the file that begins a round; None ends the contestant."""
-    return out / ("go-end" if number is None else f"go-{number}")
-
-
-def main(name: str, source: str, out: str) -> None:
-    """Do a round whenever one is asked for."""
-    folder, number = Path(out), 0
-    with CONTESTANTS[name]() as work:
-        while not go_file(folder, None).exists():
-            if not go_file(folder, number).exists():
-                time.sleep(_POLL_SECONDS)
-                continue
-            work(Path(source), folder / str(number))
-            print(END, number, flush=True)
-            number += 1
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    do_rounds(CONTESTANTS, *sys.argv[1:])

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import subprocess
-import sys
 import threading
 import time
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Self
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
 
-import duckdb
 import psutil
 
-from benchmarks.contestants import CORES, END, ON_SPARK, PLAIN_JVM, go_file
+from benchmarks.rounds import END, go_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SAMPLE_SECONDS = 0.03
-_HERE = Path(__file__).parent
-
-Fingerprint = tuple[tuple[object, ...], ...]
-"""Per day: rows and sums over the columns; equal for equal rows."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +29,32 @@ class Round:
     peak_bytes: int
 
 
+class ContestantEnded(Exception):
+    """An engine ended before its round did; the text says what it last wrote."""
+
+
+@dataclass(frozen=True)
+class Launch:
+    """How an engine's process is started; name, job and output folder are added to the command."""
+
+    command: tuple[str, ...]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
 class Contestant:
     """An engine in a process of its own, which does a round when it is told to.
 
     Args:
         name: of the contestant.
-        source: folder with the orders.
+        launch: how it is started.
+        job: file that says what it does.
         out: emptied before; each round writes into a folder of its own below it.
     """
 
-    def __init__(self, name: str, source: Path, out: Path) -> None:
+    def __init__(self, name: str, launch: Launch, job: Path, out: Path) -> None:
         self._name = name
-        self._source = source
+        self._launch = launch
+        self._job = job
         self._out = out
 
     def __enter__(self) -> Self:
@@ -55,13 +64,13 @@ class Contestant:
         self._number = 0
         self._started = time.perf_counter()
         self._process = subprocess.Popen(
-            self._command(),
+            [*self._launch.command, self._name, str(self._job), str(self._out)],
             stdout=subprocess.PIPE,
             stderr=self._log,
             text=True,
-            env=self._environment(),
+            env=self._launch.environment,
         )
-        self._tree = _Tree(self._process.pid)
+        self._tree = Tree(self._process.pid)
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -97,23 +106,11 @@ class Contestant:
                 wall, used = time.perf_counter() - started, self._tree.cpu() - cpu
                 return Round(wall, used, self._tree.peak_bytes)
         log = (self._out / "log.txt").read_text()
-        sys.exit(f"{self._name} ended with {self._process.wait()}:\n{log[-3000:]}")
-
-    def _command(self) -> list[str]:
-        script = [str(_HERE / "contestants.py"), self._name, str(self._source), str(self._out)]
-        if self._name in ON_SPARK:
-            master = ["--master", f"local[{CORES}]", "--driver-memory", "2g"]
-            return ["spark-submit", *master, *script]
-        return [sys.executable, *script]
-
-    def _environment(self) -> dict[str, str]:
-        environment = dict(os.environ)
-        if self._name in PLAIN_JVM:
-            environment.pop("SPARK_SUBMIT_OPTS", None)
-        return environment
+        msg = f"{self._name} ended with {self._process.wait()}:\n{log[-3000:]}"
+        raise ContestantEnded(msg)
 
 
-class _Tree:
+class Tree:
     """CPU and memory of a process and all that it starts, sampled until it is closed."""
 
     def __init__(self, root: int) -> None:
@@ -149,21 +146,3 @@ class _Tree:
                     self._cpu[process.pid, process.create_time()] = times.user + times.system
                     memory += process.memory_info().rss
         self.peak_bytes = max(self.peak_bytes, memory)
-
-
-def fingerprint(files: list[Path]) -> Fingerprint:
-    """Sum up the rows of each day, the day taken from the path alone."""
-    with duckdb.connect() as connection:
-        connection.execute(f"SET threads = {CORES}")
-        found = connection.execute(
-            """
-            SELECT regexp_extract(filename, 'dt=([^/]+)', 1) AS dt, count(*), sum(order_id),
-                   sum(customer_id), sum(round(amount * 100)::BIGINT), bit_xor(hash(note)),
-                   min(region), max(region), min(epoch_us(ordered_at)), max(epoch_us(ordered_at)),
-                   sum(epoch_us(ordered_at) % 1000003)
-            FROM read_parquet(?, filename = true, hive_partitioning = false)
-            GROUP BY dt ORDER BY dt
-            """,
-            [[os.fspath(path) for path in files]],
-        )
-        return tuple(found.fetchall())

@@ -10,27 +10,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.job import Job
+
 if TYPE_CHECKING:
     from pathlib import Path
 
 FILES = 10
-ROWS_PER_FILE = 1_000_000
 DAYS = 10
 REGIONS = ("eu", "us", "apac", "latam", "mea")
-KEPT_REGIONS = ("eu", "us")
+ORDER_SUMS = (
+    "sum(order_id)",
+    "sum(customer_id)",
+    "sum(round(amount * 100)::BIGINT)",
+    "bit_xor(hash(note))",
+    "min(region)",
+    "max(region)",
+    "min(epoch_us(ordered_at))",
+    "max(epoch_us(ordered_at))",
+    "sum(epoch_us(ordered_at) % 1000003)",
+)
+KEPT_REGIONS = "region in ('eu', 'us')"
 
 _FIRST_DAY = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _DAY = 86_400 * 1_000_000
 
 
-def make_orders(folder: Path, files: int = FILES, rows: int = ROWS_PER_FILE) -> int:
-    """Write the files that are not there yet.
-
-    Returns:
-        Bytes of all files.
-    """
+def make_orders(folder: Path, million_rows: int) -> Path:
+    """Write the files that are not there yet; gives the folder back."""
     folder.mkdir(parents=True, exist_ok=True)
-    for index in range(files):
+    rows = million_rows * 1_000_000 // FILES
+    for index in range(FILES):
         path = folder / f"orders-{index:03d}.parquet"
         if not path.exists():
             unfinished = folder / f".{path.name}"
@@ -38,10 +47,10 @@ def make_orders(folder: Path, files: int = FILES, rows: int = ROWS_PER_FILE) -> 
                 _orders(index, rows), unfinished, compression="zstd", row_group_size=1 << 18
             )
             unfinished.rename(path)
-    return sum(path.stat().st_size for path in folder.glob("*.parquet"))
+    return folder
 
 
-def repeat_orders(folder: Path, source: Path, times: int) -> None:
+def repeat_files(folder: Path, source: Path, times: int) -> None:
     """Give the same files under several names: more input without more disk."""
     folder.mkdir(parents=True, exist_ok=True)
     for index in range(times):
@@ -49,6 +58,18 @@ def repeat_orders(folder: Path, source: Path, times: int) -> None:
             link = folder / f"{index:03d}-{path.name}"
             if not link.exists():
                 os.link(path, link)
+
+
+def orders_job(source: Path) -> Job:
+    """Keep two of five regions, write by day."""
+    return Job(
+        kind="files",
+        source=str(source),
+        filter=KEPT_REGIONS,
+        event_time="ordered_at",
+        unit="day",
+        sums=ORDER_SUMS,
+    )
 
 
 def _orders(index: int, rows: int) -> pa.Table:

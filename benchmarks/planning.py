@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.contestants import NOW, open_orders
+from benchmarks.orders import orders_job
+from benchmarks.pipelines import NOW, open_job
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def plan_many_files(folder: Path, files: int = FILES) -> tuple[float, int]:
     pq.write_table(pa.table({"id": [1], "region": ["eu"], "ordered_at": moment}), first)
     for number in range(1, files):
         os.link(first, source / f"{number}.parquet")
-    pipeline = open_orders(source, folder / "0")
+    pipeline = open_job(orders_job(source), folder / "0")
     started = time.perf_counter()
     planned = pipeline.plan(Run("bench", "bench"), NOW)
     seconds = time.perf_counter() - started

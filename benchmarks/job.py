@@ -1,0 +1,58 @@
+"""Say what every engine of one comparison does: what it reads, keeps and writes.
+
+Standard library alone: the peers read it in an environment of their own.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_KEY_CHARACTERS = {"day": 10, "month": 7}
+
+
+@dataclass(frozen=True)
+class Job:
+    """Read a table, keep what passes a filter, write it by day or month."""
+
+    kind: str
+    """`files`: a folder of Parquet files; `iceberg`: a table."""
+    source: str
+    """The folder, or the table's metadata file."""
+    filter: str
+    event_time: str
+    """Column whose day or month the output is partitioned by, as `dt`."""
+    unit: str
+    """`day` or `month`."""
+    sums: tuple[str, ...]
+    """SQL aggregates that tell the rows of a partition apart."""
+    table: str = ""
+    """Name of an Iceberg table in Spark's catalog `lake`."""
+    warehouse: str = ""
+    """Folder of that catalog."""
+    columns: tuple[str, ...] = ()
+    """Named where a changelog is read; all of the table's otherwise."""
+    mode: str = "append"
+    """`append` or `changelog`, see `source.read.mode`."""
+    start_after: int | None = None
+    """Only what came after this snapshot; None: the whole table as it stands."""
+
+    @property
+    def key_characters(self) -> int:
+        """How much of a partition's value counts: engines write a month as its first day."""
+        return _KEY_CHARACTERS[self.unit]
+
+    def write(self, path: Path) -> None:
+        """Leave the job for the processes that do it."""
+        path.write_text(json.dumps(asdict(self), indent=1))
+
+    @classmethod
+    def read(cls, path: Path) -> Job:
+        """Give the job that was left."""
+        found = json.loads(path.read_text())
+        lists = {key: tuple(value) for key, value in found.items() if isinstance(value, list)}
+        return cls(**found | lists)
