@@ -1,11 +1,13 @@
-"""Open the states of golden Iceberg tables, as planning does."""
+"""Open the states of golden Iceberg tables, as planning does, and make manifest entries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from itertools import count
+from typing import TYPE_CHECKING, Any
 
 from tidegate.source.iceberg.delete_rules import delete_rules
+from tidegate.source.iceberg.entries import Content, Entry, Metrics
 from tidegate.source.iceberg.manifests import ManifestReader
 from tidegate.source.iceberg.pruning import Pruning
 from tidegate.source.iceberg.states import StateReader
@@ -39,3 +41,46 @@ def opened(
     pruning = Pruning(table.schema(), table.specs(), text)
     rules = delete_rules(golden.case, table.metadata, path_match)
     return Opened(table, StateReader(ManifestReader(table.io, golden.case), pruning, rules))
+
+
+NAMES = count()
+
+
+def metrics_of(
+    bounds: dict[int, tuple[bytes, bytes]], nulls: dict[int, int], rows: int = 10
+) -> Metrics:
+    """Make column metrics: field id → bounds, and → number of NULLs."""
+    return Metrics(
+        rows,
+        dict.fromkeys(nulls, rows),
+        nulls,
+        {},
+        {field: low for field, (low, _) in bounds.items()},
+        {field: high for field, (_, high) in bounds.items()},
+    )
+
+
+def entry_of(**values: Any) -> Entry:
+    """Make a manifest entry, by default of an unpartitioned data file."""
+    found: dict[str, Any] = {
+        "status": 1,
+        "snapshot_id": 1,
+        "sequence_number": 1,
+        "file_sequence_number": 1,
+        "spec_id": 0,
+        "content": Content.ROWS,
+        "path": f"s3://lake/data/{next(NAMES)}.parquet",
+        "file_format": "parquet",
+        "partition": (),
+        "rows": 10,
+        "size_bytes": 100,
+        "encrypted": False,
+        "split_offsets": (),
+        "first_row_id": None,
+        "equality_ids": (),
+        "referenced": None,
+        "content_offset": None,
+        "content_size": None,
+        "metrics": None,
+    }
+    return Entry(**(found | values))

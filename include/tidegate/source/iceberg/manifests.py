@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections import deque
+from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _AHEAD = 8
 """Manifests have about 8 MB, so that these are well below 100 MB."""
+_KEPT_LISTS = 32
+"""Of a window's snapshots, each is compared with its parent and looked at a few times."""
 _Result = TypeVar("_Result")
 _DELETES = 1
 _FIRST_ROW_ID = 15
@@ -50,12 +52,12 @@ _LIST_TYPES: dict[int, Callable[..., Any]] = {-1: ManifestFile, 508: PartitionFi
 
 
 class ManifestReader:
-    """Reads the manifests of one table; the same manifest list is read once."""
+    """Reads the manifests of one table; manifest lists that were read lately are kept."""
 
     def __init__(self, files: FileIO, source: str) -> None:
         self._files = files
         self._source = source
-        self._lists: dict[str, tuple[ManifestFile, ...]] = {}
+        self._lists: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         """Read a snapshot's manifest list, in its order.
@@ -71,6 +73,8 @@ class ManifestReader:
                     path=location, problem="expected manifests, as the summary says; found none"
                 )
             self._lists[location] = found
+            if len(self._lists) > _KEPT_LISTS:
+                self._lists.popitem(last=False)
         return self._lists[location]
 
     def entries(

@@ -68,7 +68,8 @@ _SAFE_LITERALS: Mapping[type[IcebergType], tuple[type, ...]] = {
 _NOT_USABLE = (ParseException, ValueError, TypeError, NotImplementedError)
 # pyiceberg takes "_" in a pattern for itself, and cannot tell afterwards that a LIKE was written.
 _PATTERN = re.compile(r"\blike\b", re.IGNORECASE)
-_DATE_LITERAL = re.compile(r"\bdate\s*(?=')", re.IGNORECASE)
+# Whole literals, so that nothing is taken for one inside a text.
+_LITERAL = re.compile(r"(?:\b(date|timestamp)\s*)?('(?:[^']|'')*')", re.IGNORECASE)
 
 
 class Pruning:
@@ -147,10 +148,16 @@ def _prunable(schema: Schema, text: str | None) -> BooleanExpression:
     if not text or _PATTERN.search(text):
         return AlwaysTrue()
     try:
-        expression = rewrite_not(parse(_DATE_LITERAL.sub("", text)))
+        expression = rewrite_not(parse(_LITERAL.sub(_plain_literal, text)))
     except _NOT_USABLE:
         return AlwaysTrue()
     return _weaken(schema, expression)
+
+
+def _plain_literal(found: re.Match[str]) -> str:
+    """Write a date or time as pyiceberg reads it, which is an ISO text without its type."""
+    kind, literal = found.groups()
+    return literal.replace(" ", "T", 1) if kind and kind.lower() == "timestamp" else literal
 
 
 def _weaken(schema: Schema, expression: BooleanExpression) -> BooleanExpression:

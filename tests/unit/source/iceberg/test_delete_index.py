@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
-from itertools import count
 from math import inf, nan
 from typing import Any
 
@@ -13,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.types import DoubleType, LongType, StringType
 
+from iceberg_states import entry_of, metrics_of
 from tidegate.errors import AmbiguousPath, CorruptDeletes, UnsupportedFeature
 from tidegate.source.iceberg.delete_index import DeleteIndex
 from tidegate.source.iceberg.delete_rules import DeleteRules, KeyField
@@ -31,50 +31,11 @@ RULES = DeleteRules(
     partition_types={},
     exact_paths=False,
 )
-NAMES = count()
-
-
-def _metrics(
-    bounds: dict[int, tuple[bytes, bytes]], nulls: dict[int, int], rows: int = 10
-) -> Metrics:
-    return Metrics(
-        rows,
-        dict.fromkeys(nulls, rows),
-        nulls,
-        {},
-        {field: low for field, (low, _) in bounds.items()},
-        {field: high for field, (_, high) in bounds.items()},
-    )
-
-
-def _entry(**values: Any) -> Entry:
-    found: dict[str, Any] = {
-        "status": 1,
-        "snapshot_id": 1,
-        "sequence_number": 1,
-        "file_sequence_number": 1,
-        "spec_id": GLOBAL,
-        "content": Content.ROWS,
-        "path": f"s3://lake/data/{next(NAMES)}.parquet",
-        "file_format": "parquet",
-        "partition": (),
-        "rows": 10,
-        "size_bytes": 100,
-        "encrypted": False,
-        "split_offsets": (),
-        "first_row_id": None,
-        "equality_ids": (),
-        "referenced": None,
-        "content_offset": None,
-        "content_size": None,
-        "metrics": None,
-    }
-    return Entry(**(found | values))
 
 
 def _vector(target: str | None, **values: Any) -> Entry:
     parts = {"content_offset": 4, "content_size": 40, "sequence_number": 2}
-    return _entry(
+    return entry_of(
         content=Content.POSITION_DELETES,
         file_format="puffin",
         referenced=target,
@@ -83,7 +44,7 @@ def _vector(target: str | None, **values: Any) -> Entry:
 
 
 def _keys(**values: Any) -> Entry:
-    return _entry(
+    return entry_of(
         **(
             {"content": Content.EQUALITY_DELETES, "equality_ids": (KEY,), "sequence_number": 2}
             | values
@@ -199,12 +160,12 @@ ranges = st.tuples(st.integers(0, 20), st.integers(0, 6)).map(
     lambda it: (_long(it[0]), _long(it[0] + it[1]))
 )
 key_metrics = st.none() | st.builds(
-    _metrics,
+    metrics_of,
     st.dictionaries(st.sampled_from([KEY, 4]), ranges, max_size=2),
     st.dictionaries(st.sampled_from([KEY, 4]), st.sampled_from([0, 3, 10]), max_size=2),
 )
 path_metrics = st.none() | st.tuples(st.sampled_from(ROWS), st.sampled_from(ROWS)).map(
-    lambda it: _metrics({FILE_PATH: (min(it).encode(), max(it).encode())}, {})
+    lambda it: metrics_of({FILE_PATH: (min(it).encode(), max(it).encode())}, {})
 )
 WIDE_RULES = replace(
     RULES, key_fields={**RULES.key_fields, 4: KeyField(LongType(), required=False)}
@@ -215,7 +176,7 @@ WIDE_RULES = replace(
 def tables(draw: st.DrawFn) -> tuple[list[Entry], list[Entry]]:
     """Data files and deletes that do not contradict each other."""
     rows = [
-        _entry(
+        entry_of(
             path=path,
             sequence_number=draw(sequences),
             spec_id=spec,
@@ -239,7 +200,7 @@ def tables(draw: st.DrawFn) -> tuple[list[Entry], list[Entry]]:
         )
     for _ in range(draw(st.integers(0, 8))):
         spec, values = draw(partitions)
-        found = _entry(
+        found = entry_of(
             content=Content.POSITION_DELETES,
             sequence_number=draw(sequences),
             spec_id=spec,
@@ -288,24 +249,24 @@ def test_scheme_of_the_delete_s_paths_does_not_matter(
 
 
 def test_exact_paths_tell_schemes_apart() -> None:
-    rows = _entry(path="s3a://lake/data/a.parquet")
+    rows = entry_of(path="s3a://lake/data/a.parquet")
     index = DeleteIndex(replace(RULES, exact_paths=True), [_vector("s3://lake/data/a.parquet")])
 
     assert _paths(index, rows) == set()
 
 
 def test_position_deletes_of_the_same_commit_apply_and_equality_deletes_do_not() -> None:
-    rows = _entry(sequence_number=3)
-    positions = _entry(content=Content.POSITION_DELETES, sequence_number=3)
+    rows = entry_of(sequence_number=3)
+    positions = entry_of(content=Content.POSITION_DELETES, sequence_number=3)
     keys = _keys(sequence_number=3)
 
     assert _paths(DeleteIndex(RULES, [positions, keys]), rows) == {positions.path}
 
 
 def test_metrics_rule_out_and_count_equality_deletes() -> None:
-    rows = _entry(metrics=_metrics({KEY: (_long(1), _long(9))}, {KEY: 0}))
-    apart = _keys(metrics=_metrics({KEY: (_long(10), _long(12))}, {KEY: 1}))
-    touching = _keys(metrics=_metrics({KEY: (_long(9), _long(12))}, {KEY: 1}))
+    rows = entry_of(metrics=metrics_of({KEY: (_long(1), _long(9))}, {KEY: 0}))
+    apart = _keys(metrics=metrics_of({KEY: (_long(10), _long(12))}, {KEY: 1}))
+    touching = _keys(metrics=metrics_of({KEY: (_long(9), _long(12))}, {KEY: 1}))
     index = DeleteIndex(RULES, [apart, touching])
 
     assert _paths(index, rows) == {touching.path}
@@ -313,32 +274,34 @@ def test_metrics_rule_out_and_count_equality_deletes() -> None:
 
 
 def test_bound_of_a_promoted_column_is_read_by_its_length() -> None:
-    rows = _entry(metrics=_metrics({KEY: (struct.pack("<i", 1), struct.pack("<i", 9))}, {KEY: 0}))
-    apart = _keys(metrics=_metrics({KEY: (_long(10), _long(12))}, {KEY: 0}))
+    rows = entry_of(
+        metrics=metrics_of({KEY: (struct.pack("<i", 1), struct.pack("<i", 9))}, {KEY: 0})
+    )
+    apart = _keys(metrics=metrics_of({KEY: (_long(10), _long(12))}, {KEY: 0}))
 
     assert _paths(DeleteIndex(RULES, [apart]), rows) == set()
 
 
 @pytest.mark.parametrize("bound", [b"", b"\x01\x02\x03"], ids=["empty", "odd-length"])
 def test_bound_that_cannot_be_read_rules_nothing_out(bound: bytes) -> None:
-    rows = _entry(metrics=_metrics({KEY: (bound, bound)}, {KEY: 0}))
-    apart = _keys(metrics=_metrics({KEY: (_long(10), _long(12))}, {KEY: 0}))
+    rows = entry_of(metrics=metrics_of({KEY: (bound, bound)}, {KEY: 0}))
+    apart = _keys(metrics=metrics_of({KEY: (_long(10), _long(12))}, {KEY: 0}))
 
     assert _paths(DeleteIndex(RULES, [apart]), rows) == {apart.path}
 
 
 def test_bounds_of_several_schemes_rule_nothing_out() -> None:
-    rows = _entry(path="s3://lake/m.parquet")
+    rows = entry_of(path="s3://lake/m.parquet")
     bounds = {FILE_PATH: (b"hdfs://node/z.parquet", b"s3://lake/a.parquet")}
-    delete = _entry(
-        content=Content.POSITION_DELETES, sequence_number=2, metrics=_metrics(bounds, {})
+    delete = entry_of(
+        content=Content.POSITION_DELETES, sequence_number=2, metrics=metrics_of(bounds, {})
     )
 
     assert _paths(DeleteIndex(RULES, [delete]), rows) == {delete.path}
 
 
 def test_deletes_of_files_that_are_gone_dangle() -> None:
-    rows = _entry()
+    rows = entry_of()
     index = DeleteIndex(RULES, [_vector("s3://lake/gone.parquet"), _vector(rows.path)])
 
     index.applying(rows)
@@ -346,7 +309,7 @@ def test_deletes_of_files_that_are_gone_dangle() -> None:
     assert index.dangling == 1
 
 
-ROW = _entry(path="s3://lake/data/a.parquet", sequence_number=3)
+ROW = entry_of(path="s3://lake/data/a.parquet", sequence_number=3)
 
 
 @pytest.mark.parametrize(
@@ -364,7 +327,7 @@ ROW = _entry(path="s3://lake/data/a.parquet", sequence_number=3)
         ([_vector(ROW.path, sequence_number=3, spec_id=1, partition=("eu",))], "partition"),
         (
             [
-                _entry(
+                entry_of(
                     content=Content.POSITION_DELETES,
                     sequence_number=3,
                     referenced=ROW.path,
@@ -378,7 +341,7 @@ ROW = _entry(path="s3://lake/data/a.parquet", sequence_number=3)
         ([_vector(ROW.path, content_size=None)], "no content_size_in_bytes"),
         ([_keys(equality_ids=())], "found none"),
         ([_keys(equality_ids=(99,))], "found 99"),
-        ([_entry(content=Content.ROWS)], "content 0"),
+        ([entry_of(content=Content.ROWS)], "content 0"),
     ],
     ids=[
         "two-vectors",
@@ -412,7 +375,7 @@ def test_encrypted_delete_file_is_refused() -> None:
 
 
 def test_rivals_are_told_apart_by_exact_path() -> None:
-    rows = [_entry(path=f"s3://{bucket}/a.parquet") for bucket in ("one", "two")]
+    rows = [entry_of(path=f"s3://{bucket}/a.parquet") for bucket in ("one", "two")]
     vectors = [_vector(entry.path) for entry in rows]
     index = DeleteIndex(RULES, vectors)
 
@@ -421,7 +384,7 @@ def test_rivals_are_told_apart_by_exact_path() -> None:
 
 
 def test_delete_of_neither_rival_is_ambiguous() -> None:
-    rows = [_entry(path=f"s3://{bucket}/a.parquet") for bucket in ("one", "two")]
+    rows = [entry_of(path=f"s3://{bucket}/a.parquet") for bucket in ("one", "two")]
     index = DeleteIndex(RULES, [_vector("s3a://one/a.parquet")])
 
     with pytest.raises(AmbiguousPath, match="s3a://one"):

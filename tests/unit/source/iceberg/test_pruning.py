@@ -8,10 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
+from pyiceberg.types import NestedField, StringType
 
 from golden_iceberg import golden, lines, read
+from iceberg_states import entry_of, metrics_of
 from tidegate.model.instant import InstantRange
 from tidegate.predicate import Predicate
+from tidegate.source.iceberg.pruning import Pruning
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -99,3 +104,21 @@ def test_date_literals_prune_partitions() -> None:
     units, _ = _planned("transform_identity_v2", "dt > date '9999-12-31'")
 
     assert len(units) < len(everything)
+
+
+def test_time_literals_prune_days() -> None:
+    everything = _planned("event_time_v2", None)[0]
+
+    units, _ = _planned("event_time_v2", "ts > timestamp '9999-12-31 00:00:00'")
+
+    assert len(units) < len(everything)
+
+
+def test_text_that_ends_like_a_typed_literal_is_left_alone() -> None:
+    schema = Schema(NestedField(1, "name", StringType()))
+    held = entry_of(metrics=metrics_of({1: (b"date ", b"date ")}, {1: 0}))
+
+    pruning = Pruning(schema, {0: UNPARTITIONED_PARTITION_SPEC}, "name = 'date '")
+
+    assert pruning.is_active
+    assert pruning.keep([held]) == [held]
