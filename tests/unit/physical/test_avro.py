@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import io
 import itertools
-import json
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -182,63 +181,6 @@ def _schema(**types: Any) -> dict[str, Any]:
     return {"type": "record", "name": "table", "fields": fields}
 
 
-@pytest.mark.parametrize("codec", ["null", "deflate", "snappy", "zstandard", "bzip2", "xz"])
-def test_compressed_file_is_read(codec: str) -> None:
-    if codec in {"snappy", "zstandard"}:
-        file = _compressed_by_arrow(codec)
-    else:
-        file = _written(_schema(a="long"), [{"a": n} for n in range(99)], codec=codec)
-
-    ((_, batch),) = file.batches(["a"], 0, 99)
-
-    assert batch.column("a").to_pylist() == list(range(99))
-
-
-def _compressed_by_arrow(codec: str) -> AvroRows:
-    """fastavro needs further packages for these; the plain file is packed here."""
-    rows = b"".join(write_long(number) for number in range(99))
-    packed = pa.compress(rows, {"zstandard": "zstd"}.get(codec, codec), asbytes=True)
-    if codec == "snappy":
-        import zlib
-
-        packed += zlib.crc32(rows).to_bytes(4, "big")
-    plain = write_container(_schema(a="long"), 99, packed)
-    head = plain.replace(write_bytes(b"null"), write_bytes(codec.encode()), 1)
-    return AvroRows(pa.BufferReader(head))
-
-
-def test_snappy_block_with_another_checksum_is_refused() -> None:
-    packed = pa.compress(write_long(1), "snappy", asbytes=True) + bytes(4)
-    plain = write_container(_schema(a="long"), 1, packed)
-    whole = plain.replace(write_bytes(b"null"), write_bytes(b"snappy"), 1)
-
-    with (
-        pytest.raises(pa.ArrowInvalid, match="checksum"),
-        AvroRows(pa.BufferReader(whole)) as file,
-    ):
-        list(file.batches(["a"], 0, 1))
-
-
-@pytest.mark.parametrize("codec", ["deflate", "bzip2", "xz", "zstandard", "snappy"])
-def test_block_that_is_not_compressed_as_the_header_says_is_refused(codec: str) -> None:
-    plain = write_container(_schema(a="long"), 3, b"\x02\x04\x06")
-    whole = plain.replace(write_bytes(b"null"), write_bytes(codec.encode()), 1)
-
-    with (
-        pytest.raises((OSError, pa.ArrowException)),
-        AvroRows(pa.BufferReader(whole)) as file,
-    ):
-        list(file.batches(["a"], 0, 3))
-
-
-def test_codec_that_nobody_knows_is_named() -> None:
-    plain = write_container(_schema(a="long"), 0, b"")
-    whole = plain.replace(write_bytes(b"null"), write_bytes(b"lzo9"), 1)
-
-    with pytest.raises(pa.ArrowNotImplementedError, match="lzo9"):
-        AvroRows(pa.BufferReader(whole))
-
-
 def test_blocks_before_the_range_are_not_decoded() -> None:
     file = io.BytesIO()
     fastavro.writer(file, _schema(a="string"), [{"a": "x" * 50}] * 100, sync_interval=500)
@@ -369,48 +311,6 @@ def test_named_type_used_again_is_read() -> None:
 
     ((_, batch),) = file.batches(["a", "b", "c"], 0, 1)
     assert batch.to_pylist() == rows
-
-
-@pytest.mark.parametrize(
-    ("kind", "named"),
-    [
-        (["null", "int", "string"], "a union of several types"),
-        (["null"], "a union without a type"),
-        ({"type": "array", "items": "null"}, "array or map of nothing"),
-        ({"type": "bytes", "logicalType": "decimal", "precision": 50}, "a decimal of 50 digits"),
-        (["null", "table"], "a type within itself"),
-    ],
-    ids=["union", "only-null", "array-of-null", "wide-decimal", "recursive"],
-)
-def test_type_that_has_no_arrow_type_is_named(kind: Any, named: str) -> None:
-    whole = write_container(_schema(a=kind), 0, b"")
-
-    with pytest.raises(pa.ArrowNotImplementedError, match="Avro " + named.removeprefix("a ")):
-        AvroRows(pa.BufferReader(whole))
-
-
-@pytest.mark.parametrize(
-    "schema",
-    [
-        "long",
-        {},
-        {"type": "record", "name": "t"},
-        _schema(a="unheard-of"),
-        _schema(a={"type": "map"}),
-    ],
-    ids=["no-record", "empty", "no-fields", "unknown-type", "map-without-values"],
-)
-def test_header_without_a_sound_schema_is_refused(schema: Any) -> None:
-    with pytest.raises(pa.ArrowInvalid, match="schema"):
-        AvroRows(pa.BufferReader(write_container(schema, 0, b"")))
-
-
-def test_header_with_broken_json_is_refused() -> None:
-    schema = json.dumps(_schema(a="long")).encode()
-    whole = write_container(_schema(a="long"), 0, b"").replace(schema, b"{" * len(schema))
-
-    with pytest.raises(pa.ArrowInvalid, match="no schema"):
-        AvroRows(pa.BufferReader(whole))
 
 
 @pytest.mark.parametrize(

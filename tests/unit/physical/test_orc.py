@@ -8,14 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.orc as orc
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from golden_iceberg import ROOT
 from tidegate.physical import UnreadableValue
 from tidegate.physical.orc import OrcRows
-from tidegate.physical.orc_tail import stripes
-from tidegate.physical.orc_types import meant
 from tidegate.physical.protocol import FIELD_ID
 
 
@@ -28,43 +24,6 @@ def _rows(columns: dict[str, Any], **options: Any) -> OrcRows:
 def _golden(case: str) -> OrcRows:
     path = min((ROOT / case / "table" / "data").rglob("*.orc"))
     return OrcRows(pa.OSFile(str(path)))
-
-
-def _attributes(**attributes: str) -> dict[str, str]:
-    return {f"iceberg.{name.replace('_', '-')}": value for name, value in attributes.items()}
-
-
-@given(
-    sizes=st.lists(st.integers(1, 400), min_size=1, max_size=6),
-    stripe_rows=st.sampled_from([10, 50, 200]),
-)
-def test_stripes_of_any_file_hold_its_rows(sizes: list[int], stripe_rows: int) -> None:
-    rows = _rows(
-        {"a": pa.array(range(sum(sizes)))},
-        stripe_size=1,
-        batch_size=stripe_rows,
-        row_index_stride=stripe_rows,
-    )
-
-    decoded = [rows._orc.read_stripe(index).num_rows for index in range(rows._orc.nstripes)]
-
-    assert [group.rows for group in rows.row_groups] == decoded
-
-
-def test_stripes_are_where_the_manifest_says() -> None:
-    with _golden("types_orc_v2") as rows:
-        assert [group.offset for group in rows.row_groups] == [3]
-
-
-@pytest.mark.parametrize(
-    "tail", [b"\x12\x05\x1a", b"\x12\x03\x1a\x08\x01", b"\xff", b"\x0f", b"\x12\x02\x1a\x7f"]
-)
-def test_tail_that_is_none_gives_no_rows_or_is_refused(tail: bytes) -> None:
-    try:
-        found = stripes(tail)
-    except pa.ArrowInvalid:
-        return
-    assert sum(stripe.rows for stripe in found) == 0
 
 
 @pytest.mark.parametrize("batch_rows", [10, 100_000], ids=["scanned", "whole"])
@@ -128,37 +87,6 @@ def test_wanted_struct_comes_with_all_its_fields() -> None:
         ((_, batch),) = rows.batches(["a"], 0, 1)
 
     assert batch.to_pylist() == [{"a": {"b": "x", "c": {"d": [1]}}}]
-
-
-def test_types_are_those_that_the_attributes_say() -> None:
-    fields = [
-        pa.field("t", pa.int64(), metadata=_attributes(id="1", long_type="TIME")),
-        pa.field("n", pa.int64(), metadata=_attributes(id="2", long_type="LONG")),
-        pa.field("u", pa.binary(), metadata=_attributes(id="3", binary_type="UUID")),
-        pa.field("f", pa.binary(), metadata=_attributes(id="4", binary_type="FIXED", length="7")),
-        pa.field("b", pa.binary(), metadata=_attributes(id="5", binary_type="BINARY")),
-        pa.field("us", pa.timestamp("ns"), metadata=_attributes(id="6", timestamp_unit="MICROS")),
-        pa.field(
-            "ns", pa.timestamp("ns", "UTC"), metadata=_attributes(id="7", timestamp_unit="NANOS")
-        ),
-        pa.field("plain", pa.timestamp("ns")),
-    ]
-
-    found = [meant(field) for field in fields]
-
-    assert [field.type for field in found] == [
-        pa.time64("us"),
-        pa.int64(),
-        pa.binary(16),
-        pa.binary(7),
-        pa.binary(),
-        pa.timestamp("us"),
-        pa.timestamp("ns", "UTC"),
-        pa.timestamp("ns"),
-    ]
-    assert [(field.metadata or {}).get(FIELD_ID) for field in found] == [
-        b"1", b"2", b"3", b"4", b"5", b"6", b"7", None,
-    ]  # fmt: skip
 
 
 def test_field_ids_stand_at_every_depth() -> None:
