@@ -30,7 +30,8 @@ class ParquetRows:
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
         # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
-        self._parquet = pq.ParquetFile(file, pre_buffer=False)
+        # Writers that give pages checksums (Iceberg's does) want a flipped bit to be found.
+        self._parquet = pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
 
     @property
     def schema(self) -> pa.Schema:
