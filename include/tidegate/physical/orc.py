@@ -11,12 +11,21 @@ import pyarrow.orc as orc
 from tidegate.physical.orc_tail import stripes, tail_of
 from tidegate.physical.orc_types import has_timestamps, meant
 from tidegate.physical.orc_view import WithOtherEnd
-from tidegate.physical.protocol import BATCH_ROWS, RowGroup, UnreadableValue, counted_rows
+from tidegate.physical.protocol import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    RowGroup,
+    UnreadableValue,
+    counted_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tidegate.physical.protocol import Passing
+
+_COMPRESSION = 4
+"""How much larger than its bytes in the file a stripe is taken to become."""
 
 
 class OrcRows:
@@ -82,6 +91,7 @@ class OrcRows:
         if not columns:
             yield from _sliced(counted_rows(rows), batch_rows)
             return
+        batch_rows = min(batch_rows, _rows_of_bytes(self.row_groups[number]))
         # The ORC library selects by path: `a.b` may be a column, or a field of a column `a`.
         by_name = not any("." in name for name in columns)
         try:
@@ -156,6 +166,12 @@ def _between(
             return
     problem = f"expected {high} rows in ORC stripes, found {position}"
     raise pa.ArrowInvalid(problem)
+
+
+def _rows_of_bytes(stripe: RowGroup) -> int:
+    """Say how many rows have `BATCH_BYTES`; a tail tells compressed bytes only."""
+    most_bytes = BATCH_BYTES // _COMPRESSION
+    return max(1, most_bytes * stripe.rows // max(1, stripe.size_bytes))
 
 
 def _sliced(batch: pa.RecordBatch, batch_rows: int) -> Iterator[pa.RecordBatch]:

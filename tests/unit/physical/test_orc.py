@@ -133,3 +133,14 @@ def test_timestamp_out_of_range_does_not_matter_in_another_column() -> None:
         ((_, batch),) = rows.batches(["id"], 0, rows.rows)
 
     assert batch.column("id").to_pylist() == [1, 2, 3, 4]
+
+
+def test_rows_with_many_bytes_come_in_small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = [f"{number:04}" * 250 for number in range(400)]
+    monkeypatch.setattr("tidegate.physical.orc.BATCH_BYTES", 200_000)
+
+    with _rows({"a": pa.array(texts)}, compression="uncompressed") as rows:
+        batches = [batch for _, batch in rows.batches(["a"], 0, 400)]
+
+    assert max(batch.num_rows for batch in batches) < 60
+    assert [text for batch in batches for text in batch.column("a").to_pylist()] == texts
