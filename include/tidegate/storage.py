@@ -107,7 +107,9 @@ class Storage(Hashable, Protocol):
         """List every file below a directory, relative to it, sorted."""
         ...
 
-    def write_once(self, path: str, content: bytes, scratch: str | None = None) -> bool:
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
         """Write a file whose name is given once; False if the name was taken.
 
         `scratch` is where it is written first, for a directory that readers list.
@@ -209,12 +211,14 @@ class LocalStorage:
             found += [name if prefix == "." else f"{prefix}/{name}" for name in names]
         return sorted(found)
 
-    def write_once(self, path: str, content: bytes, scratch: str | None = None) -> bool:
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
         """Write a file under a name that is given once: the first writer wins.
 
         Args:
             path: the name.
-            content: all bytes of the file.
+            content: all bytes of the file, or one block after the other.
             scratch: directory of the same file system where the file is written before it gets its
                 name. By default its own directory, which must not be one that readers list: a
                 process that dies leaves a hidden temporary file there.
@@ -232,7 +236,8 @@ class LocalStorage:
         temporary = f"{scratch or folder}/.{os.path.basename(path)}.{unique}"
         try:
             with self.open_new(temporary) as file:
-                file.write(content)
+                for block in (content,) if isinstance(content, bytes) else content:
+                    file.write(block)
             self.sync(temporary)
             self.calls.link(temporary, path)
         except FileExistsError:
@@ -373,12 +378,14 @@ class Scratch(LocalStorage):
         }
         return sorted({*super().list_files(root), *mine})
 
-    def write_once(self, path: str, content: bytes, scratch: str | None = None) -> bool:
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
         """Keep the content in memory."""
         del scratch
         if self.exists(path):
             return False
-        self.written[path] = content
+        self.written[path] = content if isinstance(content, bytes) else b"".join(content)
         return True
 
 

@@ -16,7 +16,7 @@ from tidegate.cli.arguments import (
     utc_now,
 )
 from tidegate.cli.output import NOTHING, Output, reporting
-from tidegate.cli.plan_view import announced_facts, preview_facts
+from tidegate.cli.plan_view import announced_facts, preview_facts, stored_facts
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
 from tidegate.pipeline import Pipeline, open_pipeline
@@ -51,6 +51,10 @@ def plan(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only look: take no window, write no plan.")
     ] = False,
+    window: Annotated[
+        int | None,
+        typer.Option(help="Only explain the plan of this window, which was taken before."),
+    ] = None,
     begin: From = None,
     until: Until = None,
     as_json: AsJson = False,
@@ -59,6 +63,10 @@ def plan(
     with reporting(as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline)
+        if window is not None:
+            scan, splits = opened.stored_plan(window)
+            output.show(scan.to_json(), stored_facts(scan, splits, opened.config.timezone))
+            return
         run = run_for(opened, now, begin, until)
         if dry_run:
             _preview(opened, run, now, output)
@@ -129,16 +137,17 @@ def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | Non
 def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
     """Say what a load would read and touch."""
     looking = opened.looking()
-    plan = looking.preview(run, now).plan
+    found = looking.preview(run, now)
+    plan = found.plan
     if plan is None:
         output.show({"plan": None}, "A load would find nothing new.")
         raise typer.Exit(NOTHING)
-    touched = touched_partitions(looking, plan.window.range, now)
+    touched = touched_partitions(looking, plan.window, now)
     raw = {
         "plan": plan.to_json(),
         "partitions": {str(partition): rows for partition, rows in touched.items()},
     }
-    output.show(raw, preview_facts(plan, touched, opened.config.timezone))
+    output.show(raw, preview_facts(plan, found.splits, touched, opened.config.timezone))
     output.next(f"tidegate load {opened.config.name}")
 
 
@@ -148,8 +157,17 @@ def _finish(
     """Stage and announce what was planned, and say what that changed."""
     with output.progress() as progress:
         announced = _stage_and_announce(opened, planned, now, progress)
-    raw = {"planned": [item.to_json() for item in planned], **announced.to_json()}
+    plans = [opened.stored_plan(item.sequence)[0] for item in planned]
+    raw = {
+        "planned": [item.to_json() for item in planned],
+        "records": {
+            str(plan.window.sequence): plan.record and plan.record.to_json() for plan in plans
+        },
+        **announced.to_json(),
+    }
     output.show(raw, announced_facts(planned, announced, opened.config.timezone))
+    if any(plan.record and plan.record.limit for plan in plans):
+        output.next(f"tidegate load {opened.config.name}")
     if announced.partitions:
         output.next(f"tidegate publish {opened.config.name}")
 

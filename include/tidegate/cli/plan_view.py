@@ -1,20 +1,27 @@
-"""What a load would read, or what it changed, for people. Pure: values → renderables."""
+"""What a load would read and why, or what it changed, for people. Pure: values → renderables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts, summary_line
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from rich.table import Table
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.model.partition import Partition
-    from tidegate.model.plan import ScanPlan
+    from tidegate.model.plan import PlanTotals, ScanPlan, Split
+    from tidegate.model.plan_record import PlanRecord
     from tidegate.model.run import Announced, PlannedWindow
+    from tidegate.model.time_bounds import TimeBounds
+
+_SPLITS_SHOWN = 10
+_NO_BOUNDS = "unknown: the metadata of {files} does not say"
 
 
 def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone: str) -> Table:
@@ -32,18 +39,114 @@ def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone
     return facts(rows)
 
 
-def preview_facts(plan: ScanPlan, touched: Mapping[Partition, int], zone: str) -> Table:
-    """Say what a load would read: source commits, files, bytes, rows, partitions (PC-C08)."""
-    totals, end = plan.totals, plan.window.range.end_inclusive
-    splits = f"{wording.count(totals.splits)} of {wording.plural(totals.sub_splits, 'sub-split')}"
-    rows = [
-        ("would load", f"{plan.window.range}, up to {wording.moment(end.time, zone)}"),
-        ("source commits", wording.count(totals.instants)),
-        ("files", f"{wording.count(totals.files)} with {wording.size(totals.bytes)}"),
-        ("rows", wording.count(totals.rows)),
-        ("splits", splits),
-    ]
+def preview_facts(
+    plan: ScanPlan, splits: Sequence[Split], touched: Mapping[Partition, int], zone: str
+) -> Group:
+    """Say what a load would read, why so, and which partitions it would touch (PC-C08)."""
+    end = plan.window.range.end_inclusive
+    rows = [("would load", f"{plan.window.range}, up to {wording.moment(end.time, zone)}")]
+    rows += _planned_rows(plan, zone)
     for number, (partition, count) in enumerate(touched.items()):
         label = "" if number else "would touch"
         rows.append((label, f"{partition} with {wording.plural(count, 'row')}"))
-    return facts(rows + [("note", note) for note in plan.notes])
+    return _explained(rows, plan, splits, zone)
+
+
+def stored_facts(plan: ScanPlan, splits: Sequence[Split], zone: str) -> Group:
+    """Say what the plan of a window reads, and why so (ICE-5.18)."""
+    window = plan.window
+    rows = [
+        ("window", f"{window.sequence} of kind {window.kind.value}, taken by {window.run}"),
+        ("reads", f"{window.range}, up to {wording.moment(window.range.end_inclusive.time, zone)}"),
+        ("planned", f"{wording.moment(plan.planned_at, zone)} as {plan.digest}"),
+        *_planned_rows(plan, zone),
+    ]
+    return _explained(rows, plan, splits, zone)
+
+
+def _explained(
+    rows: list[tuple[str, str]], plan: ScanPlan, splits: Sequence[Split], zone: str
+) -> Group:
+    said = facts(rows + [("note", note) for note in plan.notes])
+    return Group(said, split_table(splits, zone)) if splits else Group(said)
+
+
+def split_table(splits: Sequence[Split], zone: str) -> Table:
+    """List the heaviest splits with what decides their weight."""
+    table = Table("split", "weight", "decided by", "files", "rows", "event times")
+    for column in (table.columns[1], *table.columns[3:5]):
+        column.justify = "right"
+    heaviest = sorted(splits, key=lambda split: (-split.weight, split.id))[:_SPLITS_SHOWN]
+    for split in heaviest:
+        pieces = [piece for part in split.sub_splits for piece in part.pieces]
+        table.add_row(
+            split.id,
+            wording.size(split.weight),
+            split.term,
+            wording.count(len({piece.path for piece in pieces})),
+            wording.count(sum(piece.rows for piece in pieces)),
+            _bounds(split.event_times, zone),
+        )
+    if len(splits) > len(heaviest):
+        more = f"{wording.plural(len(splits) - len(heaviest), 'lighter split')}"
+        table.add_row(Text(f"… and {more}", "dim"))
+    return table
+
+
+def _planned_rows(plan: ScanPlan, zone: str) -> Iterator[tuple[str, str]]:
+    totals, record = plan.totals, plan.record
+    yield "source commits", _commits(totals, record)
+    if record is not None:
+        yield from _found_rows(record)
+    yield "files", f"{wording.count(totals.files)} with {wording.size(totals.bytes)}"
+    if record is not None:
+        yield from _delete_rows(record)
+    yield "rows", wording.count(totals.rows)
+    splits = f"{wording.count(totals.splits)} of {wording.plural(totals.sub_splits, 'sub-split')}"
+    if record is None:
+        yield "splits", splits
+        return
+    if record.event_times is not None:
+        yield "event times", f"{_bounds(record.event_times, zone)} by the files' metadata"
+    elif record.files_without_bounds:
+        files = wording.plural(record.files_without_bounds, "file")
+        yield "event times", _NO_BOUNDS.format(files=files)
+    yield "splits", f"{splits}, aiming at {wording.size(record.target_size)}"
+    for number, (term, total) in enumerate(record.terms.items()):
+        heaviest = wording.size(total.heaviest)
+        label = "" if number else "decided by"
+        yield label, f"{term}: {wording.plural(total.splits, 'split')}, the heaviest {heaviest}"
+    yield "footers read", wording.count(record.footers_read)
+
+
+def _found_rows(record: PlanRecord) -> Iterator[tuple[str, str]]:
+    if record.limit is not None:
+        left = wording.plural(record.limit.left, "commit")
+        yield "cut by", f"`source.limits.{record.limit.limit}`: {left} left to the next runs"
+    if record.checkpoint:
+        yield "checkpoint", record.checkpoint
+    if record.listed.manifests_read:
+        yield "manifests", f"{wording.count(record.listed.manifests_read)} read"
+
+
+def _delete_rows(record: PlanRecord) -> Iterator[tuple[str, str]]:
+    for number, (kind, total) in enumerate(record.deletes.items()):
+        amount = f"{wording.size(total.bytes)}, {wording.plural(total.rows, 'row')}"
+        of = "vector" if kind == "vector" else "file"
+        yield "" if number else "deletes", f"{kind}: {wording.plural(total.files, of)} of {amount}"
+
+
+def _commits(totals: PlanTotals, record: PlanRecord | None) -> str:
+    number = wording.count(totals.instants)
+    if record is None or not record.listed.instants:
+        return number
+    kinds = (
+        f"{wording.count(item.count)} {item.kind} {item.action}" for item in record.listed.instants
+    )
+    return f"{number}: {', '.join(kinds)}"
+
+
+def _bounds(bounds: TimeBounds | None, zone: str) -> str:
+    if bounds is None or bounds.smallest is None:
+        return "–" if bounds is None else "none: all NULL"
+    return f"{wording.moment(bounds.smallest, zone)} to {wording.moment(bounds.largest, zone)}"

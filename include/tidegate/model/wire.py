@@ -95,7 +95,7 @@ _AS_IT_IS = frozenset({str, int, float, bool, type(None)})
 
 
 def _encode(value: Any) -> Any:
-    kind = type(value)
+    kind: type = type(value)
     return value if kind in _AS_IT_IS else _encoder(kind)(value)
 
 
@@ -123,9 +123,10 @@ def _encode_mapping(found: Mapping[Any, Any]) -> dict[str, Any]:
 
 
 def _encode_fields(value: Any) -> dict[str, Any]:
+    cls: type = type(value)
     return {
         name: _encode(item)
-        for name, sparse in _fields(type(value))
+        for name, sparse in _fields(cls)
         if (item := getattr(value, name)) is not None or not sparse
     }
 
@@ -133,8 +134,7 @@ def _encode_fields(value: Any) -> dict[str, Any]:
 @functools.cache
 def _fields(cls: type) -> tuple[tuple[str, bool], ...]:
     return tuple(
-        (field.name, bool(field.metadata.get(SPARSE)))
-        for field in dataclasses.fields(cls)  # type: ignore[arg-type]  # of a dataclass
+        (field.name, bool(field.metadata.get(SPARSE))) for field in dataclasses.fields(cls)
     )
 
 

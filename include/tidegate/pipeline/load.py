@@ -12,7 +12,7 @@ from tidegate.errors import WindowIncomplete
 from tidegate.ledger.windows import Holder
 from tidegate.model.instant import InstantRange
 from tidegate.model.message import CommitMessage
-from tidegate.model.plan import Pin, ScanPlan, Split, Window, WindowKind
+from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import canonical, pretty
 from tidegate.pipeline import taking
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
     from tidegate.pipeline.work import Roots
     from tidegate.source.protocol import Source
     from tidegate.storage import Storage
+
+_LINES_PER_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -265,8 +267,8 @@ class Loader:
         scan = read_plan(self.storage, uri)
         self.ledger.windows.record_plan(scan, uri)
         if taken.sealed and taken.plan_digest == digest:
-            return _planned(taken, digest, uri, scan, ())
-        return _planned(taken, digest, uri, scan, self._pending(uri))
+            return _planned(taken, digest, uri, scan, (0, 0))
+        return _planned(taken, digest, uri, scan, self._pending(uri, scan.totals))
 
     @property
     def _names(self) -> PlanNames:
@@ -278,23 +280,38 @@ class Loader:
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
         """Write the splits first: where `plan.json` stands, the plan is complete."""
-        lines = "".join(canonical(split.to_json()) + "\n" for split in splits)
-        self.storage.write_once(layout.splits_file(uri), lines.encode())
+        self.storage.write_once(layout.splits_file(uri), _blocks(splits))
         self.storage.write_once(layout.plan_file(uri), pretty(scan.to_json()))
 
-    def _pending(self, uri: str) -> tuple[Split, ...]:
+    def _pending(self, uri: str, totals: PlanTotals) -> tuple[int, int]:
+        """Count the splits that lack a message, and their bytes."""
         done = {
             layout.sub_split_of_message(name)
             for name in self.storage.list_files(layout.messages_root(uri))
         }
-        splits = read_splits(self.storage, uri)
-        return tuple(
-            split for split in splits if any(part.id not in done for part in split.sub_splits)
+        if not done:
+            # A plan of many files takes long to read, and a new one need not be.
+            return totals.splits, totals.bytes
+        pending = [
+            split
+            for split in read_splits(self.storage, uri)
+            if any(part.id not in done for part in split.sub_splits)
+        ]
+        parts = (part for split in pending for part in split.sub_splits)
+        return len(pending), sum(piece.size_bytes for part in parts for piece in part.pieces)
+
+
+def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
+    """Write splits as lines, many at a time: each block is a call to the file system."""
+    for first in range(0, len(splits), _LINES_PER_BLOCK):
+        lines = (
+            canonical(split.to_json()) + "\n" for split in splits[first : first + _LINES_PER_BLOCK]
         )
+        yield "".join(lines).encode()
 
 
 def _planned(
-    taken: WindowState, digest: str, uri: str, scan: ScanPlan, pending: Sequence[Split]
+    taken: WindowState, digest: str, uri: str, scan: ScanPlan, pending: tuple[int, int]
 ) -> PlannedWindow:
     return PlannedWindow(
         sequence=taken.window.sequence,
@@ -302,13 +319,8 @@ def _planned(
         digest=digest,
         uri=uri,
         splits=scan.totals.splits,
-        pending=len(pending),
-        pending_bytes=sum(
-            piece.size_bytes
-            for split in pending
-            for part in split.sub_splits
-            for piece in part.pieces
-        ),
+        pending=pending[0],
+        pending_bytes=pending[1],
         sealed=taken.sealed and taken.plan_digest == digest,
     )
 

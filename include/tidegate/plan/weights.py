@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -18,23 +18,22 @@ TERMS = ("bytes", "rows", "opening")
 """What a weight may be made of, in the order in which ties are decided."""
 
 
-@dataclass(frozen=True)
-class Load:
-    """The weight of one piece or of several, by what it is made of; in bytes."""
+class Load(NamedTuple):
+    """The weight of a piece by what it is made of; in bytes."""
 
-    bytes: int = 0
-    rows: int = 0
-    opening: int = 0
+    bytes: int
+    rows: int
+    opening: int
 
     @property
     def weight(self) -> int:
         """The largest of the three."""
-        return max(self.bytes, self.rows, self.opening)
+        return max(self)
 
     @property
     def term(self) -> str:
         """Which of the three is the largest."""
-        return max(TERMS, key=lambda term: int(getattr(self, term)))
+        return TERMS[self.index(self.weight)]
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,14 @@ class Scale:
         """Weigh a piece: 13 million rows in 3.5 MB are not light (ICE-7.6)."""
         deletes = delete_refs(piece)
         return Load(
-            bytes=piece.size_bytes + sum(map(delete_bytes, deletes)),
-            rows=piece.rows * self.row_width,
-            opening=self.open_cost * (1 + len(deletes)),
+            piece.size_bytes + sum(map(delete_bytes, deletes)),
+            piece.rows * self.row_width,
+            self.open_cost * (1 + len(deletes)),
         )
 
     def weight(self, piece: Piece) -> int:
         """Give the deciding part of a piece's load."""
-        return self.load(piece).weight
+        return max(self.load(piece))
 
     def deciding(self, pieces: Iterable[Piece]) -> str:
         """Say which term makes most of the weight of several pieces."""
@@ -75,7 +74,7 @@ def delete_refs(piece: Piece) -> tuple[Mapping[str, Any], ...]:
     """
     change = piece.details.get("change")
     if change is None:
-        return tuple(piece.details.get("deletes") or ())
+        return tuple(piece.details.get("deletes", ()))
     both = (*(change["before"] or ()), *(change["after"] or ()))
     return tuple({(ref["path"], ref["offset"]): ref for ref in both}.values())
 

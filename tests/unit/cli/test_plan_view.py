@@ -2,27 +2,101 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import hypothesis
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from strategies import values_of
 from terminal import text_of
-from tidegate.cli.plan_view import announced_facts, preview_facts
+from tidegate.cli.plan_view import announced_facts, preview_facts, stored_facts
+from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.message import RunSummary
 from tidegate.model.partition import Partition
-from tidegate.model.plan import ScanPlan
+from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind
+from tidegate.model.plan_record import (
+    DeleteTotal,
+    InstantAction,
+    LimitCut,
+    Listed,
+    PlanRecord,
+    SplitTotal,
+)
 from tidegate.model.run import Announced, PlannedWindow
 
 DAY = Partition((("dt", "2013-02-09"),))
 
 
 @hypothesis.settings(max_examples=20)
-@given(values_of(ScanPlan))
-def test_preview_of_any_plan_names_partitions_with_rows(plan: ScanPlan) -> None:
-    text = text_of(preview_facts(plan, {DAY: 1234}, "America/New_York"))
+@given(values_of(ScanPlan), values_of(Split))
+def test_preview_of_any_plan_names_partitions_with_rows(plan: ScanPlan, split: Split) -> None:
+    text = text_of(preview_facts(plan, [split], {DAY: 1234}, "America/New_York"))
 
     assert "dt=2013-02-09 with 1,234 rows" in text
+
+
+@hypothesis.settings(max_examples=20)
+@given(values_of(ScanPlan), values_of(PlanRecord), st.lists(values_of(Split), max_size=15))
+def test_stored_plan_of_any_kind_says_what_decided_it(
+    plan: ScanPlan, record: PlanRecord, splits: list[Split]
+) -> None:
+    text = text_of(stored_facts(replace(plan, record=record), splits, "UTC"))
+
+    if record.limit:
+        assert "source.limits." in text
+    for kind in record.deletes:
+        assert kind.split("\n")[0].strip() in text
+    assert ("lighter split" in text) is (len(splits) > 10)
+
+
+RECORD = PlanRecord(
+    checkpoint="in lineage: everything since is kept",
+    listed=Listed((InstantAction("append", "read", 3), InstantAction("replace", "skipped", 1)), 7),
+    deletes={"keys": DeleteTotal(2, 2048, 50), "vector": DeleteTotal(1, 30, 4)},
+    target_size=16 << 20,
+    terms={"rows": SplitTotal(4, 4 << 20, 1 << 20)},
+    footers_read=2,
+    event_times=None,
+    files_without_bounds=3,
+    limit=LimitCut("files", 12),
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "4: 3 append read, 1 replace skipped",
+        "`source.limits.files`: 12 commits left to the next runs",
+        "in lineage: everything since is kept",
+        "7 read",
+        "keys: 2 files of 2.0 KiB, 50 rows",
+        "vector: 1 vector of 30 B, 4 rows",
+        "the metadata of 3 files does not say",
+        "aiming at 16.0 MiB",
+        "rows: 4 splits, the heaviest 1.0 MiB",
+        "the filter ruled out 5 files",
+    ],
+)
+def test_plan_says_in_words(said: str) -> None:
+    moment = datetime(2026, 2, 1, tzinfo=UTC)
+    window = Window(4, InstantRange(None, Instant("77", moment)), WindowKind.LOAD, None, "run")
+    plan = ScanPlan(
+        digest="d",
+        pipeline="orders",
+        window=window,
+        pin=Pin("t", None, ()),
+        config={},
+        fingerprint={},
+        planned_at=moment,
+        totals=PlanTotals(4, 9, 1 << 20, 1_000_000, 4, 5),
+        notes=("the filter ruled out 5 files",),
+        record=RECORD,
+    )
+
+    assert said in text_of(stored_facts(plan, [], "UTC"))
 
 
 @pytest.mark.parametrize(

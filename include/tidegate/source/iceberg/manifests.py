@@ -58,6 +58,8 @@ class ManifestReader:
         self._files = files
         self._source = source
         self._lists: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
+        self.manifests_read = 0
+        """How often one was opened."""
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         """Read a snapshot's manifest list, in its order.
@@ -93,6 +95,7 @@ class ManifestReader:
             UnsupportedFeature: it is encrypted, or has Avro maps as only BigQuery writes them.
         """
         wanted = list(manifests)
+        self.manifests_read += len(wanted)
         contents = self._contents([manifest.manifest_path for manifest in wanted])
         return [
             self._entries(manifest, content, metric_ids)

@@ -25,6 +25,7 @@ from tidegate.source.iceberg.delete_rules import delete_rules
 from tidegate.source.iceberg.event_bounds import EventBounds
 from tidegate.source.iceberg.format import IcebergFormat, open_rows
 from tidegate.source.iceberg.history import History, operation
+from tidegate.source.iceberg.listed import instant_actions, listed
 from tidegate.source.iceberg.manifests import ManifestReader
 from tidegate.source.iceberg.opening import TableOpener
 from tidegate.source.iceberg.pieces import PieceMaker
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.plan import Piece
+    from tidegate.model.plan_record import InstantAction
     from tidegate.model.report import CheckpointState
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import RowGroup
@@ -255,11 +257,17 @@ class IcebergSource:
         )
         start = window.start_exclusive
         whole = whole or self._config.read.mode == "snapshot"
+        actions: tuple[InstantAction, ...] = ()
         if whole or (start is None and self._config.start.kind == "full"):
             planned = files.whole()
         else:
             planned = files.after(start)
-        return Units(tuple(planned.pieces), planned.sentences() + self._notes(history, window))
+            actions = instant_actions(history, window, self._config.read, planned.skipped)
+        return Units(
+            pieces=tuple(planned.pieces),
+            notes=planned.sentences() + self._notes(history, window),
+            listed=listed(planned, manifests, actions),
+        )
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a data file."""
