@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Piece
-    from tidegate.source.iceberg.delete_file import DeleteFile
     from tidegate.source.iceberg.history import History
     from tidegate.source.iceberg.pieces import PieceMaker
     from tidegate.source.iceberg.states import StateReader
@@ -127,7 +126,7 @@ class ChangePlanner:
                     source=self._history.source,
                     problem=f"{entry.path} was written without row ids",
                 )
-            details: dict[str, Any] = {"deletes": _refs(file.deletes)}
+            details: dict[str, Any] = {"deletes": self._make.refs(file.deletes)}
             if since is not None:
                 details["since_sequence"] = since
             planned.pieces.append(self._make.piece(entry, file.rivals, details))
@@ -160,8 +159,8 @@ class ChangePlanner:
                     CHANGE: {
                         "ordinal": ordinal,
                         "snapshot": snapshot.snapshot_id,
-                        "before": None if file.before is None else _refs(file.before),
-                        "after": None if file.after is None else _refs(file.after),
+                        "before": None if file.before is None else self._make.refs(file.before),
+                        "after": None if file.after is None else self._make.refs(file.after),
                     }
                 }
                 yield self._make.piece(file.entry, file.rivals, change)
@@ -204,7 +203,3 @@ class ChangePlanner:
             problem = f"the checkpoint {start.id} does not say its sequence number"
             raise LineageUnavailable(source=self._history.source, problem=problem)
         return number
-
-
-def _refs(deletes: Iterable[DeleteFile]) -> list[dict[str, Any]]:
-    return [delete.to_json() for delete in deletes]

@@ -98,7 +98,9 @@ class LiveManifests:
             UnsupportedFeature: a file is encrypted, or in an unknown format (ICE-1.3).
         """
         found: list[Entry] = []
-        for entries in self._live(manifests, self._metric_ids | metric_ids):
+        # What one delete asks for, the next ones will: the files are not to be read again for it.
+        self._metric_ids |= metric_ids
+        for entries in self._live(manifests, self._metric_ids):
             for entry in entries:
                 check_readable(entry, self._source)
             kept = self._pruning.keep(entries)

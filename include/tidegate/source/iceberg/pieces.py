@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.partitioning import PartitionSpec
 
+    from tidegate.source.iceberg.delete_file import DeleteFile
     from tidegate.source.iceberg.entries import Entry
     from tidegate.source.iceberg.event_bounds import EventBounds
     from tidegate.source.iceberg.states import LiveFile
@@ -33,11 +34,24 @@ class PieceMaker:
         """
         self._specs = specs
         self._bounds = bounds
+        self._refs: dict[int, tuple[tuple[DeleteFile, ...], list[dict[str, Any]]]] = {}
 
     def live(self, file: LiveFile) -> Piece:
         """Give a file of a state with the deletes that apply to it."""
-        deletes = [delete.to_json() for delete in file.deletes]
-        return self.piece(file.entry, file.rivals, {"deletes": deletes} if deletes else {})
+        deletes = {"deletes": self.refs(file.deletes)} if file.deletes else {}
+        return self.piece(file.entry, file.rivals, deletes)
+
+    def refs(self, deletes: tuple[DeleteFile, ...]) -> list[dict[str, Any]]:
+        """Give delete files as pieces name them.
+
+        Files of one age and partition have the same deletes: they share one list, for a table may
+        have as many pairs of files as it has data files times delete files.
+        """
+        known = self._refs.get(id(deletes))
+        if known is None:
+            # The tuple is kept with its list, so that its id is not given to another one.
+            known = self._refs[id(deletes)] = deletes, [each.to_json() for each in deletes]
+        return known[1]
 
     def piece(
         self, entry: Entry, rivals: Sequence[str] = (), further: Mapping[str, Any] = _NOTHING
