@@ -30,6 +30,8 @@ _KEPT_LISTS = 32
 _Result = TypeVar("_Result")
 _DELETES = 1
 _FIRST_ROW_ID = 15
+_ENCRYPTED = b"AGS1"
+"""First bytes of a file that Iceberg encrypted as a whole."""
 # pyiceberg's compiled decoder answers nonsense lengths with SystemError or MemoryError.
 _DAMAGE = (
     ValueError,
@@ -135,6 +137,8 @@ class ManifestReader:
     def _decode(
         self, location: str, content: bytes, read: Callable[[AvroRecords], _Result]
     ) -> _Result:
+        if content.startswith(_ENCRYPTED):
+            raise UnsupportedFeature(source=self._source, feature=f"{location}: an encrypted file")
         try:
             return read(AvroRecords(content))
         except TypeError as odd:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
 
 from golden_iceberg import answers, golden, golden_copy
+from iceberg_states import entry_of
 from tidegate.errors import (
     NonAppendSnapshot,
     SnapshotClassMismatch,
@@ -20,6 +22,7 @@ from tidegate.errors import (
 )
 from tidegate.model.instant import InstantRange
 from tidegate.source.iceberg.changes import ChangeReader
+from tidegate.source.iceberg.entries import Content, Entry, Status
 from tidegate.source.iceberg.history import History
 from tidegate.source.iceberg.manifests import ManifestReader
 from tidegate.source.iceberg.pruning import Pruning
@@ -28,10 +31,11 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from pathlib import Path
 
+    from pyiceberg.io import FileIO
     from pyiceberg.manifest import ManifestFile
+    from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.source.iceberg.entries import Entry
-
+DELETED = Status.DELETED
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 NO_FILTER = Pruning(Schema(), {0: UNPARTITIONED_PARTITION_SPEC}, None)
 
@@ -119,6 +123,57 @@ def test_encrypted_file_is_refused() -> None:
 
     with pytest.raises(UnsupportedFeature, match="an encrypted file"):
         reader.appended(history.ancestors, skip_non_append=False)
+
+
+class _Merging(ManifestReader):
+    """Says that the last commit of a table wrote a manifest of deletes, and what it did to them."""
+
+    def __init__(self, files: FileIO, status: Status) -> None:
+        super().__init__(files, "t")
+        self._status = status
+
+    def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
+        found = super().manifests(snapshot)
+        merged = copy.deepcopy(found[0])
+        counts = [int(self._status == each) for each in (Status.ADDED, Status.EXISTING, DELETED)]
+        values = ("merged", 1, snapshot.snapshot_id, *counts)
+        for place, value in zip((0, 3, 6, 7, 8, 9), values, strict=True):
+            merged[place] = value
+        return (*found, merged)
+
+    def entries(
+        self, manifests: Iterable[ManifestFile], metric_ids: Collection[int] = ()
+    ) -> list[list[Entry]]:
+        del metric_ids
+        return [
+            [
+                entry_of(
+                    content=Content.POSITION_DELETES,
+                    status=self._status,
+                    snapshot_id=manifest.added_snapshot_id,
+                )
+            ]
+            if manifest.manifest_path == "merged"
+            else super(_Merging, self).entries([manifest])[0]
+            for manifest in manifests
+        ]
+
+
+def _reads(status: Status) -> list[Entry]:
+    table = golden("append_v2").source()._opener.open()
+    history = History("t", table.metadata, table.metadata.current_snapshot_id, None)
+    reader = ChangeReader("t", _Merging(table.io, status), NO_FILTER)
+    return reader.appended(history.ancestors, skip_non_append=False).entries
+
+
+def test_append_that_merges_manifests_of_old_deletes_is_an_append() -> None:
+    assert _reads(Status.EXISTING)
+
+
+@pytest.mark.parametrize("status", [Status.ADDED, DELETED], ids=["adds", "removes"])
+def test_append_that_touches_deletes_is_a_mismatch(status: Status) -> None:
+    with pytest.raises(SnapshotClassMismatch, match="adds delete files, or removes them"):
+        _reads(status)
 
 
 def test_manifest_that_is_gone_is_named(tmp_path: Path) -> None:

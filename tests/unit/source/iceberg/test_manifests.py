@@ -224,6 +224,16 @@ def test_encrypted_manifest_is_refused(tmp_path: Path) -> None:
         _read(written)
 
 
+def test_encrypted_manifest_list_is_refused(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    live = opened(table)
+    for manifest_list in table.folder.rglob("snap-*.avro"):
+        manifest_list.write_bytes(b"AGS1" + manifest_list.read_bytes())
+
+    with pytest.raises(UnsupportedFeature, match="an encrypted file"):
+        ManifestReader(live.table.io, "t").manifests(live.snapshot(table.answers["lineage"][-1]))
+
+
 def test_deletion_vectors_keep_their_place_in_the_puffin_file() -> None:
     table = opened(golden("mor_v3"))
     reader = ManifestReader(table.table.io, "t")

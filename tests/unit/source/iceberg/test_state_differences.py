@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import count, pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -281,7 +281,7 @@ def test_manifests_of_several_differences_are_read_once() -> None:
     reader, written = _reader()
 
     deleting = history.commits[1:]
-    for before, after in zip(deleting, deleting[1:], strict=False):
+    for before, after in pairwise(deleting):
         reader.difference(_snapshot(before), _snapshot(after))
 
     assert len(written.read) == len(set(written.read))
