@@ -1,0 +1,40 @@
+"""Examples of the documents are what a user can copy."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegate.config import load_pipeline
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+FENCED = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
+
+
+def _pipelines() -> list[Any]:
+    return [
+        pytest.param(text, id=f"{document.name}-{number}")
+        for document in DOCUMENTS
+        for number, text in enumerate(FENCED.findall(document.read_text()))
+        if re.search(r"^name:", text, re.MULTILINE)
+    ]
+
+
+@pytest.mark.parametrize("text", _pipelines())
+def test_pipeline_file_of_a_document_is_valid(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(text)
+
+    assert load_pipeline(path).name
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
+def test_links_of_a_document_lead_to_files(document: Path) -> None:
+    links = LINK.findall(document.read_text())
+
+    assert [link for link in links if not (document.parent / link).exists()] == []
