@@ -35,6 +35,8 @@ class WriteLimits:
     """A file with more than this is closed; the size may pass it by one row group (PC-F08)."""
     open_files: int = 64
     """When passed, the file whose destination got rows least recently is closed."""
+    destinations: int = 1 << 9
+    """When passed, the one that got rows least recently is closed; rows alone need no file yet."""
     group_rows: int = 1 << 18
     group_bytes: int = 64 << 20
     """Uncompressed; keeps row groups of wide rows small."""
@@ -120,7 +122,7 @@ class PartWriters:
             All files of the attempt, by folder, then in the order in which they were begun.
         """
         while self._open:
-            self._close_oldest()
+            self._close(next(iter(self._open)))
         folders = sorted(self._closed, key=lambda item: item.folder)
         return tuple(part for to in folders for part in self._closed[to])
 
@@ -135,12 +137,11 @@ class PartWriters:
         if to in self._open:
             self._open.move_to_end(to)
             return self._open[to]
-        if len(self._open) >= self._limits.open_files:
-            self._close_oldest()
+        if len(self._open) >= self._limits.destinations:
+            self._close(next(iter(self._open)))
         return self._open.setdefault(to, _Open())
 
-    def _close_oldest(self) -> None:
-        to = next(iter(self._open))
+    def _close(self, to: Destination) -> None:
         part = self._open[to]
         if part.batches:
             self._write_group(to, part)
@@ -162,6 +163,7 @@ class PartWriters:
         part.batches, part.rows, part.bytes = [], 0, 0
         written = group.select(self._shape.columns)
         if part.file is None:
+            self._make_room()
             part.path = f"{to.folder}/{self._name(self._begun[to])}"
             self._begun[to] += 1
             part.file = PartFileWriter(self._open_file(part.path), written)
@@ -169,6 +171,12 @@ class PartWriters:
         part.event_times = part.event_times.merged(self._shape.measure(group))
         if part.file.target.length > self._limits.file_bytes:
             self._finish(to, part)
+
+    def _make_room(self) -> None:
+        """Close the file whose destination got rows least recently, if there are too many."""
+        with_file = [to for to, part in self._open.items() if part.file is not None]
+        if len(with_file) >= self._limits.open_files:
+            self._close(with_file[0])
 
     def _finish(self, to: Destination, part: _Open) -> None:
         file, part.file = part.file, None

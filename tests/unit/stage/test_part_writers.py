@@ -148,6 +148,31 @@ def test_append_too_many_destinations_closes_the_least_recent() -> None:
     ]
 
 
+def test_append_more_destinations_than_open_files_still_makes_one_file_each() -> None:
+    disk = Disk()
+    turns = [(name, [number]) for number in range(3) for name in "abcd"]
+
+    parts = write(disk, turns, group_rows=10, open_files=2)
+
+    assert [(part.staged, part.rows) for part in parts] == [
+        (f"staged/k={name}/part-0", 3) for name in "abcd"
+    ]
+    assert disk.most_open == 1
+
+
+def test_append_too_many_waiting_destinations_closes_the_least_recent() -> None:
+    disk = Disk()
+
+    parts = write(disk, [("a", [1]), ("b", [2]), ("c", [3]), ("a", [4])], destinations=2)
+
+    assert [(part.staged, part.rows) for part in parts] == [
+        ("staged/k=a/part-0", 1),
+        ("staged/k=a/part-1", 1),
+        ("staged/k=b/part-0", 1),
+        ("staged/k=c/part-0", 1),
+    ]
+
+
 def test_append_over_the_buffer_writes_the_largest_first() -> None:
     disk = Disk()
     made = writers(disk, buffer_bytes=100)
