@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from pyiceberg.conversions import from_bytes
-from pyiceberg.types import StringType
 
-from tidegate.source.iceberg.overlaps import Overlaps, Range
+from tidegate.source.iceberg.bounds import decode_bounds
+from tidegate.source.iceberg.overlaps import Overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,8 +16,7 @@ if TYPE_CHECKING:
 
     from tidegate.source.iceberg.delete_rules import KeyField
     from tidegate.source.iceberg.entries import Metrics
-
-_NOT_A_BOUND = (struct.error, ValueError, TypeError)
+    from tidegate.source.iceberg.overlaps import Range
 
 
 class KeyMetrics(NamedTuple):
@@ -41,19 +38,8 @@ def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyM
     return KeyMetrics(
         has_no_null=field.required or nulls == 0,
         has_only_null=nulls is not None and nulls == values,
-        bounds=None if lower is None or upper is None else _bounds(field, lower, upper),
+        bounds=decode_bounds(field.kind, lower, upper),
     )
-
-
-def _bounds(field: KeyField, lower: bytes, upper: bytes) -> Range | None:
-    # A bound that was written under another type than it is read as says nothing.
-    try:
-        if isinstance(field.kind, StringType):
-            return lower.decode(), upper.decode()
-        # A uuid stays bytes, which compare unsigned (ICE-4.9).
-        return from_bytes(field.kind, lower), from_bytes(field.kind, upper)
-    except _NOT_A_BOUND:
-        return None
 
 
 class KeyColumn:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pyiceberg.conversions import from_bytes
-
+from tidegate.source.iceberg.bounds import UNREADABLE, decode_bounds
 from tidegate.source.iceberg.entries import Content, Entry
 from tidegate.source.iceberg.matching import partition_key
 
@@ -18,8 +16,6 @@ if TYPE_CHECKING:
     from pyiceberg.types import PrimitiveType
 
     from tidegate.source.iceberg.delete_rules import DeleteRules
-
-_NOT_A_BOUND = (struct.error, ValueError, TypeError)
 
 
 class Reach:
@@ -70,10 +66,8 @@ def _may_hold(
 def _within(summary: PartitionFieldSummary, kind: PrimitiveType, value: Any) -> bool:
     if value is None:
         return bool(summary.contains_null)
-    if summary.lower_bound is None or summary.upper_bound is None:
-        return True
+    bounds = decode_bounds(kind, summary.lower_bound, summary.upper_bound)
     try:
-        lower = from_bytes(kind, summary.lower_bound)
-        return bool(lower <= value <= from_bytes(kind, summary.upper_bound))
-    except _NOT_A_BOUND:
+        return bounds is None or bool(bounds[0] <= value <= bounds[1])
+    except UNREADABLE:
         return True

@@ -44,6 +44,7 @@ from pyiceberg.types import (
 )
 from pyparsing import ParseException
 
+from tidegate.source.iceberg.bounds import UNREADABLE
 from tidegate.source.iceberg.matching import partition_key
 
 if TYPE_CHECKING:
@@ -101,7 +102,10 @@ class Pruning:
             self._manifests[spec_id] = manifest_evaluator(
                 self._specs[spec_id], self._schema, projected
             )
-        return self._manifests[spec_id](manifest)
+        try:
+            return self._manifests[spec_id](manifest)
+        except UNREADABLE:
+            return True
 
     def keeps_partition(self, entry: Entry) -> bool:
         """Say whether a file's partition leaves room for a passing row."""
@@ -125,7 +129,10 @@ class Pruning:
 
     @staticmethod
     def _may_pass(evaluator: _InclusiveMetricsEvaluator, entry: Entry) -> bool:
-        return entry.metrics is None or evaluator.eval(cast("DataFile", entry.metrics))
+        try:
+            return entry.metrics is None or evaluator.eval(cast("DataFile", entry.metrics))
+        except UNREADABLE:
+            return True
 
     def _is_known(self, spec_id: int) -> bool:
         fields = self._specs[spec_id].fields

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
-from pyiceberg.types import NestedField, StringType
+from pyiceberg.types import NestedField, StringType, TimestampType
 
 from golden_iceberg import golden, lines, read
 from iceberg_states import entry_of, metrics_of
 from tidegate.model.instant import InstantRange
 from tidegate.predicate import Predicate
 from tidegate.source.iceberg.pruning import Pruning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -122,3 +126,52 @@ def test_text_that_ends_like_a_typed_literal_is_left_alone() -> None:
 
     assert pruning.is_active
     assert pruning.keep([held]) == [held]
+
+
+def test_bound_of_another_width_rules_nothing_out() -> None:
+    # A date that became a timestamp keeps bounds of four bytes.
+    schema = Schema(NestedField(1, "seen", TimestampType()))
+    held = entry_of(metrics=metrics_of({1: (b"\x01\x00\x00\x00", b"\x02\x00\x00\x00")}, {1: 0}))
+
+    pruning = Pruning(
+        schema, {0: UNPARTITIONED_PARTITION_SPEC}, "seen > timestamp '9999-12-31 00:00:00'"
+    )
+
+    assert pruning.is_active
+    assert pruning.keep([held]) == [held]
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "eq_partition_v2",
+        "mor_partition_scope_v2",
+        "partition_evolution_v2",
+        "schema_evolution_v2",
+        "special_partitions_v2",
+        "transform_time_v2",
+        "upgrade_v1_v2_v3",
+    ],
+)
+def test_snapshot_with_a_filter_has_the_rows_that_pass(case: str) -> None:
+    table = golden(case)
+    head = table.answers["current_snapshot_id"]
+    everything = table.changes("snapshot", None, head)
+
+    for text in _filters(everything):
+        found = table.changes("snapshot", None, head, read={"filter": text})
+
+        assert lines(found) == _passing(everything, text), text
+
+
+def _filters(table: pa.Table) -> Iterator[str]:
+    """Compare each whole-number and text column with a value that it has."""
+    for column in table.schema:
+        values = [it for it in table.column(column.name).to_pylist() if it is not None]
+        quote = "'" if pa.types.is_string(column.type) else ""
+        if values and (quote or pa.types.is_integer(column.type)):
+            literal = f"{quote}{values[len(values) // 2]}{quote}"
+            if literal.count("'") in {0, 2} and "\\" not in literal:
+                yield f"{column.name} >= {literal}"
+                yield f"NOT ({column.name} = {literal})"
+        yield f"{column.name} IS NULL"
