@@ -6,6 +6,7 @@ import functools
 import json
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,7 +15,7 @@ from golden_iceberg import expected, golden
 from golden_pipeline import NOW
 from small_lake import load, publish
 from tidegate import read_committed
-from tidegate.errors import ConfigInvalid, StorageFull, TransientError
+from tidegate.errors import ChangelogInconsistent, ConfigInvalid, StorageFull, TransientError
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
@@ -22,7 +23,6 @@ from tidegate.stage import layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
 
     from tidegate.execute.protocol import StageTask
     from tidegate.model.message import CommitMessage
@@ -208,6 +208,38 @@ def test_exchanged_rows_are_counted_once_and_gone_when_their_window_is_sealed(
     assert pipeline.storage.list_files(layout.exchange_root(window.uri)) == []
     assert announced.summary.rows_read == announced.summary.rows_kept
     assert announced.summary.rows_read == sum(stream.engines().values())
+
+
+@pytest.mark.parametrize("split", SPLITS)
+@pytest.mark.parametrize(("case", "version"), [("flink_upsert_v2", 8), ("compaction_v2", 12)])
+def test_checked_changes_of_a_sound_plan_are_announced(
+    tmp_path: Path, case: str, version: int, split: Mapping[str, Any]
+) -> None:
+    stream = Stream(case, tmp_path, split)
+    pipeline = stream.at(version, verify_changelog=True)
+
+    announced = load(pipeline, now=NOW)
+    publish(pipeline, now=NOW)
+
+    assert stream.published() == stream.engines()
+    assert announced.summary.rows_read == sum(stream.engines().values())
+
+
+def test_checked_changes_with_a_piece_missing_are_refused_before_anything_is_sealed(
+    tmp_path: Path,
+) -> None:
+    stream = Stream("flink_upsert_v2", tmp_path, {"max_rows": 4})
+    pipeline = stream.at(8, verify_changelog=True)
+    (window,) = pipeline.plan(Run("run", "cli"), NOW)
+    file = Path(layout.splits_file(window.uri))
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join(lines[1:]))
+    pipeline.stage(window, LocalExecutor(2))
+
+    with pytest.raises(ChangelogInconsistent):
+        pipeline.announce((window,), NOW)
+
+    assert not any(state.sealed for state in pipeline.ledger.windows.all())
 
 
 def test_changes_without_their_kind_are_refused_for_a_target_that_appends(

@@ -286,12 +286,12 @@ class ChangelogInconsistent(IcebergSourceError):
 
     source: str
     snapshot: str
-    expected: str
-    found: str
+    rows: int
     template = (
-        "{source}: snapshot {snapshot}: expected the changes to sum up to {expected}, found "
-        "{found}. Nothing was taken in; report this with the table's metadata, and meanwhile set "
-        "`source.read.mode: snapshot_diff`."
+        "{source}: snapshot {snapshot}: expected its changes to turn the state before into the "
+        "state after, found a difference of {rows:+d} rows, or other rows. Nothing was taken in. "
+        "Keep the table's metadata files and report them; `source.read.mode: snapshot_diff` "
+        "compares the states another way."
     )
 
 

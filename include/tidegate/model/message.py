@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 
+from tidegate.model.bag_sum import BagSum
 from tidegate.model.exchange import SpreadFile
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
@@ -73,6 +74,8 @@ class CommitMessage(Value):
     """What became of changed rows that are not among those read."""
     spread: SpreadFile | None = None
     """Rows for other sub-splits of the plan, which count them; there are no parts then."""
+    balance: Mapping[str, BagSum] = field(default_factory=dict)
+    """Commit → what its changes and states read here sum up to, where that is checked."""
 
 
 @dataclass(frozen=True)

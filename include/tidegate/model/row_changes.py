@@ -6,6 +6,7 @@ file before it and after it; None stands for a state that the file is no part of
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.model.row_kind import RowKind
@@ -18,7 +19,31 @@ if TYPE_CHECKING:
 CHANGE = "change"
 """Key of `Piece.details`."""
 
+STATE = "state"
+"""Key of `Piece.details` of a file that is read to check changes, see `CheckedState`."""
+
 _Key = tuple[str, int | None]
+
+
+@dataclass(frozen=True)
+class CheckedState:
+    """The state that a piece belongs to which is read to check the changes of a commit."""
+
+    commit: str
+    """The commit's snapshot."""
+    is_before: bool
+    """The state before the commit, else the one after it."""
+
+    @classmethod
+    def of(cls, piece: Piece) -> CheckedState:
+        """Read it from the details of a piece that `is_check`."""
+        raw = piece.details[STATE]
+        return cls(str(raw["snapshot"]), bool(raw["before"]))
+
+
+def is_check(pieces: Sequence[Piece]) -> bool:
+    """Say whether pieces are read for a check, and not for their rows."""
+    return any(STATE in piece.details for piece in pieces)
 
 
 def change_ordinal(piece: Piece) -> int | None:

@@ -16,6 +16,7 @@ from tidegate.model.message import CommitMessage, Contribution, EventTimes, Part
 from tidegate.model.run import Announced, PlannedWindow
 from tidegate.model.sealed import SealedWindow
 from tidegate.model.wire import pretty
+from tidegate.pipeline.balancing import check_balance
 from tidegate.pipeline.plan_files import read_plan
 from tidegate.stage import layout
 
@@ -102,6 +103,7 @@ class Announcer:
     def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
         state = self._state()
         messages = list(self.loader.messages(item))
+        check_balance(self.loader.source.name, (message.balance for message in messages))
         event_times = EventTimes()
         for message in messages:
             event_times = event_times.merged(message.event_times)

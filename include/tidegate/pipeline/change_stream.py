@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tidegate.model.row_changes import can_cancel, change_ordinal
+from tidegate.pipeline.balancing import check_balance
 from tidegate.pipeline.exchanging import SpreadRows, read_bucket, write_spread
 from tidegate.plan import Scale, bucket_count, is_small, row_width
 from tidegate.read.exchange import Placement
@@ -33,22 +34,37 @@ class ChangeStream:
     *Failure:* nothing stays: what large commits spill goes with the stream.
     """
 
+    source: str
+    """The table, for errors."""
     reading: Reading
     split: SplitConfig
     """Says what is too large to be settled in memory."""
 
-    def batches(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+    def batches(
+        self, pieces: Iterable[Piece], checks: Sequence[Piece] = ()
+    ) -> Iterator[pa.RecordBatch]:
         """Read pieces in order, the changes of each commit settled.
 
         Args:
             pieces: those of one commit follow each other.
+            checks: files to check the changes with, once all are read.
+
+        Raises:
+            ChangelogInconsistent: the check failed.
         """
+        changes, balance = self._changes(pieces), self.reading.balance()
+        yield from self.reading.shown(balance.changes(changes) if balance else changes)
+        if balance is not None:
+            balance.states(checks, self.reading.changes)
+            check_balance(self.source, [balance.sums])
+
+    def _changes(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
         settler, rules = self.reading.settler(), self.reading.rules
         if settler is None or rules is None:
-            yield from self.reading.batches(pieces)
+            yield from self.reading.changes(pieces)
             return
         for _, commit in groupby(pieces, change_ordinal):
-            yield from self.reading.shown(self._settled(tuple(commit), settler, rules))
+            yield from self._settled(tuple(commit), settler, rules)
 
     def _settled(
         self, pieces: Sequence[Piece], settler: Settler, rules: SettleRules

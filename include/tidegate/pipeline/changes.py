@@ -83,7 +83,8 @@ def read_changes(
     pinned = pin if end_inclusive in {None, LATEST} else opened.at(pin, window.end_inclusive)
     reading = Reading.of(config, opened, pinned)
     units = opened.units(pinned, window)
-    batches = ChangeStream(reading, config.split).batches(units.pieces)
+    stream = ChangeStream(opened.name, reading, config.split)
+    batches = stream.batches(units.pieces, units.checks)
     return pa.RecordBatchReader.from_batches(reading.schema, batches)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import ExchangeFileLost, ExchangeIncomplete
 from tidegate.model.exchange import SpreadFile
 from tidegate.model.message import CommitMessage
-from tidegate.read.exchange import Placement, gather, spread
+from tidegate.read.exchange import gather, spread
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -24,18 +24,8 @@ if TYPE_CHECKING:
 
     from tidegate.model.exchange import Exchange
     from tidegate.model.plan import Split, SubSplit
-    from tidegate.model.settling import SettleRules
+    from tidegate.read.exchange import Placement
     from tidegate.storage import Storage
-
-
-def placement(rules: SettleRules, exchange: Exchange) -> Placement:
-    """Say how a sub-split tells rows into buckets.
-
-    Of several exchanges the first brings together what has the same `_row_id`, the last what has
-    the same key.
-    """
-    by_row_id = exchange.stage + 1 < exchange.stages
-    return Placement(rules.placed_by, exchange.buckets, by_row_id=by_row_id)
 
 
 @dataclass(frozen=True)

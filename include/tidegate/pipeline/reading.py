@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.predicate import Predicate, named_columns
 from tidegate.read import PieceFormat, read_pieces
+from tidegate.read.balance import Balance
 from tidegate.read.changes import Settler
+from tidegate.read.exchange import Placement
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.config import ReadConfig, SourceConfig
+    from tidegate.model.exchange import Exchange
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
     from tidegate.source.protocol import Source
@@ -89,6 +92,22 @@ class Reading:
         if self.rules is None or not self.rules.exchanges:
             return None
         return Settler(self.rules, self.changes_schema)
+
+    def balance(self) -> Balance | None:
+        """Give what changes are checked with, if the pipeline file asks for it (ICE-3.17)."""
+        if self.rules is None or not self._read.verify_changelog:
+            return None
+        return Balance(self.rules.compared)
+
+    def placement(self, exchange: Exchange) -> Placement:
+        """Say how a sub-split tells changes into buckets.
+
+        Of several exchanges the first brings together what has the same `_row_id`, the last what
+        has the same key.
+        """
+        by_row_id = exchange.stage + 1 < exchange.stages
+        columns = self.rules.placed_by if self.rules else ()
+        return Placement(columns, exchange.buckets, by_row_id=by_row_id)
 
     def shown(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Leave out the columns that do not come out."""

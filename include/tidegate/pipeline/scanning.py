@@ -16,6 +16,7 @@ from tidegate.plan import (
     delete_totals,
     merged_bounds,
     plan_change_splits,
+    plan_splits,
     row_width,
     split_totals,
 )
@@ -126,6 +127,7 @@ class Scanner:
         rules = self.source.settling(pinned)
         exchanges = rules.exchanges if rules else 0
         splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
+        splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
         return _Found(units, pieces, splits, target, len(footers.paths))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.row_changes import is_check
 from tidegate.model.wire import pretty
-from tidegate.pipeline.exchanging import PlanExchange, SpreadRows, placement, write_spread
+from tidegate.pipeline.exchanging import PlanExchange, SpreadRows, write_spread
 from tidegate.pipeline.plan_files import read_plan, read_splits
 from tidegate.pipeline.reading import Reading
 from tidegate.source import open_source
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
     from tidegate.model.exchange import Exchange
     from tidegate.model.plan import ScanPlan, Split, SubSplit
-    from tidegate.model.settling import SettleRules
     from tidegate.read.changes import Settler
     from tidegate.storage import Storage
 
@@ -88,24 +88,38 @@ class _Attempt:
     def _write(self, sub_split: SubSplit) -> CommitMessage:
         config = PipelineConfig.from_resolved(self.scan.config)
         rows = Reading.of(config.source, open_source(config.source, self.storage), self.scan.pin)
+        if is_check(sub_split.pieces):
+            return self._check(sub_split, rows)
         exchange, settler = sub_split.exchange, rows.settler()
-        if settler is None or rows.rules is None:
-            return self._stage(sub_split, config, rows, rows.batches(sub_split.pieces))
-        if exchange is None:
-            changes = settler.commits(sub_split.pieces, rows.changes)
-        elif exchange.stage == 0:
-            changes = rows.changes(sub_split.pieces)
-        else:
+        if exchange is not None and exchange.stage > 0 and settler is not None:
             changes = self._gathered(exchange, settler)
-        if exchange is not None and exchange.spreads:
-            message = self._spread(sub_split, exchange, rows.rules, changes, rows.changes_schema)
+        elif exchange is None and settler is not None:
+            changes = settler.commits(sub_split.pieces, rows.changes)
         else:
-            message = self._stage(sub_split, config, rows, rows.shown(changes))
-        return replace(message, settled=settler.counts)
+            changes = rows.changes(sub_split.pieces)
+        balance = rows.balance()
+        if exchange is not None and exchange.spreads:
+            message = self._spread(sub_split, exchange, rows, changes)
+        else:
+            counted = balance.changes(changes) if balance else changes
+            message = self._stage(sub_split, config, rows, rows.shown(counted))
+        return replace(
+            message,
+            settled=settler.counts if settler else message.settled,
+            balance=balance.sums if balance else {},
+        )
 
     def _gathered(self, exchange: Exchange, settler: Settler) -> Iterator[pa.RecordBatch]:
         bucket = PlanExchange(self.storage, self.plan_uri, self.splits).read(exchange)
         return settler.by_row_id(bucket) if exchange.spreads else settler.all(bucket)
+
+    def _check(self, sub_split: SubSplit, rows: Reading) -> CommitMessage:
+        """Read what changes are checked with; nothing of it is staged."""
+        balance = rows.balance()
+        if balance is None:
+            return self._without_parts(sub_split)
+        balance.states(sub_split.pieces, rows.changes)
+        return replace(self._without_parts(sub_split), balance=balance.sums)
 
     def _stage(
         self,
@@ -126,17 +140,16 @@ class _Attempt:
         self,
         sub_split: SubSplit,
         exchange: Exchange,
-        rules: SettleRules,
+        rows: Reading,
         changes: Iterator[pa.RecordBatch],
-        schema: pa.Schema,
     ) -> CommitMessage:
-        file = write_spread(
-            self.storage,
-            self.plan_uri,
-            layout.attempt_exchange(sub_split.id, self.name),
-            SpreadRows(changes, schema, placement(rules, exchange)),
-        )
-        # Rows count where they are staged.
+        path = layout.attempt_exchange(sub_split.id, self.name)
+        spread = SpreadRows(changes, rows.changes_schema, rows.placement(exchange))
+        file = write_spread(self.storage, self.plan_uri, path, spread)
+        return replace(self._without_parts(sub_split), spread=file)
+
+    def _without_parts(self, sub_split: SubSplit) -> CommitMessage:
+        """Begin the message of a sub-split whose rows count elsewhere, if anywhere."""
         return CommitMessage(
             sub_split=sub_split.id,
             attempt=self.name,
@@ -145,7 +158,6 @@ class _Attempt:
             rows_read=0,
             rows_kept=0,
             event_times=EventTimes(),
-            spread=file,
         )
 
     def _discard(self, sub_split: SubSplit) -> None:

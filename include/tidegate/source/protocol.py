@@ -83,6 +83,8 @@ class Units:
     """One sentence per skipped commit class, pruning step or doubt, for plan and report."""
     listed: Listed = field(default_factory=Listed)
     """What was opened and left out, in numbers."""
+    checks: tuple[Piece, ...] = ()
+    """Files that are read besides, to check what is read of the others; they give no rows."""
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self.pieces)

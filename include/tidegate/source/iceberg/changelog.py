@@ -15,13 +15,13 @@ from tidegate.errors import (
     SnapshotNotFound,
     SourceFileGone,
 )
-from tidegate.model.row_changes import CHANGE
+from tidegate.model.row_changes import CHANGE, STATE
 from tidegate.source.iceberg.history import operation
 from tidegate.source.iceberg.states import ChangedFile
 from tidegate.source.iceberg.tally import skipped_notes, tally_notes
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 
     from pyiceberg.table.snapshots import Snapshot
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Piece
     from tidegate.source.iceberg.history import History
     from tidegate.source.iceberg.pieces import PieceMaker
-    from tidegate.source.iceberg.states import StateReader
+    from tidegate.source.iceberg.states import LiveFile, State, StateReader
 
 _ROW_LINEAGE_FORMAT = 3
 
@@ -44,6 +44,8 @@ class PlannedFiles:
     tally: Counter[str] = field(default_factory=Counter)
     """What was pruned or applies to nothing; see `tidegate.source.iceberg.tally`."""
     notes: tuple[str, ...] = ()
+    checks: list[Piece] = field(default_factory=list)
+    """Files of the states at both ends of each commit, where its changes are checked."""
 
     def sentences(self) -> tuple[str, ...]:
         """Say what was passed over, one sentence each."""
@@ -53,14 +55,18 @@ class PlannedFiles:
 class ChangePlanner:
     """Plans change reads of one table."""
 
-    def __init__(self, history: History, states: StateReader, make: PieceMaker) -> None:
+    def __init__(
+        self, history: History, states: StateReader, make: PieceMaker, *, verify: bool = False
+    ) -> None:
         """Prepare.
 
         Args:
             history: up to the end of the window.
             states: of the same metadata.
             make: pieces of its files.
+            verify: list what it takes to check the changes, too (ICE-3.17).
         """
+        self._verify = verify
         self._history = history
         self._states = states
         self._make = make
@@ -149,6 +155,18 @@ class ChangePlanner:
             raise self._missing(before, after, f"its file {gone.path} is gone") from gone
         planned.tally.update(difference.tally)
         planned.pieces += self._pieces(difference.files, after, ordinal)
+        if self._verify:
+            planned.checks += self._checks(before, after)
+
+    def _checks(self, before: Snapshot | None, after: Snapshot) -> Iterator[Piece]:
+        """List the files of both states, without those that are in both with the same deletes."""
+        old = {} if before is None else _by_content(self._states.state(before))
+        new = _by_content(self._states.state(after))
+        for key, file in [*old.items(), *new.items()]:
+            if file.entry.rows and not (key in old and key in new):
+                state = {STATE: {"snapshot": after.snapshot_id, "before": key in old}}
+                details = {"deletes": self._make.refs(file.deletes), **state}
+                yield self._make.piece(file.entry, file.rivals, details)
 
     def _pieces(
         self, files: Iterable[ChangedFile], snapshot: Snapshot, ordinal: int
@@ -203,3 +221,13 @@ class ChangePlanner:
             problem = f"the checkpoint {start.id} does not say its sequence number"
             raise LineageUnavailable(source=self._history.source, problem=problem)
         return number
+
+
+def _by_content(state: State) -> dict[Hashable, LiveFile]:
+    """Tell files apart by what they hold: rows, and the deletes that apply to them."""
+    return {
+        (file.entry.path, file.entry.sequence_number, frozenset(it.key for it in file.deletes)): (
+            file
+        )
+        for file in state.files
+    }

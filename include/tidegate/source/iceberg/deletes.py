@@ -19,9 +19,9 @@ from tidegate.source.iceberg.delete_cache import DELETES
 from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.key_deletes import KeyPasses, memory_bytes, one_set, read_keys
 from tidegate.source.iceberg.matching import path_key
-from tidegate.source.iceberg.paths import open_location
 from tidegate.source.iceberg.position_deletes import PositionDeletes, Target, read_positions
 from tidegate.source.iceberg.vectors import read_vector
+from tidegate.source.iceberg.whole_files import ManifestSays, open_whole
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -73,24 +73,24 @@ class DeleteLoader:
         """Open a delete file that has rows; what is wrong with it names it.
 
         Raises:
-            SourceFileGone, SourceFileDamaged, SourceUnreachable: see `open_location`.
+            SourceFileGone, SourceFileDamaged, SourceUnreachable: see `open_whole`.
             UnsupportedFeature: its format cannot be read.
         """
         if file.file_format not in physical.FORMATS:
             feature = f"a delete file in {file.file_format} ({file.path})"
             raise UnsupportedFeature(source=self.source, feature=feature)
+        said = ManifestSays(file.path, file.file_format, file.rows, file.length)
         try:
-            stream = open_location(self.files, file.path, self.source, file.length)
-            with physical.open_rows(stream, file.file_format) as rows:
+            with open_whole(self.files, said, self.source) as rows:
                 yield rows
-        except pa.ArrowNotImplementedError as unknown:
-            raise UnsupportedFeature(
-                source=self.source, feature=f"{file.path}: {unknown}"
-            ) from unknown
         except UnreadableValue as value:
             raise ColumnUnreadable(
                 path=file.path, column=value.column, problem=value.problem
             ) from value
+        except pa.ArrowNotImplementedError as unknown:
+            raise UnsupportedFeature(
+                source=self.source, feature=f"{file.path}: {unknown}"
+            ) from unknown
         except (OSError, pa.ArrowException) as broken:
             raise SourceFileDamaged(path=file.path, problem=str(broken)) from broken
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate import physical
-from tidegate.errors import SourceFileDamaged, UnsupportedFeature
+from tidegate.errors import SourceFileDamaged
 from tidegate.model.row_kind import RowKind
 from tidegate.model.wire import canonical
 from tidegate.physical.removed import NewerThan, Removed, Sides
@@ -23,10 +22,10 @@ from tidegate.source.iceberg.metadata_columns import (
     UPDATED,
     metadata_column,
 )
-from tidegate.source.iceberg.paths import open_location
 from tidegate.source.iceberg.piece_deletes import PieceDeletes
 from tidegate.source.iceberg.position_deletes import Target
 from tidegate.source.iceberg.selection import Selection
+from tidegate.source.iceberg.whole_files import ManifestSays, open_whole
 from tidegate.source.projection import Projection, Projections
 
 if TYPE_CHECKING:
@@ -80,7 +79,16 @@ class IcebergFormat:
 
     def open(self, piece: Piece) -> PhysicalRows:
         """Open the piece's data file; raises as `open_rows`."""
-        return open_rows(self._files, piece, self._source)
+        rows = open_rows(self._files, piece, self._source)
+        length = piece.details["length"]
+        if piece.byte_range is not None and any(
+            group.offset is not None and group.offset >= length for group in rows.row_groups
+        ):
+            # No piece of this file would have these rows.
+            problem = f"expected row groups within {length} bytes, found one behind them"
+            with rows:
+                raise SourceFileDamaged(path=piece.path, problem=problem)
+        return rows
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         """Name the columns of the file whose field ids are wanted.
@@ -186,18 +194,8 @@ class IcebergFormat:
 
 
 def open_rows(files: FileIO, piece: Piece, source: str) -> PhysicalRows:
-    """Open a piece's data file and compare its length with the manifest's.
-
-    Raises:
-        SourceFileGone: it was deleted after planning.
-        SourceFileDamaged: it is not as long as the manifest says, or has no footer or header.
-        UnsupportedFeature: its format has something that cannot be read.
-        SourceUnreachable: the store did not answer (Transient).
-    """
-    file = open_location(files, piece.path, source, piece.details["length"])
-    try:
-        return physical.open_rows(file, piece.details["format"])
-    except pa.ArrowNotImplementedError as unknown:
-        raise UnsupportedFeature(source=source, feature=f"{piece.path}: {unknown}") from unknown
-    except (OSError, pa.ArrowException) as broken:
-        raise SourceFileDamaged(path=piece.path, problem=str(broken)) from broken
+    """Open the data file that a piece is of; raises as `open_whole`."""
+    said = ManifestSays(
+        piece.path, piece.details["format"], piece.details["records"], piece.details["length"]
+    )
+    return open_whole(files, said, source)

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _IO_PROPERTY = "py-io-impl"
 _MISSING = (NoSuchTableError, NoSuchNamespaceError)
 _SILENT = (OSError, RESTError, OAuthError)
+_CLIENTS = {"sqlalchemy", "thrift", "hive_metastore", "botocore"}
+_PLANNING = "scan-planning-mode"
 # pyiceberg refuses these while it parses metadata, in words of its own.
 _FEATURES = (
     (re.compile(r"Unsupported field type: '?(variant|geometry|geography)"), "a column of type {}"),
@@ -65,14 +67,15 @@ class TableOpener:
         Raises:
             SourceNotFound: there is no catalog, table or metadata file of that name.
             SourceUnreachable: catalog or store did not answer (Transient).
-            UnsupportedFeature: the metadata needs what this version refuses (ICE-1.3).
+            UnsupportedFeature: the metadata, or the catalog, needs what this version refuses
+                (ICE-1.3).
             SourceFileDamaged: the metadata cannot be parsed.
         """
         if self._config.metadata is not None:
             return self.open_metadata(str(self._config.metadata))
         try:
             catalog = load_catalog(self._catalog_name, **self._properties())
-            return catalog.load_table(str(self._config.table))
+            table = catalog.load_table(str(self._config.table))
         except _MISSING as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
         except (ShapeError, ValidationError) as refused:
@@ -86,10 +89,19 @@ class TableOpener:
         except _SILENT as silent:
             raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
         except Exception as failed:
-            # A SQL catalog lets its database library's errors through; SQL has its home elsewhere.
-            if type(failed).__module__.split(".")[0] != "sqlalchemy":
+            # Catalogs let the errors of their client libraries through, which not all have.
+            if type(failed).__module__.split(".")[0] not in _CLIENTS:
                 raise
             raise SourceUnreachable(source=self.source, problem=str(failed)) from failed
+        self._check_planning({**catalog.properties, **table.config})
+        return table
+
+    def _check_planning(self, said: Mapping[str, Any]) -> None:
+        # The server then keeps its manifests to itself, or filters rows by who asks (ICE-1.3).
+        if str(said.get(_PLANNING, "")).lower() == "server":
+            raise UnsupportedFeature(
+                source=self.source, feature="a table that only its catalog may plan scans of"
+            )
 
     def open_metadata(self, location: str) -> Table:
         """Load one metadata file, or the one that a table directory's version hint names.

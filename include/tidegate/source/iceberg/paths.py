@@ -54,35 +54,25 @@ def _local(location: str) -> str:
     return location
 
 
-def open_location(
-    files: FileIO, location: str, source: str, expected_length: int | None = None
-) -> pa.NativeFile:
+def open_location(files: FileIO, location: str, source: str) -> pa.NativeFile:
     """Open a file of the table for reading.
 
     Args:
         files: where the table's files are.
         location: as the metadata spells it.
         source: the table, for errors.
-        expected_length: bytes that the manifest says, if known.
 
     Raises:
         SourceFileGone: there is no such file.
-        SourceFileDamaged: its length is another one, or it may not be read.
+        SourceFileDamaged: it may not be read.
         SourceUnreachable: the store did not answer.
     """
     try:
         stream = files.new_input(location).open()
-        file = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
-        found_length = file.size() if expected_length is not None else None
+        return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     except FileNotFoundError as gone:
         raise SourceFileGone(path=location) from gone
     except PermissionError as refused:
         raise SourceFileDamaged(path=location, problem=str(refused)) from refused
     except OSError as silent:
         raise SourceUnreachable(source=source, problem=f"{location}: {silent}") from silent
-    if found_length != expected_length:
-        file.close()
-        raise SourceFileDamaged(
-            path=location, problem=f"expected {expected_length} bytes, found {found_length}"
-        )
-    return file

@@ -71,6 +71,7 @@ class PieceMaker:
             "file_sequence": entry.file_sequence_number,
             "spec": entry.spec_id,
             "partition": identity_values(self._specs[entry.spec_id], entry.partition),
+            "records": entry.rows,
             "length": entry.size_bytes,
             "split_offsets": list(entry.split_offsets),
             "first_row_id": entry.first_row_id,

@@ -68,12 +68,12 @@ def end_of(history: History, end: str) -> Snapshot | None:
         StartNotAncestor: it is not on the head's lineage.
     """
     moment = aware_time(end)
-    named = history.named(end) if moment is None else None
     if moment is not None:
         before = [item for item in history.ancestors if history.time(item) <= moment]
         return before[-1] if before else None
     if not history.ancestors:
         raise EmptyTable(source=history.source)
+    named = history.named(end)
     if named is None:
         raise RefNotFound(source=history.source, ref=end)
     if history.position(named.snapshot_id) is None:

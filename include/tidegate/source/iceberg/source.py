@@ -266,6 +266,7 @@ class IcebergSource:
         return Units(
             pieces=tuple(planned.pieces),
             notes=planned.sentences() + self._notes(history, window),
+            checks=tuple(planned.checks),
             listed=listed(planned, manifests, actions),
         )
 

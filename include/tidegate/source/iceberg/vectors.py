@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _MAGIC = bytes.fromhex("d1d33964")
 _LENGTH = _CHECKSUM = 4
 _LARGEST = (1 << 63) - 1
+_MAGIC_BYTES = 4
+_FOOTER_BYTES = 16
+"""Of a Puffin file: both magics, flags and the length of a payload that may be empty."""
 
 
 def read_vector(files: FileIO, vector: DeleteFile, source: str) -> pa.Int64Array:
@@ -42,7 +45,13 @@ def read_vector(files: FileIO, vector: DeleteFile, source: str) -> pa.Int64Array
         raise CorruptDeletes(
             path=vector.path, expected="offset and size of a deletion vector", found="neither"
         )
-    with open_location(files, vector.path, source, vector.length) as file:
+    first, last = vector.offset, vector.offset + vector.size
+    if first < _MAGIC_BYTES or last > vector.length - _FOOTER_BYTES:
+        # Some early writers left a blob alone in a file, without the Puffin file around it.
+        inside = f"a blob between the magic and the footer of {vector.length} bytes of Puffin"
+        found = f"one from {first} to {last}"
+        raise CorruptDeletes(path=vector.path, expected=inside, found=found)
+    with open_location(files, vector.path, source) as file:
         blob = file.read_at(vector.size, vector.offset)
     if len(blob) != vector.size:
         expected = f"{vector.size} bytes at {vector.offset}"

@@ -72,7 +72,8 @@ class WindowFiles:
 
     @property
     def _changes(self) -> ChangePlanner:
-        return ChangePlanner(self.history, self.states, self.make)
+        verify = self.config.read.verify_changelog
+        return ChangePlanner(self.history, self.states, self.make, verify=verify)
 
     def _before(self, start: Instant | None) -> Snapshot | None:
         if start is None:

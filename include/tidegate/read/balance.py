@@ -1,0 +1,78 @@
+"""Sum up changes and states, so that state before − DELETE + INSERT − state after is nothing.
+
+What `verify_changelog` checks (ICE-3.17): in sums, because no bag need fit into memory.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegate.model.bag_sum import BagSum
+from tidegate.model.row_changes import CheckedState
+from tidegate.model.row_kind import CHANGE_TYPE, RowKind
+from tidegate.model.settling import COMMIT_SNAPSHOT_ID
+from tidegate.physical.arrays import integers
+from tidegate.read.row_hash import hash_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from tidegate.model.plan import Piece
+    from tidegate.read.changes import ReadPieces
+    from tidegate.read.row_hash import Hashes
+
+_GONE = (RowKind.DELETE, RowKind.UPDATE_BEFORE)
+
+
+class Balance:
+    """What the rows seen so far come to, commit by commit."""
+
+    def __init__(self, compared: Sequence[str]) -> None:
+        """Begin with nothing; `compared` are the columns that make a row."""
+        self._compared = tuple(compared)
+        self._sums: dict[str, BagSum] = defaultdict(BagSum)
+
+    @property
+    def sums(self) -> Mapping[str, BagSum]:
+        """Commit → its sum; nothing is left of one that is consistent and whole."""
+        return dict(self._sums)
+
+    def changes(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Pass changes on and count them: what was inserted, without what was deleted."""
+        for batch in batches:
+            hashes = self._hashes(batch)
+            commits = integers(batch.column(COMMIT_SNAPSHOT_ID))
+            kinds = batch.column(CHANGE_TYPE).dictionary_encode()
+            names = kinds.dictionary.to_pylist()
+            gone = np.isin(
+                integers(kinds.indices), [names.index(it) for it in _GONE if it in names]
+            )
+            for commit in np.unique(commits).tolist():
+                of_commit = commits == commit
+                come = _sum(hashes[of_commit & ~gone])
+                self._sums[str(commit)] = (
+                    self._sums[str(commit)].plus(come).minus(_sum(hashes[of_commit & gone]))
+                )
+            yield batch
+
+    def states(self, pieces: Iterable[Piece], read: ReadPieces) -> None:
+        """Take the states out again that pieces belong to, which are read for this alone."""
+        for piece in pieces:
+            state = CheckedState.of(piece)
+            for batch in read((piece,)):
+                found, known = _sum(self._hashes(batch)), self._sums[state.commit]
+                self._sums[state.commit] = (
+                    known.plus(found) if state.is_before else known.minus(found)
+                )
+
+    def _hashes(self, batch: pa.RecordBatch) -> Hashes:
+        return hash_rows([batch.column(name) for name in self._compared], batch.num_rows)
+
+
+def _sum(hashes: Hashes) -> BagSum:
+    return BagSum(len(hashes), int(hashes.sum(dtype=np.uint64)))
