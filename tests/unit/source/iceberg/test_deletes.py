@@ -300,8 +300,8 @@ def _outcome(
         return None, damaged
 
 
-def test_file_of_another_length_is_damaged(tmp_path: Path) -> None:
+def test_file_with_other_rows_than_its_manifest_says_is_damaged(tmp_path: Path) -> None:
     file = write(tmp_path / "d.parquet", [ID], [(1,)], (1,))
 
-    with pytest.raises(SourceFileDamaged, match="expected 1 bytes"):
-        loader().removed([replace(file, length=1)], TARGET)
+    with pytest.raises(SourceFileDamaged, match="expected 2 rows, found 1"):
+        loader().removed([replace(file, rows=2)], TARGET)

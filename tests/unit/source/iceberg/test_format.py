@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from golden_iceberg import Golden, golden, golden_copy, read
@@ -165,16 +166,38 @@ def test_data_file_that_was_deleted_is_gone(tmp_path: Path) -> None:
     assert refused.value.path == pieces[0].path
 
 
-def test_data_file_of_another_length_is_damaged(tmp_path: Path) -> None:
+def test_data_file_that_was_cut_is_damaged(tmp_path: Path) -> None:
     table = golden_copy("append_v2", tmp_path)
     source, pin, pieces = _planned(table)
     for file in table.folder.rglob("*.parquet"):
         file.write_bytes(file.read_bytes()[:-1])
 
-    with pytest.raises(SourceFileDamaged, match=r"expected .* bytes, found"):
+    with pytest.raises(SourceFileDamaged, match=r"append_v2/data/"):
         source.format(pin).open(pieces[0])
     with pytest.raises(SourceFileDamaged):
         source.row_groups(pieces[0])
+
+
+def test_data_file_of_another_length_with_its_rows_is_read(tmp_path: Path) -> None:
+    source, pin, pieces = _planned(golden("append_v2"))
+    table = golden_copy("append_v2", tmp_path)
+    for path in table.folder.rglob("*.parquet"):
+        pq.write_table(pq.ParquetFile(path).read(), path, compression="none")
+
+    assert read(table.source(start="earliest"), pin, pieces) == read(source, pin, pieces)
+
+
+def test_data_file_that_grew_is_not_read_by_bytes(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    source, pin, pieces = _planned(table)
+    for path in table.folder.rglob("*.parquet"):
+        rows = pq.ParquetFile(path).read()
+        names = rows.set_column(1, rows.schema.field(1), [["x" * 999] * rows.num_rows])
+        pq.write_table(names, path, compression="none", row_group_size=1)
+    at_bytes = replace(pieces[0], byte_range=(4, pieces[0].details["length"]))
+
+    with pytest.raises(SourceFileDamaged, match="found one behind them"):
+        source.format(pin).open(at_bytes)
 
 
 def test_row_groups_add_up_to_the_file() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyroaring import BitMap64
 
-from tidegate.errors import CorruptDeletes, SourceFileDamaged, SourceFileGone
+from tidegate.errors import CorruptDeletes, SourceFileGone
 from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.vectors import decode_vector, read_vector
 
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MAGIC = bytes.fromhex("d1d33964")
+
+FOOTER = b"PFA1" + b"\0" * 8 + b"PFA1"
 
 positions = st.frozensets(st.integers(0, 2**40), max_size=40)
 
@@ -83,33 +85,46 @@ def _vector(path: Path, content: bytes, offset: int | None, size: int | None) ->
 
 def test_read_takes_the_blob_at_its_offset(tmp_path: Path) -> None:
     blob = blob_of(frozenset({3, 2**33}))
-    vector = _vector(tmp_path / "d.puffin", b"PFA1" + blob + b"another blob", 4, len(blob))
+    vector = _vector(tmp_path / "d.puffin", b"PFA1" + blob + b"another blob" + FOOTER, 4, len(blob))
 
     assert read_vector(PyArrowFileIO(), vector, "t").to_pylist() == [3, 2**33]
 
 
 @pytest.mark.parametrize(
-    ("offset", "size"), [(None, 30), (4, None), (4, 1000)], ids=["no offset", "no size", "beyond"]
+    ("offset", "size"),
+    [(None, 30), (4, None), (4, 1000), (4, 60), (0, 20)],
+    ids=["no offset", "no size", "beyond", "into the footer", "into the magic"],
 )
 def test_read_vector_that_is_not_there_is_corrupt(
     tmp_path: Path, offset: int | None, size: int | None
 ) -> None:
-    vector = _vector(tmp_path / "d.puffin", b"PFA1" + blob_of(frozenset({1, 2})), offset, size)
+    vector = _vector(
+        tmp_path / "d.puffin", b"PFA1" + blob_of(frozenset({1, 2})) + FOOTER, offset, size
+    )
 
     with pytest.raises(CorruptDeletes, match=r"d\.puffin"):
         read_vector(PyArrowFileIO(), vector, "t")
 
 
-def test_read_puffin_file_of_another_length_is_damaged(tmp_path: Path) -> None:
-    vector = _vector(tmp_path / "d.puffin", b"PFA1" + blob_of(frozenset({1, 2})), 4, 30)
-    (tmp_path / "d.puffin").write_bytes(b"PFA1")
+def test_read_blob_without_a_puffin_file_around_it_is_corrupt(tmp_path: Path) -> None:
+    blob = blob_of(frozenset({1, 2}))
+    vector = _vector(tmp_path / "d.puffin", blob, 0, len(blob))
 
-    with pytest.raises(SourceFileDamaged, match=r"d\.puffin"):
+    with pytest.raises(CorruptDeletes, match="between the magic and the footer"):
+        read_vector(PyArrowFileIO(), vector, "t")
+
+
+def test_read_puffin_file_that_was_cut_is_corrupt(tmp_path: Path) -> None:
+    content = b"PFA1" + blob_of(frozenset({1, 2})) + FOOTER
+    vector = _vector(tmp_path / "d.puffin", content, 4, len(content) - 20)
+    (tmp_path / "d.puffin").write_bytes(content[:-20])
+
+    with pytest.raises(CorruptDeletes, match=r"d\.puffin"):
         read_vector(PyArrowFileIO(), vector, "t")
 
 
 def test_read_puffin_file_that_was_deleted_is_gone(tmp_path: Path) -> None:
-    vector = _vector(tmp_path / "d.puffin", b"", 4, 30)
+    vector = _vector(tmp_path / "d.puffin", b"PFA1" + b"\0" * 30 + FOOTER, 4, 30)
     (tmp_path / "d.puffin").unlink()
 
     with pytest.raises(SourceFileGone, match=r"d\.puffin"):
