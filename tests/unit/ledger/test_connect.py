@@ -7,17 +7,53 @@ from typing import TYPE_CHECKING
 
 import pytest
 import sqlalchemy as sa
+from alembic import command
+from alembic.config import Config
 from sqlalchemy.exc import IntegrityError
 
 from tidegate.errors import LedgerUnreachable
 from tidegate.ledger import Ledger, open_engine
-from tidegate.ledger.schema import pipeline
+from tidegate.ledger.schema import pipeline, plan, window
 
 if TYPE_CHECKING:
     import sqlite3
     from pathlib import Path
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
+# What an earlier version left, column by column as it wrote them.
+OLD_ROWS = {
+    "pipeline": {
+        "name": "p",
+        "ledger_id": "l",
+        "target": "/t",
+        "identity": "{}",
+        "started": True,
+        "next_sequence": 2,
+        "registered_at": "2026-03-01T00:00:00.000000Z",
+    },
+    "window": {
+        "pipeline": "p",
+        "sequence": 1,
+        "kind": "load",
+        "range": "{}",
+        "end_time": "2026-03-01T00:00:00.000000Z",
+        "partitions": "[]",
+        "run": "r",
+        "state": "open",
+        "attempt": 1,
+        "taken_at": "2026-03-01T00:00:00.000000Z",
+    },
+    "plan": {
+        "pipeline": "p",
+        "window": 1,
+        "digest": "d",
+        "uri": "u",
+        "fingerprint": "{}",
+        "totals": "{}",
+        "state": "planned",
+        "planned_at": "2026-03-01T00:00:00.000000Z",
+    },
+}
 
 
 def register(engine: sa.Engine, name: str = "orders") -> None:
@@ -93,3 +129,30 @@ def test_mistake_of_ours_is_not_taken_for_an_unreachable_ledger(tmp_path: Path) 
 
     with pytest.raises(IntegrityError), engine.begin() as connection:
         connection.execute(sa.insert(pipeline).values(name="orders"))
+
+
+def test_ledger_of_the_first_version_is_brought_up_to_date_with_what_it_has(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    old = sa.create_engine(url)
+    script = Config()
+    script.set_main_option("script_location", "tidegate.ledger:migrations")
+    with old.begin() as connection:
+        script.attributes["connection"] = connection
+        command.upgrade(script, "0001")
+        for table, row in OLD_ROWS.items():
+            connection.execute(sa.insert(sa.table(table, *map(sa.column, row))).values(row))
+    old.dispose()
+
+    engine = open_engine(url)
+
+    with engine.begin() as connection:
+        kinds = connection.execute(sa.select(window.c.sequence, window.c.kind)).all()
+        plans = connection.execute(sa.select(plan.c.window, plan.c.uri)).all()
+        connection.execute(
+            sa.update(window).where(window.c.sequence == 1).values(kind="reload", state="sealed")
+        )
+    assert (kinds, plans) == ([(1, "load")], [(1, "u")])
+    with pytest.raises(IntegrityError), engine.begin() as connection:
+        connection.execute(sa.update(window).values(kind="guess"))

@@ -47,6 +47,42 @@ def test_latest_begins_after_the_head() -> None:
     assert int(checkpoint.id) == answers("append_v2")["lineage"][-1]
 
 
+def test_latest_inclusive_begins_before_the_head() -> None:
+    checkpoint = _checkpoint("append_v2", "latest_inclusive")
+
+    assert checkpoint
+    assert int(checkpoint.id) == answers("append_v2")["lineage"][-2]
+
+
+def test_latest_inclusive_of_a_cut_history_begins_after_the_expired_parent() -> None:
+    checkpoint = _checkpoint("expired_lineage_v3", "latest_inclusive")
+
+    parent = next(iter(answers("expired_lineage_v3")["snapshots"]))["parent_id"]
+    assert checkpoint
+    assert int(checkpoint.id) == parent
+
+
+@pytest.mark.parametrize("side", ["after", "from"])
+def test_tag_starts_on_the_side_that_is_said(side: str) -> None:
+    first, second, *_ = answers("branches_v2")["lineage"]
+
+    checkpoint = _checkpoint("branches_v2", {side: "first_tag"})
+
+    assert checkpoint
+    assert int(checkpoint.id) == (second if side == "after" else first)
+
+
+def test_time_before_a_cut_history_starts_at_the_oldest_where_that_is_wanted() -> None:
+    source = golden("expired_head_v2").source(
+        start={"from": "1970-01-01T00:00:00Z"}, on_truncated_history="oldest"
+    )
+    pin = source.pin(NOW)
+
+    following = source.instants(pin, source.first_checkpoint(pin))
+
+    assert [int(item.id) for item in following] == answers("expired_head_v2")["lineage"]
+
+
 def test_after_and_from_an_id_differ_by_that_snapshot() -> None:
     first, second, *_ = answers("append_v2")["lineage"]
 
