@@ -5,13 +5,11 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-PathMatch = str
-"""`scheme_insensitive` or `exact`, as `source.path_match` says."""
 
 _ORIGIN = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?://[^/]*)?")
 _NAN = b"nan"
@@ -26,6 +24,15 @@ def path_origin(location: str) -> str:
     """Give scheme and authority, as far as a location has them: `s3://bucket`, `file:`, ``."""
     found = _ORIGIN.match(location)
     return found[0] if found else ""
+
+
+def rival_paths(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Give for each path the others that only scheme or authority tell from it (ICE-4.15)."""
+    by_key: dict[str, set[str]] = defaultdict(set)
+    for path in paths:
+        by_key[path_key(path)].add(path)
+    several = [found for found in by_key.values() if len(found) > 1]
+    return {path: tuple(sorted(found - {path})) for found in several for path in found}
 
 
 def partition_key(spec_id: int, values: Iterable[Any]) -> tuple[Any, ...]:

@@ -6,7 +6,7 @@ or delete file.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from tidegate.source.iceberg.delete_index import DeleteIndex
 from tidegate.source.iceberg.live_manifests import LiveManifests
 from tidegate.source.iceberg.manifest_reach import Reach
-from tidegate.source.iceberg.matching import partition_key, path_key
+from tidegate.source.iceberg.matching import rival_paths
+from tidegate.source.iceberg.pairing import Pairs, only_on_one_side
 from tidegate.source.iceberg.tally import DELETES_DANGLING, DELETES_RULED_OUT, MANIFESTS_SHARED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table.snapshots import Snapshot
@@ -92,8 +93,13 @@ class StateReader:
         )
         self._rules = rules
 
-    def state(self, snapshot: Snapshot) -> State:
+    def state(self, snapshot: Snapshot, enough: int | None = None) -> State:
         """List the live data files of a snapshot and the deletes that apply to each.
+
+        Args:
+            snapshot: any retained one.
+            enough: no more manifests are read than have as many rows, where no filter and no
+                delete leaves any out (ICE-5.13).
 
         Raises:
             CorruptDeletes, AmbiguousPath: see `DeleteIndex`.
@@ -103,7 +109,9 @@ class StateReader:
         tally: Counter[str] = Counter()
         listed = self._manifests.listed(snapshot, tally)
         index = DeleteIndex(self._rules, self._manifests.deletes(listed.deletes))
-        entries = self._manifests.rows(listed.rows, index.metric_ids, tally)
+        all_count = not listed.deletes and not self._manifests.is_pruned
+        wanted = _first(listed.rows, enough) if enough and all_count else listed.rows
+        entries = self._manifests.rows(wanted, index.metric_ids, tally)
         found = _Applying(index, entries)
         files = [LiveFile(entry, found.deletes(entry), found.rivals(entry)) for entry in entries]
         files.sort(key=lambda each: each.entry.sequence_number)
@@ -127,7 +135,7 @@ class StateReader:
         old, new = self._manifests.listed(before, tally), self._manifests.listed(after, tally)
         deletes_gone = self._manifests.deletes(_without(old.deletes, new.deletes))
         deletes_come = self._manifests.deletes(_without(new.deletes, old.deletes))
-        reach = Reach(self._rules, _unequal(deletes_gone, deletes_come))
+        reach = Reach(self._rules, only_on_one_side(deletes_gone, deletes_come))
         shared = _common(old.rows, new.rows)
         touched = [manifest for manifest in shared if reach.touches(manifest)]
         tally[MANIFESTS_SHARED] += len(shared) - len(touched)
@@ -139,7 +147,7 @@ class StateReader:
         new_index = DeleteIndex(self._rules, chain(kept_deletes, deletes_come))
         metric_ids = old_index.metric_ids | new_index.metric_ids
         kept = self._manifests.rows(touched, metric_ids, tally)
-        pairs = _Pairs(
+        pairs = Pairs(
             self._manifests.rows(gone, metric_ids, tally),
             self._manifests.rows(come, metric_ids, tally),
             kept,
@@ -152,35 +160,12 @@ class StateReader:
         return Difference(tuple(files), +tally)
 
 
-class _Pairs:
-    """Data files of two states, matched: a file that another manifest lists now is the same."""
-
-    def __init__(
-        self, gone: Sequence[Entry], come: Sequence[Entry], touched: Sequence[Entry]
-    ) -> None:
-        self.old = [*gone, *touched]
-        self.new = [*come, *touched]
-        left: dict[Hashable, list[Entry]] = defaultdict(list)
-        for entry in gone:
-            left[_identity(entry)].append(entry)
-        self.kept = list(touched)
-        self.added: list[Entry] = []
-        for entry in come:
-            same = left.get(_identity(entry))
-            if same:
-                same.pop()
-                self.kept.append(entry)
-            else:
-                self.added.append(entry)
-        self.removed = [entry for entries in left.values() for entry in entries]
-
-
 class _Applying:
     """The deletes of one state's data files; knows which paths only the scheme tells apart."""
 
     def __init__(self, index: DeleteIndex, entries: Iterable[Entry]) -> None:
         self._index = index
-        self._rivals = _rivals(entries) if index.needs_rivals else {}
+        self._rivals = rival_paths(entry.path for entry in entries) if index.needs_rivals else {}
 
     def rivals(self, entry: Entry) -> tuple[str, ...]:
         return self._rivals.get(entry.path, ())
@@ -189,7 +174,7 @@ class _Applying:
         return self._index.applying(entry, self.rivals(entry))
 
 
-def _changed(pairs: _Pairs, old: _Applying, new: _Applying) -> Iterator[ChangedFile]:
+def _changed(pairs: Pairs, old: _Applying, new: _Applying) -> Iterator[ChangedFile]:
     for entry in pairs.removed:
         yield ChangedFile(entry, old.deletes(entry), None, old.rivals(entry))
     for entry in pairs.added:
@@ -199,19 +184,6 @@ def _changed(pairs: _Pairs, old: _Applying, new: _Applying) -> Iterator[ChangedF
         if before is not after and {it.key for it in before} != {it.key for it in after}:
             rivals = tuple(sorted({*old.rivals(entry), *new.rivals(entry)}))
             yield ChangedFile(entry, before, after, rivals)
-
-
-def _identity(entry: Entry) -> Hashable:
-    # A file that was removed and added again has another age, so other deletes apply to it.
-    return entry.path, entry.sequence_number
-
-
-def _rivals(entries: Iterable[Entry]) -> dict[str, tuple[str, ...]]:
-    by_key: dict[str, set[str]] = defaultdict(set)
-    for entry in entries:
-        by_key[path_key(entry.path)].add(entry.path)
-    several = [paths for paths in by_key.values() if len(paths) > 1]
-    return {path: tuple(sorted(paths - {path})) for paths in several for path in paths}
 
 
 def _without(
@@ -228,33 +200,22 @@ def _common(
     return [manifest for manifest in manifests if manifest.manifest_path in paths]
 
 
+def _first(manifests: Sequence[ManifestFile], rows: int) -> Sequence[ManifestFile]:
+    """Give manifests until they have so many live rows; unknown counts do not count."""
+    found = 0
+    for place, manifest in enumerate(manifests, 1):
+        found += (manifest.added_rows_count or 0) + (manifest.existing_rows_count or 0)
+        if found >= rows:
+            return manifests[:place]
+    return manifests
+
+
 def _relevant(deletes: Iterable[ManifestFile], rows: Sequence[ManifestFile]) -> list[ManifestFile]:
     """Leave out delete manifests that are older than every file of interest."""
     if not rows:
         return []
     oldest = min(manifest.min_sequence_number or 0 for manifest in rows)
     return [manifest for manifest in deletes if (manifest.sequence_number or 0) >= oldest]
-
-
-def _unequal(gone: Iterable[Entry], come: Iterable[Entry]) -> list[Entry]:
-    """Give the delete files of one side only; rewritten manifests list the same ones again."""
-    sides = [
-        {
-            (
-                entry.path,
-                entry.content_offset,
-                entry.sequence_number,
-                partition_key(entry.spec_id, entry.partition),
-            ): entry
-            for entry in side
-        }
-        for side in (gone, come)
-    ]
-    return [
-        entry
-        for key, entry in chain(*(side.items() for side in sides))
-        if not (key in sides[0] and key in sides[1])
-    ]
 
 
 def _count_deletes(tally: Counter[str], indexes: Iterable[DeleteIndex], *, whole: bool) -> None:
