@@ -23,6 +23,7 @@ from pyiceberg.utils.config import Config
 from tidegate.config import resolve_secret
 from tidegate.errors import SourceFileDamaged, SourceNotFound, SourceUnreachable, UnsupportedFeature
 from tidegate.source.iceberg.paths import REWRITE_PROPERTY, REWRITING_IO, rewrite
+from tidegate.source.iceberg.version_hint import is_metadata_file, newest_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,7 +113,10 @@ class TableOpener:
         # The resolver also serves what pyiceberg opens by a FileIO of its own choice (ICE-4.17).
         location = rewrite(location, self._config.location_rewrite)
         try:
-            return StaticTable.from_metadata(location, self._properties())
+            properties = self._properties()
+            if not is_metadata_file(location):
+                location = newest_metadata(load_file_io(properties, location), location)
+            return StaticTable.from_metadata(location, properties)
         except FileNotFoundError as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
         except (ShapeError, ValidationError, ValueError) as refused:

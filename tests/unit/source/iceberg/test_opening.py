@@ -69,15 +69,18 @@ def unavailable() -> Iterator[str]:
     server.server_close()
 
 
-def test_catalog_that_does_not_answer_is_asked_three_times(unavailable: str) -> None:
-    source = _source(
-        catalog={"name": "lake", "type": "rest", "uri": unavailable}, table="raw.orders"
-    )
+@pytest.mark.parametrize(("failures", "asked"), [(None, 4), (0, 1), (1, 2)])
+def test_catalog_that_does_not_answer_is_asked_again_as_often_as_said(
+    unavailable: str, failures: int | None, asked: int
+) -> None:
+    catalog = {"name": "lake", "type": "rest", "uri": unavailable}
+    said = {} if failures is None else {"max_planning_failures": failures}
+    source = _source(catalog=catalog, table="raw.orders", **said)
 
     with pytest.raises(SourceUnreachable):
         source.pin(NOW)
 
-    assert _Unavailable.asked == 3
+    assert _Unavailable.asked == asked
 
 
 def test_catalog_with_a_closed_port_is_unreachable() -> None:
@@ -133,12 +136,30 @@ def test_directory_without_a_version_hint_is_not_found(tmp_path: Path) -> None:
         _source(metadata=str(tmp_path)).pin(NOW)
 
 
-def test_table_directory_is_opened_by_its_version_hint(tmp_path: Path) -> None:
-    table = golden_copy("append_v2", tmp_path)
+@pytest.mark.parametrize("case", ["append_v2", "gzip_metadata_v2"])
+@pytest.mark.parametrize("hint", ["4", "4\n", "3", "v4", "v4{gz}.metadata.json"])
+def test_table_directory_is_opened_by_its_version_hint(
+    tmp_path: Path, case: str, hint: str
+) -> None:
+    table = golden_copy(case, tmp_path)
+    metadata = table.folder / "table" / "metadata"
+    # A later version than the hint's is newer; to this test the fourth is the last.
+    for later in metadata.glob("v5*"):
+        later.unlink()
+    gz = ".gz" if case.startswith("gzip") else ""
+    (metadata / "version-hint.text").write_text(hint.format(gz=gz))
 
     pin = _source(metadata=str(table.folder / "table")).pin(NOW)
 
-    assert pin.head == table.source().pin(NOW).head
+    assert pin.details["metadata"] == str(metadata / f"v4{gz}.metadata.json")
+
+
+def test_version_hint_of_a_file_that_is_gone_is_not_found(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    (table.folder / "table" / "metadata" / "version-hint.text").write_text("9")
+
+    with pytest.raises(SourceNotFound, match="version hint says 9"):
+        _source(metadata=str(table.folder / "table")).pin(NOW)
 
 
 def test_metadata_that_is_no_json_is_damaged(tmp_path: Path) -> None:
