@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from driver import Driver
-from golden_iceberg import golden
+from golden_iceberg import golden, golden_copy
 from tidegate.config import SourceConfig
 from tidegate.errors import StatsMissing
 from tidegate.execute.local import LocalExecutor
@@ -24,6 +24,7 @@ from tidegate.model.message import CommitMessage
 from tidegate.model.plan_record import InstantAction
 from tidegate.model.run import Run
 from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline.changes import read_changes
 from tidegate.source.iceberg import IcebergSource
 
 if TYPE_CHECKING:
@@ -260,3 +261,48 @@ def _messages(pipeline: Pipeline) -> dict[str, bytes]:
         for name in names
         if not name.rpartition("/")[2].startswith(".")
     }
+
+
+def _changes(case: str, limit: int | None, **read: Any) -> list[dict[str, Any]]:
+    table = golden(case)
+    rewrites = table.answers["location_rewrite"].items()
+    source = {
+        "kind": "iceberg",
+        "metadata": str(table.metadata),
+        "location_rewrite": {old: str(table.folder / new) for old, new in rewrites},
+        "read": read,
+    }
+    return read_changes(source, limit=limit).read_all().to_pylist()
+
+
+@pytest.mark.parametrize(
+    ("case", "read"),
+    [
+        ("long_history_v2", {"on_non_append": "skip"}),
+        ("append_v2", {"mode": "snapshot"}),
+        ("mor_v2", {"mode": "snapshot"}),
+        ("append_v2", {"mode": "snapshot", "filter": "id > 3"}),
+        ("cow_v2", {"mode": "changelog"}),
+    ],
+    ids=["appends", "snapshot", "deletes", "filter", "changelog"],
+)
+def test_limit_gives_the_first_rows_of_the_plan(case: str, read: dict[str, Any]) -> None:
+    everything = _changes(case, None, **read)
+
+    for limit in (1, 3, len(everything), len(everything) + 1):
+        assert _changes(case, limit, **read) == everything[:limit]
+
+
+def test_limit_ends_listing_and_reading_early(tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    source = table.source(start="earliest")
+    pin = source.pin(NOW)
+    assert pin.head
+    window = InstantRange(None, pin.head)
+    whole = source.units(pin, window)
+
+    few = source.units(pin, window, enough=1)
+
+    assert whole.pieces[: len(few)] == few.pieces
+    assert len(few) < len(whole)
+    assert few.listed.manifests_read < whole.listed.manifests_read

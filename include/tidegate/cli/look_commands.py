@@ -1,6 +1,5 @@
 """Commands that only look: status, explain, instants, changes."""
 
-import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,7 @@ import typer
 from tidegate.cli import status_view
 from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, utc_now
 from tidegate.cli.changes_view import instant_table, row_table
-from tidegate.cli.explain_view import explanation
+from tidegate.cli.explain_view import checkpoint_facts, explanation
 from tidegate.cli.output import NOTHING, reporting
 from tidegate.config import find_pipeline, load_pipeline
 from tidegate.pipeline import open_pipeline
@@ -40,7 +39,9 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
     with reporting(as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         found = opened.explain(opened.parse_partition(partition), utc_now())
-        output.show(found.to_json(), explanation(found, opened.config.timezone))
+        checkpoint = opened.checkpoint_state(utc_now())
+        raw = {**found.to_json(), "checkpoint": checkpoint and checkpoint.to_json()}
+        output.show(raw, explanation(found, checkpoint, opened.config.timezone))
         if found.report.name == "held":
             path = str(found.report.state.partition)
             output.next(f"tidegate approve {pipeline} {path}", f"tidegate reject {pipeline} {path}")
@@ -51,11 +52,14 @@ def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:
     with reporting(as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         entries = opened.instants(utc_now())
+        checkpoint = opened.checkpoint_state(utc_now())
         raw = {
-            "instants": [{**entry.report.to_json(), "window": entry.window} for entry in entries]
+            "instants": [{**entry.report.to_json(), "window": entry.window} for entry in entries],
+            "checkpoint": checkpoint and checkpoint.to_json(),
         }
         table = instant_table(entries, opened.config.timezone)
-        output.show(raw, table if entries else "The source has no commits yet.")
+        shown = [checkpoint_facts(checkpoint)] if checkpoint else []
+        output.show(raw, table if entries else "The source has no commits yet.", *shown)
 
 
 def changes(
@@ -66,7 +70,13 @@ def changes(
     end: Annotated[
         str | None, typer.Option("--to", metavar="INSTANT", help=f"Included. {_BOUND}")
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="`append` or `snapshot`.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="`append`, `snapshot`, `changelog`, `snapshot_diff` or `lineage_upserts`; by "
+            "default what the pipeline reads."
+        ),
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Print this many rows.")] = 20,
     out: Annotated[
         Path | None, typer.Option(help="Write all rows into this Parquet file instead.")
@@ -76,13 +86,17 @@ def changes(
     """Look at the rows that changed in the source, without running the pipeline."""
     with reporting(as_json=as_json) as output:
         source = load_pipeline(find_pipeline(pipeline)).source
-        reader = read_changes(source, start_exclusive=start, end_inclusive=end, mode=mode)
+        # One more than is shown tells whether there are more.
+        most = None if out is not None else limit + 1
+        reader = read_changes(
+            source, start_exclusive=start, end_inclusive=end, mode=mode, limit=most
+        )
         if out is not None:
             rows = write_parquet(reader, out)
             output.show({"file": str(out), "rows": rows}, f"Wrote {rows:,} rows to {out}.")
             return
         names = reader.schema.names
-        found = list(itertools.islice(_rows(reader), limit + 1))
+        found = list(_rows(reader))
         raw = {"columns": names, "rows": found[:limit], "more": len(found) > limit}
         more = "… and more; --limit N or --out FILE shows them." if len(found) > limit else ""
         output.show(raw, row_table(names, found[:limit]), *([more] if more else []))

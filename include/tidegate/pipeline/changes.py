@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.marker import read_marker
 from tidegate.config import SourceConfig, Start, read_source
+from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import InstantNotFound
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.partition import DEFAULT_NAME
@@ -17,7 +19,7 @@ from tidegate.source import open_source
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -27,13 +29,14 @@ if TYPE_CHECKING:
 
 EARLIEST = "earliest"
 LATEST = "latest"
-_POLICIES = {
+_KEYS_OF_EVERY_MODE = {"columns", "filter", "schema"}
+_POLICIES: Mapping[Any, Mapping[str, str]] = {
     # Any two retained states have a difference, whichever way history went between them.
     "snapshot_diff": {"on_off_lineage": "snapshot_diff", "on_expired_cursor": "snapshot_diff"},
 }
 
 
-def read_changes(
+def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     source: Mapping[str, Any] | SourceConfig,
     *,
     start_exclusive: str | int | None = None,
@@ -41,6 +44,7 @@ def read_changes(
     mode: str | None = None,
     columns: Sequence[str] | None = None,
     filter: str | None = None,
+    limit: int | None = None,
 ) -> pa.RecordBatchReader:
     """Read what changed in a table between two instants.
 
@@ -51,12 +55,16 @@ def read_changes(
             instant at or before it), `earliest` or `latest`; None is `earliest`.
         end_inclusive: the same; None is `latest`.
         mode: `append`, the default: rows that were added; `snapshot`: the table as it stands at the
-        end.
+            end; `changelog`: what each commit inserted, updated and deleted; `snapshot_diff`: what
+            differs between the two instants, which may be any two that are retained;
+            `lineage_upserts`: what was written since, by the row lineage of format v3.
         columns: output columns in this order; all by default.
         filter: SQL condition, such as `region = 'eu' and amount > 10`.
+        limit: most rows; the first ones in the order of the plan. Files behind them are not opened.
 
     Returns:
-        A stream of batches; memory is bounded by the batch size.
+        A stream of batches. Memory is bounded by the batch size and the delete files; a commit
+        whose changes are more than `split.target_size` is settled through temporary files.
 
     Raises:
         ConfigInvalid: the mapping is not what a pipeline file takes.
@@ -82,10 +90,23 @@ def read_changes(
         return pa.RecordBatchReader.from_batches(reading.schema, [])
     pinned = pin if end_inclusive in {None, LATEST} else opened.at(pin, window.end_inclusive)
     reading = Reading.of(config, opened, pinned)
-    units = opened.units(pinned, window)
+    limit = limit or config.read.limit
+    units = opened.units(pinned, window, enough=limit)
     stream = ChangeStream(opened.name, reading, config.split)
     batches = stream.batches(units.pieces, units.checks)
+    if limit is not None:
+        batches = first_rows(batches, limit)
     return pa.RecordBatchReader.from_batches(reading.schema, batches)
+
+
+def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """Give no more than so many rows, and ask for no batch behind them (ICE-5.13)."""
+    left = limit
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            return
 
 
 def read_committed(path: str | Path) -> ds.Dataset:
@@ -138,13 +159,27 @@ def _source_config(
         else dict(source)
     )
     read = dict(raw.get("read") or {})
+    if mode is not None and mode != read.get("mode", "append"):
+        read = _fitting(read, mode)
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}
     # Without a start the rows are those that were added since the oldest retained instant.
-    made = read_source({**raw, "read": read, "start": "full", **_POLICIES.get(mode or "", {})})
+    made = read_source(
+        {**raw, "read": read, "start": "full", **_POLICIES.get(read.get("mode"), {})}
+    )
     if made.read.mode == "snapshot":
         return made
     return made.model_copy(update={"start": Start.model_validate(EARLIEST)})
+
+
+def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
+    """Leave out what a pipeline file says for its own mode and what another one does not have."""
+    kept = {key: item for key, item in read.items() if key in _KEYS_OF_EVERY_MODE}
+    if kept.get("columns"):
+        known = METADATA_COLUMNS.get(mode, frozenset())
+        other = frozenset[str]().union(*METADATA_COLUMNS.values()) - known
+        kept["columns"] = [name for name in kept["columns"] if name not in other] or None
+    return kept
 
 
 def _window(

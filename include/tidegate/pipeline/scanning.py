@@ -104,7 +104,7 @@ class Scanner:
             fingerprint=library_fingerprint(),
             planned_at=now,
             totals=PlanTotals(
-                instants=len(self._instants(pinned, window)),
+                instants=self._instants(found, pinned, window),
                 files=len(found.pieces),
                 bytes=sum(piece.size_bytes for piece in found.pieces),
                 rows=sum(piece.rows for piece in found.pieces),
@@ -163,7 +163,7 @@ class Scanner:
         unsaid = {key: item for key, item in defaults.items() if key not in said.model_fields_set}
         return said.model_copy(update=unsaid)
 
-    def _instants(self, pinned: Pin, window: Window) -> Sequence[object]:
+    def _instants(self, found: _Found, pinned: Pin, window: Window) -> int:
         if window.range.start_exclusive is None:
-            return (window.range.end_inclusive,)
-        return self.source.instants(pinned, window.range.start_exclusive)
+            return sum(action.count for action in found.units.listed.instants) or 1
+        return len(self.source.instants(pinned, window.range.start_exclusive))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidegate.plan.weights import Scale
 
 _THREADS = 8
+_EVERYTHING = 1 << 62
 
 
 RowGroups = Callable[[Piece], Sequence[RowGroup]]
@@ -120,7 +121,9 @@ def _byte_ranges(piece: Piece, offsets: Sequence[int]) -> Iterator[Piece]:
     bounds = [0, *offsets[1:], piece.size_bytes]
     rows_before = [piece.rows * bound // piece.size_bytes for bound in bounds]
     for (start, end), (first, last) in zip(pairwise(bounds), pairwise(rows_before), strict=True):
-        yield replace(piece, rows=last - first, size_bytes=end - start, byte_range=(start, end))
+        # Manifests are known to leave the wrong length: no row group may lie behind the last part.
+        behind = _EVERYTHING if end == piece.size_bytes else end
+        yield replace(piece, rows=last - first, size_bytes=end - start, byte_range=(start, behind))
 
 
 def _parts(piece: Piece, groups: Sequence[RowGroup], limits: Limits) -> Iterator[Piece]:

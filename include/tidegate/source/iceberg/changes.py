@@ -61,13 +61,16 @@ class ChangeReader:
         self._pruning = pruning
         self._metric_ids = pruning.metric_ids.union(metric_ids)
 
-    def appended(self, snapshots: Sequence[Snapshot], *, skip_non_append: bool) -> Changes:
+    def appended(
+        self, snapshots: Sequence[Snapshot], *, skip_non_append: bool, enough: int | None = None
+    ) -> Changes:
         """List the files that append snapshots added, in the order of the snapshots (ICE-3.7).
 
         Args:
             snapshots: a stretch of the lineage, oldest first.
             skip_non_append: pass over snapshots that delete or overwrite, instead of failing
                 (ICE-3.5).
+            enough: later snapshots are not listed once the files have as many rows (ICE-5.13).
 
         Raises:
             NonAppendSnapshot: a snapshot is neither append nor replace; names all of them.
@@ -85,6 +88,8 @@ class ChangeReader:
         changes.skipped.update(kind for _, kind in kinds if kind != "append")
         for snapshot in (snapshot for snapshot, kind in kinds if kind == "append"):
             self._add(changes, snapshot)
+            if enough and sum(entry.rows for entry in changes.entries) >= enough:
+                break
         return changes
 
     def kind(self, snapshot: Snapshot) -> str:

@@ -232,11 +232,17 @@ class IcebergSource:
             HistoryTruncated: a window from the beginning, and the beginning was expired.
             SnapshotNotFound: the window's end was expired.
         """
-        del enough
-        return self._patiently(self._units, pin, window, whole=whole, event_time=event_time)
+        # A filter that rules out no file may still leave rows out of each.
+        enough = enough if self._config.read.filter is None else None
+        return self._patiently(self._units, pin, window, whole, event_time, enough)
 
     def _units(
-        self, pin: Pin, window: InstantRange, *, whole: bool, event_time: EventColumn | None
+        self,
+        pin: Pin,
+        window: InstantRange,
+        whole: bool,
+        event_time: EventColumn | None,
+        enough: int | None,
     ) -> Units:
         table = self._table(pin)
         # The filter may name columns that are not read out, so it is bound to the whole schema.
@@ -254,6 +260,7 @@ class IcebergSource:
             appends=ChangeReader(self.name, manifests, pruning, metric_ids),
             states=StateReader(manifests, pruning, rules, metric_ids),
             make=PieceMaker(table.specs(), bounds),
+            enough=enough,
         )
         start = window.start_exclusive
         whole = whole or self._config.read.mode == "snapshot"

@@ -201,12 +201,13 @@ def _common(
 
 
 def _first(manifests: Sequence[ManifestFile], rows: int) -> Sequence[ManifestFile]:
-    """Give manifests until they have so many live rows; unknown counts do not count."""
+    """Give the oldest manifests that have so many live rows; unknown counts do not count."""
     found = 0
-    for place, manifest in enumerate(manifests, 1):
+    oldest = sorted(manifests, key=lambda manifest: manifest.min_sequence_number or 0)
+    for place, manifest in enumerate(oldest, 1):
         found += (manifest.added_rows_count or 0) + (manifest.existing_rows_count or 0)
         if found >= rows:
-            return manifests[:place]
+            return oldest[:place]
     return manifests
 
 

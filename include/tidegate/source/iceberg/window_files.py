@@ -30,6 +30,8 @@ class WindowFiles:
     appends: ChangeReader
     states: StateReader
     make: PieceMaker
+    enough: int | None = None
+    """Rows after which listing may stop, where nothing filters or deletes (ICE-5.13)."""
 
     def whole(self) -> PlannedFiles:
         """List the head as it stands; modes that emit row kinds read it as inserted.
@@ -42,7 +44,7 @@ class WindowFiles:
             return self._changes.whole(self._head)
         if mode == "lineage_upserts":
             return self._changes.upserts(self._head, None, self.format_version)
-        state = self.states.state(self._head)
+        state = self.states.state(self._head, self.enough)
         live = [self.make.live(file) for file in state.files if file.entry.rows > 0]
         return PlannedFiles(live, tally=state.tally)
 
@@ -91,6 +93,6 @@ class WindowFiles:
                 remedy="Start the pipeline anew under another name, or with `start: full`.",
             )
         skip = self.config.read.on_non_append == "skip"
-        changes = self.appends.appended(found.snapshots, skip_non_append=skip)
+        changes = self.appends.appended(found.snapshots, skip_non_append=skip, enough=self.enough)
         pieces = [self.make.piece(entry) for entry in changes.entries if entry.rows > 0]
         return PlannedFiles(pieces, changes.skipped, changes.tally)
