@@ -54,6 +54,10 @@ def summary_line(summary: RunSummary) -> str:
         f"{wording.count(summary.rows_quarantined)} in quarantine",
         f"{wording.count(summary.rows_late)} late",
     ]
+    if summary.rows_carried_over:
+        parts.append(f"{wording.count(summary.rows_carried_over)} carried over")
+    if summary.rows_unpaired:
+        parts.append(f"{wording.count(summary.rows_unpaired)} unpaired")
     if summary.rows_future:
         parts.append(f"{wording.count(summary.rows_future)} in the future")
     files = (

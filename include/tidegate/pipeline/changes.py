@@ -19,7 +19,7 @@ from tidegate.source import open_source
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
     import pyarrow.dataset as ds

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from tidegate.pipeline.change_stream import ChangeStream
 from tidegate.pipeline.reading import Reading, filter_columns
 from tidegate.pipeline.scanning import pinned_at
 from tidegate.source import open_source
@@ -27,8 +28,11 @@ def touched_partitions(pipeline: Pipeline, window: Window, now: datetime) -> dic
     """
     config = pipeline.config
     target = config.target
-    columns = tuple(dict.fromkeys(field.column for field in target.partition_by)) or None
-    read = config.source.read.model_copy(update={"columns": columns})
+    read = config.source.read
+    if not read.emits_kinds:
+        # Changes are settled by whole rows: fewer columns would make different rows equal.
+        columns = tuple(dict.fromkeys(field.column for field in target.partition_by)) or None
+        read = read.model_copy(update={"columns": columns})
     narrow = config.source.model_copy(update={"read": read})
     listings = layout.listings_root(pipeline.roots.work)
     source = open_source(narrow, pipeline.storage, listings, filter_columns(read))
@@ -42,7 +46,7 @@ def touched_partitions(pipeline: Pipeline, window: Window, now: datetime) -> dic
     )
     rows: Counter[Partition] = Counter()
     units = source.units(pin, window.range, whole=window.kind.reads_whole)
-    for batch in reading.batches(units.pieces):
+    for batch in ChangeStream(source.name, reading, narrow.split).batches(units.pieces):
         split = computer.split(batch)
         for partition, part in split.slices(batch):
             rows[partition] += part.num_rows
