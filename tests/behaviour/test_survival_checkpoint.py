@@ -101,6 +101,33 @@ def test_lost_checkpoint_is_refused_with_its_ways_out_and_nothing_moves(
     assert table.standing() == stood
 
 
+def test_state_of_the_checkpoint_is_told_without_an_error(tmp_path: Path) -> None:
+    table = GoldenPipeline("rollback_v2", tmp_path, SKIP)
+    assert table.at(4).checkpoint_state(NOW) is None
+    table.take(4)
+
+    told = [table.at(version).checkpoint_state(NOW) for version in (4, 5, 9)]
+    table.take(6)
+    told += [
+        table.at(9).checkpoint_state(NOW),
+        table.at(9, on_off_lineage="reset").checkpoint_state(NOW),
+        table.at(9, branch="main", tag=None, end="nothing").checkpoint_state(NOW),
+    ]
+
+    states = [item.state for item in told if item]
+    assert states == [
+        "caught up",
+        "in lineage",
+        "in lineage",
+        "off lineage",
+        "off lineage",
+        "unknown",
+    ]
+    assert [len(item.ways_out) for item in told if item] == [0, 0, 0, 2, 0, 0]
+    assert told[4] is not None
+    assert "begins anew" in told[4].detail
+
+
 def test_reset_publishes_what_a_new_pipeline_would(tmp_path: Path) -> None:
     table = GoldenPipeline("rollback_v2", tmp_path, SKIP)
     table.take(6)

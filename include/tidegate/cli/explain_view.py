@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from tidegate.model.publication import Verdict
-    from tidegate.model.report import PartitionExplanation
+    from tidegate.model.report import CheckpointState, PartitionExplanation
 
 
-def explanation(found: PartitionExplanation, zone: str) -> Group:
-    """Lay out everything that is known of a partition."""
+def explanation(
+    found: PartitionExplanation, checkpoint: CheckpointState | None, zone: str
+) -> Group:
+    """Lay out everything that is known of a partition, and whether more can come for it."""
     parts: list[RenderableType] = [facts(_state(found, zone))]
+    if checkpoint:
+        parts += [_title("Checkpoint"), checkpoint_facts(checkpoint)]
     if found.watermark:
         parts += [_title("Watermark"), facts(_watermark(found.watermark, zone))]
     if found.proposed and found.proposed.verdict:
@@ -38,6 +42,25 @@ def explanation(found: PartitionExplanation, zone: str) -> Group:
     if found.quarantined:
         parts += [_title("Rows put aside in"), *map(Text, found.quarantined)]
     return Group(*parts)
+
+
+def checkpoint_facts(found: CheckpointState) -> Table:
+    """Say how the checkpoint stands to the source's head, and the ways out (ICE-2.17)."""
+    rows = [
+        ("checkpoint", found.checkpoint or "none"),
+        ("state", found.state),
+        ("head", found.head or "none"),
+    ]
+    if found.ways_out:
+        rows += [
+            ("common ancestor", found.common_ancestor or "none"),
+            ("oldest kept", found.oldest_kept or "none"),
+        ]
+        gap = "not known" if found.sequence_gap is None else str(found.sequence_gap)
+        rows.append(("sequence gap", gap))
+    rows.append(("that is", found.detail))
+    rows += [("" if number else "ways out", way) for number, way in enumerate(found.ways_out)]
+    return facts(rows)
 
 
 def verdict_table(verdict: Verdict) -> Table:

@@ -22,6 +22,7 @@ from tidegate.errors import NotHeld, PlanMissing, PublicationLapsed, TidegateErr
 from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
 from tidegate.model.publication import Outcome, Verdict
+from tidegate.model.report import CheckpointState
 from tidegate.model.run import (
     Announced,
     Committed,
@@ -386,6 +387,21 @@ class Pipeline:
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
         """Say what the source's commits did and which windows took them in, oldest first."""
         return source_instants(self.source, self.ledger, now)
+
+    def checkpoint_state(self, now: datetime) -> CheckpointState | None:
+        """Say how the checkpoint stands to the source's head; None before the first load.
+
+        Changes nothing, and is no error where the source does not tell.
+        """
+        state = self.ledger.pipeline.find()
+        if state is None or state.checkpoint is None:
+            return None
+        source = self.looking().source
+        try:
+            pin = source.pin(now, state.source_identity)
+            return source.checkpoint_state(pin, state.checkpoint)
+        except TidegateError as refused:
+            return CheckpointState("unknown", str(refused), state.checkpoint.id)
 
     def preview(self, run: Run, now: datetime) -> Preview:
         """Say what a load would read; of `looking()` it changes nothing (PC-C08)."""

@@ -10,9 +10,9 @@ from hypothesis import given
 
 from strategies import values_of
 from terminal import text_of
-from tidegate.cli.explain_view import explanation, verdict_table
+from tidegate.cli.explain_view import checkpoint_facts, explanation, verdict_table
 from tidegate.model.publication import CheckResult, Outcome, Verdict
-from tidegate.model.report import PartitionExplanation
+from tidegate.model.report import CheckpointState, PartitionExplanation
 from tidegate.model.watermark import WatermarkStep
 
 NOON = datetime(2013, 2, 9, 12, tzinfo=UTC)
@@ -29,9 +29,9 @@ def test_verdict_table_lists_failed_checks_first() -> None:
 
 
 @hypothesis.settings(max_examples=20)
-@given(values_of(PartitionExplanation), values_of(WatermarkStep))
+@given(values_of(PartitionExplanation), values_of(CheckpointState), values_of(WatermarkStep))
 def test_explanation_of_any_partition_names_its_source_commits(
-    found: PartitionExplanation, step: WatermarkStep
+    found: PartitionExplanation, checkpoint: CheckpointState, step: WatermarkStep
 ) -> None:
     source = {"10": {"after": "b", "to": "c"}, "9": {"after": None, "to": "b"}}
     revisions = tuple(
@@ -40,7 +40,33 @@ def test_explanation_of_any_partition_names_its_source_commits(
     )
     whole = replace(found, watermark=step.to_json(), revisions=revisions)
 
-    text = text_of(explanation(whole, "America/New_York"))
+    text = text_of(explanation(whole, checkpoint, "America/New_York"))
 
     assert "lateness" in text
     assert ("(beginning, b]" in text) is bool(revisions)
+
+
+def test_lost_checkpoint_is_shown_with_every_way_out() -> None:
+    lost = CheckpointState(
+        state="off lineage",
+        detail="the table was rolled back",
+        checkpoint="3",
+        head="9",
+        common_ancestor="2",
+        oldest_kept="1",
+        sequence_gap=-2,
+        ways_out=("`source.on_off_lineage: reset`", "`source.on_off_lineage: snapshot_diff`"),
+    )
+
+    text = text_of(checkpoint_facts(lost))
+
+    assert all(way in text for way in lost.ways_out)
+    assert "common ancestor" in text
+    assert "off lineage" in text
+
+
+def test_checkpoint_that_joins_on_has_no_ways_out_to_show() -> None:
+    text = text_of(checkpoint_facts(CheckpointState("caught up", "nothing to read", "9", "9")))
+
+    assert "caught up" in text
+    assert "ways out" not in text
