@@ -74,9 +74,10 @@ class TwoStates:
     after: Removed
 
     def ranges(self, groups: Sequence[RowGroup], start: int, end: int) -> Ranges:
-        """Give what must be decoded: row groups with a differing position, if the keys are the same.
+        """Give what must be decoded of a range of rows.
 
-        ICE-3.11.
+        Where the same keys are deleted in both states: row groups with a position that is not
+        deleted in both (ICE-3.11).
         """
         if self.before.keys == self.after.keys:
             changed = differing(self.before.positions, self.after.positions)

@@ -36,6 +36,12 @@ def are_at(positions: pa.Int64Array, start: int, rows: int) -> pa.BooleanArray |
     return boolean_column(found)
 
 
+def past_end(positions: pa.Int64Array | None, rows: int) -> int:
+    """Count the positions that a file of so many rows does not have (ICE-4.10)."""
+    known = _known(positions)
+    return len(known) - int(np.searchsorted(known, rows))
+
+
 def differing(one: pa.Int64Array | None, other: pa.Int64Array | None) -> pa.Int64Array:
     """Give the positions that only one of two sets has, ascending."""
     found = np.setxor1d(_known(one), _known(other), assume_unique=True)
