@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -306,3 +306,15 @@ def test_limit_ends_listing_and_reading_early(tmp_path: Path) -> None:
     assert whole.pieces[: len(few)] == few.pieces
     assert len(few) < len(whole)
     assert few.listed.manifests_read < whole.listed.manifests_read
+
+
+def test_watermark_from_commit_time_is_that_of_the_last_commit_read(tmp_path: Path) -> None:
+    said = {"watermark_from": "commit_time", "lateness": "1m"}
+    source = {"start": "earliest", "limits": {"snapshots": 2}}
+    pipeline = _pipeline(tmp_path, "append_v2", source=source, event_time=said)
+    (planned,) = pipeline.plan(Run("run", "run"), NOW)
+    end = pipeline.stored_plan(planned.sequence)[0].window.range.end_inclusive
+
+    announced = pipeline.finish_load([planned], NOW, _local)
+
+    assert announced.watermark == end.time - timedelta(minutes=1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.model.message import EventTimes
 from tidegate.model.watermark import WatermarkStep
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import EventTimeConfig
-    from tidegate.model.message import EventTimes
 
 
 def advance(
@@ -52,6 +52,18 @@ def advance(
         value=max(_candidates(said, before, event_times, now if idle else None), default=None),
         last_data_at=last_data_at,
     )
+
+
+def commit_times(commit: datetime, said: EventTimeConfig, now: datetime) -> EventTimes:
+    """Let the time of the last commit that was read stand for event times (PC-W03).
+
+    Args:
+        commit: time of the last commit of the window.
+        said: how far beyond the clock a time still counts.
+        now: aware UTC clock of the announce.
+    """
+    counts = commit <= now + said.future_tolerance
+    return EventTimes(largest=commit if counts else None, future=0 if counts else 1)
 
 
 def _candidates(

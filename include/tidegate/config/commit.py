@@ -41,6 +41,7 @@ LateData = Literal["revise"]
 Engine = Literal["auto", "spark", "local"]
 MissingBounds = Literal["fail", "read_footer", "null"]
 TimeUnit = Literal["us", "ms", "s", "ns"]
+WatermarkFrom = Literal["event_time", "commit_time"]
 
 SUCCESS_FILE = "success-file"
 _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -49,9 +50,13 @@ _CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 class EventTimeConfig(Section):
     """When a row happened, and how long to wait for others."""
 
-    column: str = Field(min_length=1)
+    column: str | None = Field(None, min_length=1)
+    """Required, unless the watermark follows commit times."""
+    watermark_from: Annotated[WatermarkFrom, words(WatermarkFrom)] = "event_time"
+    """`commit_time`: the watermark is the time of the last commit that was read completely, for
+    tables without a usable column (PC-W03)."""
     lateness: Duration = timedelta(0)
-    """Subtracted from the largest event time (PC-W02)."""
+    """Subtracted from the largest event time, or from the commit time (PC-W02, W03)."""
     future_tolerance: Duration = timedelta(0)
     """Event times further beyond the clock do not count (design §7)."""
     idle_timeout: Duration | None = Field(None, gt=timedelta(0))
@@ -71,6 +76,13 @@ class EventTimeConfig(Section):
         if isinstance(found, Mapping) and found.get("on_missing_bounds", "") is None:
             return {**found, "on_missing_bounds": "null"}
         return found
+
+    @model_validator(mode="after")
+    def _has_column(self) -> EventTimeConfig:
+        if self.column is None and self.watermark_from == "event_time":
+            problem = "is required: the column that says when a row happened"
+            raise KeyProblem(problem, key="column")
+        return self
 
     @model_validator(mode="after")
     def _idle(self) -> EventTimeConfig:

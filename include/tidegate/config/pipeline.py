@@ -175,10 +175,11 @@ class PipelineConfig(Section):
                 "the length of a partition is unknown: `commit.delay` must contain it (PC-T19); "
                 "`commit.partition_time.interval` says it and follows the clock changes"
             )
-        if made and self.event_time and made[0].column != self.event_time.column:
+        column = self.event_time.column if self.event_time else None
+        if made and column is not None and made[0].column != column:
             notes.append(
                 f"partitions are made from `{made[0].column}`, but the watermark follows "
-                f"`{self.event_time.column}`: it does not say when those partitions are complete"
+                f"`{column}`: it does not say when those partitions are complete"
             )
         return notes
 
@@ -227,7 +228,9 @@ class PipelineConfig(Section):
             )
             key = "on_non_append" if read.mode == "append" else "mode"
             raise KeyProblem(problem, key=f"source.read.{key}")
-        if self.source.split.order == "event_time" and self.event_time is None:
+        if self.source.split.order == "event_time" and (
+            self.event_time is None or self.event_time.column is None
+        ):
             problem = "'event_time' needs the column under `event_time`"
             raise KeyProblem(problem, key="source.split.order")
 
@@ -238,7 +241,7 @@ class PipelineConfig(Section):
         needed = {
             f"target.partition_by.{field.name}": field.column for field in self.target.partition_by
         }
-        if self.event_time:
+        if self.event_time and self.event_time.column is not None:
             needed["event_time.column"] = self.event_time.column
         for key, column in needed.items():
             if column not in columns:

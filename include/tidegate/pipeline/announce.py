@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.commit.partition_time import PartitionClock
-from tidegate.commit.watermark import advance
+from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
 from tidegate.errors import FenceLost
 from tidegate.ledger.announcing import Announcement
@@ -107,8 +107,11 @@ class Announcer:
         event_times = EventTimes()
         for message in messages:
             event_times = event_times.merged(message.event_times)
+        said = PipelineConfig.from_resolved(scan.config).event_time
+        if said is not None and said.watermark_from == "commit_time":
+            event_times = commit_times(scan.window.range.end_inclusive.time, said, now)
         step = advance(
-            PipelineConfig.from_resolved(scan.config).event_time,
+            said,
             state.watermark_step,
             event_times,
             rows_read=sum(message.rows_read for message in messages),

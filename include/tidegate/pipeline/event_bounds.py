@@ -27,7 +27,9 @@ _THREADS = 8
 def event_column(config: PipelineConfig) -> EventColumn | None:
     """Name the column whose bounds the plan wants; None without an event time."""
     said = config.event_time
-    return EventColumn(said.column, config.timezone, said.unit) if said else None
+    if said is None or said.column is None:
+        return None
+    return EventColumn(said.column, config.timezone, said.unit)
 
 
 def with_bounds(

@@ -145,7 +145,7 @@ class Scanner:
             terms=split_totals(found.splits),
             footers_read=found.footers_read,
             event_times=merged_bounds(found.pieces),
-            files_without_bounds=unknown if self.config.event_time else 0,
+            files_without_bounds=unknown if event_column(self.config) else 0,
             limit=cut,
         )
 

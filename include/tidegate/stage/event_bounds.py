@@ -35,23 +35,29 @@ class EventClock:
     timezone: str
     counts_until: datetime
     """Aware; later event times are counted as future and move no bound (design §7)."""
+    unit: str = "us"
+    """What a column of whole numbers counts since 1970: `s`, `ms`, `us` or `ns`."""
 
     def __post_init__(self) -> None:
         if self.column not in self.schema.names:
             known = ", ".join(self.schema.names)
             raise ColumnMissing(source="event_time.column", column=self.column, known=known)
         kind = self.schema.field(self.column).type
-        if not (pa.types.is_timestamp(kind) or pa.types.is_date(kind)):
+        fitting = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer)
+        if not any(fits(kind) for fits in fitting):
             raise SchemaIncompatible(
                 path="event_time.column",
                 column=self.column,
-                expected="a timestamp or a date",
+                expected="a timestamp, a date or a whole number",
                 found=str(kind),
             )
 
     def measure(self, batch: pa.RecordBatch) -> EventTimes:
         """Give the bounds of the event times that count, and how many rows have none that does."""
-        ticks = instants(batch.column(self.column), self.timezone)
+        column = batch.column(self.column)
+        if pa.types.is_integer(column.type):
+            column = column.cast(pa.int64()).cast(pa.timestamp(self.unit, "UTC"))
+        ticks = instants(column, self.timezone)
         moments = ticks.microseconds()
         ahead = moments > (self.counts_until - _EPOCH) // _MICROSECOND
         missing = 0

@@ -42,6 +42,8 @@ class StageSpec:
     event_time: str | None = None
     counts_until: datetime | None = None
     """Event times after this are future (design §7); None counts all."""
+    unit: str = "us"
+    """What whole numbers count as event times."""
     default_name: str = DEFAULT_NAME
     limits: WriteLimits = field(default_factory=WriteLimits)
     only: frozenset[Partition] = frozenset()
@@ -65,6 +67,7 @@ class StageSpec:
             rules=config.rows,
             event_time=event_time.column if event_time else None,
             counts_until=planned_at + event_time.future_tolerance if event_time else None,
+            unit=event_time.unit if event_time else "us",
             default_name=target.default_partition_name,
             limits=WriteLimits(
                 file_bytes=target.rolling.file_size, open_files=target.max_open_partitions
@@ -138,7 +141,7 @@ class _Attempt:
         self._rules = RowRules(spec.rules, schema)
         clock = None
         if spec.event_time is not None and spec.counts_until is not None:
-            clock = EventClock(schema, spec.event_time, spec.timezone, spec.counts_until)
+            clock = EventClock(schema, spec.event_time, spec.timezone, spec.counts_until, spec.unit)
         self._buffered_columns = _buffered_columns(schema, self._computer, clock)
         measure = clock.measure if clock else _no_event_times
         self._kept = self._writers(PartShape(self._computer.data_columns, measure), spec.limits)

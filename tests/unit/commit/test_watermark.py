@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.commit.watermark import advance, is_idle
+from tidegate.commit.watermark import advance, commit_times, is_idle
 from tidegate.config import EventTimeConfig
 from tidegate.model.message import EventTimes
 from tidegate.model.watermark import WatermarkStep
@@ -196,3 +196,23 @@ def test_watermark_without_silence_is_the_largest_event_time_minus_lateness(
 )
 def test_step_survives_json(found: WatermarkStep) -> None:
     assert WatermarkStep.from_text(found.to_text()) == found
+
+
+@pytest.mark.parametrize(
+    ("late_by", "counts"),
+    [(timedelta(0), True), (timedelta(minutes=5), True), (timedelta(minutes=6), False)],
+    ids=["now", "tolerated", "future"],
+)
+def test_commit_time_stands_for_event_times_unless_it_lies_in_the_future(
+    late_by: timedelta, counts: bool
+) -> None:
+    now = datetime(2026, 2, 1, tzinfo=UTC)
+    said = EventTimeConfig.model_validate(
+        {"watermark_from": "commit_time", "lateness": "1h", "future_tolerance": "5m"}
+    )
+
+    found = commit_times(now + late_by, said, now)
+    moved = advance(said, None, found, rows_read=1, now=now)
+
+    assert moved.value == (now + late_by - timedelta(hours=1) if counts else None)
+    assert moved.future_rows == (0 if counts else 1)

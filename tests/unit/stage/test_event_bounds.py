@@ -111,5 +111,23 @@ def test_clock_unknown_column_is_refused() -> None:
 
 
 def test_clock_column_without_times_is_refused() -> None:
-    with pytest.raises(SchemaIncompatible, match="timestamp or a date"):
+    with pytest.raises(SchemaIncompatible, match="a date or a whole number"):
         EventClock(pa.schema([("at", pa.string())]), "at", "UTC", NOW)
+
+
+@pytest.mark.parametrize(
+    ("unit", "per_second"), [("s", 1), ("ms", 10**3), ("us", 10**6), ("ns", 10**9)]
+)
+@pytest.mark.parametrize("kind", [pa.int64(), pa.uint32()], ids=str)
+def test_measure_whole_numbers_count_the_unit_since_1970(
+    kind: pa.DataType, unit: str, per_second: int
+) -> None:
+    clock = EventClock(
+        pa.schema([("at", kind)]), "at", "UTC", dt.datetime(2030, 1, 1, tzinfo=dt.UTC), unit
+    )
+    column = pa.array([2 * per_second, None], kind)
+
+    found = clock.measure(pa.record_batch([column], names=["at"]))
+
+    moment = dt.datetime(1970, 1, 1, 0, 0, 2, tzinfo=dt.UTC)
+    assert found == EventTimes(moment, moment, missing=1)
