@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parent / "golden" / "iceberg"
 CASES = tuple(sorted(path.parent.name for path in ROOT.glob("*/answers.json")))
 """Hand-made tables."""
-READABLE = tuple(case for case in CASES if case != "variant_v3")
-"""Those that are not refused as a whole (ICE-1.3)."""
+REFUSED = {"variant_v3", "orc_far_timestamps_v2"}
+"""Those with a column that cannot be read (ICE-1.3, 6.18); each has tests of its own."""
+READABLE = tuple(case for case in CASES if case not in REFUSED)
+"""Those that every question can be asked of."""
 RANDOM = tuple(sorted(path.parent.name for path in ROOT.glob("*/fuzz.json")))
 """Random histories."""
 
@@ -63,6 +65,7 @@ def expected(case: str) -> Mapping[str, Any]:
         "eq_nested_key_v2": _gone_from_head(3),
         "eq_uuid_high_bit_v2": _gone_from_head(2),
         "struct_fields_replaced_v2": _struct_of_defaults,
+        "initial_default_v3": _defaults_in_filters,
     }
     corrected = copy.deepcopy(dict(answers(case)))
     if case in correct:
@@ -103,6 +106,16 @@ def _struct_of_defaults(found: dict[str, Any]) -> None:
         for row in rows:
             if row[0] == 1 and row[1] is None:
                 row[1] = {"y": None}
+
+
+def _defaults_in_filters(found: dict[str, Any]) -> None:
+    """The engine's filters miss the defaults that its own rows show (ICE-6.11, 6.15)."""
+    names = [name for name, _ in found["head"]["columns"]]
+    for asked, (column, value) in zip(
+        found["expect"]["filter"], (("i", 7), ("renamed", "dflt ü")), strict=True
+    ):
+        at = names.index(column)
+        asked["ids"] = sorted(row[0] for row in found["head"]["rows"] if row[at] == value)
 
 
 def _all_rows(found: Any) -> Iterator[list[Any]]:

@@ -10,9 +10,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-NOT_YET: Mapping[str, str] = {
-    "*": "being built",
-}
+NOT_YET: Mapping[str, str] = {}
 """`case/question` or `case/question/number` as a pattern → why it is not answered yet."""
 
 

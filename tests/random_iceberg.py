@@ -97,10 +97,10 @@ class Commit:
 class RandomTable:
     """One table that grows by random commits; the same for the same seed."""
 
-    def __init__(self, root: Path, seed: int) -> None:
-        """Make an empty table."""
+    def __init__(self, root: Path, seed: int, version: int | None = None) -> None:
+        """Make an empty table, of a random format version unless one is said."""
         self.draw = random.Random(seed)
-        self.version = self.draw.choice([2, 2, 3])
+        self.version = version or self.draw.choice([2, 2, 3])
         self.files = Files(root, LOCATION, self.version)
         self._uuid = new_uuid(seed)
         self.schemas = [self._first_schema()]

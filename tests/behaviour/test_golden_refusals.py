@@ -69,7 +69,7 @@ def _from_cursor(case: str, stated: Mapping[str, Any]) -> None:
     branch = {"branch": stated["branch"]} if "branch" in stated else {}
     read = {"mode": stated.get("read_mode", "append")}
     source = golden(case).source(read=read, **branch)
-    _take(source, Instant(str(stated["cursor"]), NOW))
+    _take(source, Instant(str(stated["cursor"]), NOW, stated.get("cursor_sequence_number")))
 
 
 def _take(source: IcebergSource, cursor: Instant) -> None:
