@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
+import json
 import os
 import pickle
 import shutil
@@ -10,24 +12,27 @@ import signal
 import subprocess
 import sys
 import threading
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from crash.faults import Stopper, stopping_storage
 from crash.scenario import Life, ending, make_source
+from golden_iceberg import golden
 from tidegate.execute.spark import SparkExecutor
+from tidegate.model.message import CommitMessage
 from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.plan_files import read_splits
 from tidegate.pipeline.staging import stage_split
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Storage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
-    from tidegate.model.message import CommitMessage
     from tidegate.model.run import PlannedWindow
     from tidegate.pipeline import Pipeline
 
@@ -148,3 +153,66 @@ def test_two_attempts_at_once_leave_one_message_and_one_set_of_files(
     staged = LocalStorage().list_files(f"{window.uri}/{layout.STAGED}")
     assert len({path.split("/")[1] for path in staged}) <= len(sub_splits(window))
     assert len(staged) == len({path.rpartition("/")[2] + path.split("/")[2] for path in staged})
+
+
+@pytest.fixture
+def planned_dense(tmp_path: Path) -> PlannedWindow:
+    """Plan one dense file of two million rows, as a few splits of several sub-splits."""
+    table = golden("dense_file_v2")
+    rewrites = table.answers["location_rewrite"].items()
+    keys = {
+        "name": "dense",
+        "source": {
+            "kind": "iceberg",
+            "metadata": str(table.metadata),
+            "location_rewrite": {old: str(table.folder / new) for old, new in rewrites},
+            "split": {"max_rows": 100_000},
+        },
+        "commit": {"trigger": "process-time"},
+        "target": {"path": str(tmp_path / "published" / "dense")},
+    }
+    (tmp_path / "published").mkdir()
+    file = tmp_path / "dense.yaml"
+    file.write_text(json.dumps(keys))
+    pipeline = open_pipeline(file, ledger=f"sqlite:///{tmp_path}/ledger.db")
+    (window,) = pipeline.plan(Run("run", "run"), datetime(2027, 1, 1, tzinfo=UTC))
+    return window
+
+
+def dies_inside(
+    flag: str, storage: Storage, plan_uri: str, index: int, attempt: str
+) -> tuple[CommitMessage, ...]:
+    """Stage a split, and once of all take the process down before its second part is made."""
+
+    def die_once() -> None:
+        made = stopper.made
+        if made[-1].startswith("create part-") and sum("create part-" in it for it in made) > 1:
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(flag, os.O_CREAT | os.O_EXCL))
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    stopper = Stopper(between=die_once)
+    return stage_split(stopping_storage(stopper), plan_uri, index, attempt)
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(180)
+def test_worker_lost_inside_a_dense_file_reads_no_finished_sub_split_again(
+    spark: SparkSession, planned_dense: PlannedWindow, tmp_path: Path
+) -> None:
+    task = functools.partial(dies_inside, str(tmp_path / "died"), LocalStorage())
+
+    with SparkExecutor(spark) as executor:
+        list(executor.run(task, planned_dense.uri, range(planned_dense.splits), "w1"))
+
+    root = f"{planned_dense.uri}/{layout.MESSAGES}"
+    found = [
+        CommitMessage.from_text((Path(root) / name).read_bytes())
+        for name in messages(planned_dense)
+    ]
+    attempts = {message.attempt for message in found}
+    assert (tmp_path / "died").exists()
+    assert set(messages(planned_dense)) == sub_splits(planned_dense)
+    assert sum(message.rows_kept for message in found) == 1_997_000
+    # What the lost attempt had finished stands; the rest of its split is another attempt's.
+    assert len(attempts) == planned_dense.splits + 1
