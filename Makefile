@@ -6,13 +6,15 @@ export UV_SYSTEM_CERTS := $(if $(wildcard /etc/ssl/certs/*),true,false)
 UV_INSTALL := .venv/bin/uv pip install --quiet --python .venv/bin/python --require-hashes
 # The environment (paths, Java, Spark) is set in tools/run and nowhere else.
 RUN := tools/run
+# The engines of `make bench-peers` need other versions than ours.
+PEERS := benchmarks/peers/.venv
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench shape clean lock
+.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers shape clean lock
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: .venv/.runtime ## Make .venv, find Java, install the locked packages (again: no cost)
 	@.venv/bin/python tools/java.py find
@@ -55,14 +57,24 @@ coverage: .venv/.dev setup ## Tests with branch coverage; a report in .coverage/
 dag-docs: .venv/.dev setup ## Write docs/DAGs.md from the DAGs
 	$(RUN) python tools/dag_docs.py
 
-bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints one table
-	$(RUN) python -m benchmarks
+bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Markdown
+	$(RUN) python -m benchmarks --case orders
+	$(RUN) python -m benchmarks --case lineitem --large 0
+
+bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars
+	$(RUN) python -m benchmarks.peers
 
 shape: .venv/.dev ## Print sizes of modules and functions, and modules without a unit test
 	@$(RUN) python tools/shape.py
 
+$(PEERS)/.ready: benchmarks/peers/requirements.txt | .venv/bin/uv
+	@echo "Installing the peers …"
+	@.venv/bin/python -m venv --clear $(PEERS)
+	@.venv/bin/uv pip install --quiet --python $(PEERS)/bin/python --require-hashes -r $<
+	@touch $@
+
 clean: ## Remove .venv and every cache; .tidegate, your data, stays
-	rm -rf .venv .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv $(PEERS) benchmarks/peers/.jars .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find include plugins dags jobs tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 lock: .venv/bin/uv ## Make the hash locks from requirements*.in
