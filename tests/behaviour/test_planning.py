@@ -28,7 +28,7 @@ from tidegate.pipeline.changes import read_changes
 from tidegate.source.iceberg import IcebergSource
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tidegate.model.plan import Piece, ScanPlan, Split
 
@@ -62,14 +62,26 @@ def _pipeline(folder: Path, case: str, **keys: Any) -> Pipeline:
     return open_pipeline(file, ledger=f"sqlite:///{folder}/ledger.db")
 
 
-def _plan(folder: Path, case: str, **keys: Any) -> tuple[ScanPlan, tuple[Split, ...]]:
+def _plan(folder: Path, case: str, **keys: Any) -> tuple[ScanPlan, Sequence[Split]]:
     pipeline = _pipeline(folder, case, **keys)
     (planned,) = pipeline.plan(Run("run", "run"), NOW)
     return pipeline.stored_plan(planned.sequence)
 
 
-def _pieces(splits: tuple[Split, ...]) -> list[Piece]:
+def _pieces(splits: Sequence[Split]) -> list[Piece]:
     return [piece for split in splits for sub in split.sub_splits for piece in sub.pieces]
+
+
+def test_limit_of_a_pipeline_counts_the_rows_of_all_its_files(tmp_path: Path) -> None:
+    read = {"mode": "snapshot", "limit": 25}
+    pipeline = _pipeline(tmp_path, "small_files_v2", source={"read": read})
+    pipeline.load(Run("run", "run"), NOW, _local)
+
+    (published,) = pipeline.publish_all("run", NOW)
+
+    assert published.state == "committed"
+    files = list((tmp_path / "target" / "out").glob("*.parquet"))
+    assert sum(pq.read_metadata(file).num_rows for file in files) == 25
 
 
 def test_dense_file_of_less_than_a_megabyte_gives_several_splits(tmp_path: Path) -> None:

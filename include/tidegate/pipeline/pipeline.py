@@ -161,7 +161,7 @@ class Pipeline:
             )
         return planned
 
-    def stored_plan(self, sequence: int) -> tuple[ScanPlan, tuple[Split, ...]]:
+    def stored_plan(self, sequence: int) -> tuple[ScanPlan, Sequence[Split]]:
         """Read the plan that a window was last planned with.
 
         Raises:

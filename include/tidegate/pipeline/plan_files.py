@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, overload
 
 from tidegate.model.plan import ScanPlan, Split
 from tidegate.stage import layout
@@ -17,10 +18,30 @@ def read_plan(storage: Storage, uri: str) -> ScanPlan:
     return ScanPlan.from_text(storage.read_bytes(layout.plan_file(uri)))
 
 
-def read_splits(storage: Storage, uri: str) -> tuple[Split, ...]:
+class StoredSplits(Sequence[Split]):
+    """The splits of a plan, each read when it is asked for: a task wants one of many thousands."""
+
+    def __init__(self, lines: Sequence[bytes]) -> None:
+        self._lines = lines
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredSplits: ...
+    def __getitem__(self, index: int | slice) -> Split | StoredSplits:
+        """Read one; a slice reads none."""
+        if isinstance(index, slice):
+            return StoredSplits(self._lines[index])
+        return Split.from_json(json.loads(self._lines[index]))
+
+
+def read_splits(storage: Storage, uri: str) -> StoredSplits:
     """Read the splits that stand in a plan directory, in plan order."""
-    lines = storage.read_bytes(layout.splits_file(uri)).splitlines()
-    return tuple(Split.from_json(json.loads(line)) for line in lines)
+    return StoredSplits(storage.read_bytes(layout.splits_file(uri)).splitlines())
 
 
 def pending_stages(storage: Storage, uri: str) -> list[list[int]]:

@@ -18,6 +18,7 @@ from tidegate.plan import (
     delete_totals,
     merged_bounds,
     plan_change_splits,
+    plan_one_split,
     plan_splits,
     row_width,
     split_totals,
@@ -132,16 +133,23 @@ class Scanner:
         return scan, found.splits
 
     def _find(self, window: Window, pinned: Pin) -> _Found:
-        whole = window.kind.reads_whole
+        limit = self.config.source.read.limit
         units = self.source.units(
-            pinned, window.range, whole=whole, event_time=event_column(self.config)
+            pinned,
+            window.range,
+            whole=window.kind.reads_whole,
+            event_time=event_column(self.config),
+            enough=limit,
         )
         pieces = with_bounds(units.pieces, self.source, self.config)
         split, footers = self._split(pinned), _Footers(self.source)
         width = row_width(self.source.schema(pinned))
         rules = self.source.settling(pinned)
         exchanges = rules.exchanges if rules else 0
-        splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
+        if limit is None:
+            splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
+        else:
+            splits = plan_one_split(pieces, split, width)
         splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)

@@ -1,7 +1,7 @@
 """From the files of a window to splits: order, weights, cuts, packing, and their summary."""
 
 from tidegate.plan.change_groups import bucket_count, is_small, plan_change_splits
-from tidegate.plan.splits import adapted_target, merged_bounds, plan_splits
+from tidegate.plan.splits import adapted_target, merged_bounds, plan_one_split, plan_splits
 from tidegate.plan.summary import delete_totals, split_totals
 from tidegate.plan.weights import Scale, row_width
 
@@ -13,6 +13,7 @@ __all__ = [
     "is_small",
     "merged_bounds",
     "plan_change_splits",
+    "plan_one_split",
     "plan_splits",
     "row_width",
     "split_totals",

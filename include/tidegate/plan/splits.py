@@ -54,6 +54,19 @@ def plan_splits(
     )
 
 
+def plan_one_split(units: Iterable[Piece], split: SplitConfig, row_width: int) -> tuple[Split, ...]:
+    """Give all files to one reader, because only one that sees all rows can count them (ICE-5.13).
+
+    Args:
+        units: whole files in source order.
+        split: as for `plan_splits`.
+        row_width: as for `plan_splits`.
+    """
+    files = ordered(units, split.order)
+    every_row = sum(piece.rows for piece in files)
+    return (_split(files, every_row, Scale(row_width, split.open_cost)),) if files else ()
+
+
 def adapted_target(pieces: Iterable[Piece], scale: Scale, target: int, parallelism: int) -> int:
     """Lower the target where it would leave workers idle; never raise it (ICE-5.7)."""
     share = sum(map(scale.weight, pieces)) // max(parallelism, 1)
