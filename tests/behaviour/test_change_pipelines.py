@@ -15,10 +15,15 @@ from golden_iceberg import expected, golden
 from golden_pipeline import NOW
 from small_lake import load, publish
 from tidegate import read_committed
+from tidegate.config import read_source
 from tidegate.errors import ChangelogInconsistent, ConfigInvalid, StorageFull, TransientError
 from tidegate.execute.local import LocalExecutor
+from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
+from tidegate.pipeline.change_stream import ChangeStream
+from tidegate.pipeline.reading import Reading
+from tidegate.source.iceberg import IcebergSource
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -45,13 +50,13 @@ class Stream:
     root: Path
     split: Mapping[str, Any]
 
-    def at(self, version: int, **read: Any) -> Pipeline:
+    def at(self, version: int, start: str = "earliest", **read: Any) -> Pipeline:
         """Open the pipeline while the table has metadata `v<version>`."""
         table = golden(self.case)
         said = {
             **table.config(),
             "metadata": str(table.folder / f"table/metadata/v{version}.metadata.json"),
-            "start": "earliest",
+            "start": start,
             "read": {"mode": "changelog", "columns": COLUMNS, **read},
             "split": dict(self.split),
         }
@@ -249,3 +254,44 @@ def test_changes_without_their_kind_are_refused_for_a_target_that_appends(
 
     with pytest.raises(ConfigInvalid, match="_change_type"):
         stream.at(8, columns=["id", "v"])
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_window_that_a_policy_reads_as_a_difference_pairs_no_updates(
+    split: Mapping[str, Any],
+) -> None:
+    answer = expected("rollback_v2")
+    pair = answer["expect"]["diff"][0]
+    read = {"mode": "changelog", "identifier_columns": [answer["head"]["columns"][0][0]]}
+    said = golden("rollback_v2").config(
+        read=read, split=dict(split), on_off_lineage="snapshot_diff"
+    )
+    config = read_source(said)
+    source = IcebergSource(config)
+    pin = source.pin(NOW)
+    window = InstantRange(Instant(str(pair["from"]), NOW), source.instant(pin, str(pair["to"])))
+    pinned = source.at(pin, window.end_inclusive)
+    stream = ChangeStream("golden", Reading.of(config, source, pinned), config.split)
+
+    batches = stream.batches(source.units(pinned, window).pieces)
+
+    kinds = Counter(kind for batch in batches for kind in batch.column("_change_type").to_pylist())
+    assert kinds == {
+        "DELETE": pair["delete"]["row_count"],
+        "INSERT": pair["insert"]["row_count"],
+    }
+
+
+@pytest.mark.parametrize("split", SPLITS)
+def test_first_load_of_a_changelog_inserts_the_table_as_it_stands(
+    tmp_path: Path, split: Mapping[str, Any]
+) -> None:
+    stream = Stream("compaction_v2", tmp_path, split)
+    pipeline = stream.at(12, start="full", verify_changelog=True)
+
+    load(pipeline, now=NOW)
+    publish(pipeline, now=NOW)
+
+    head = expected("compaction_v2")["head"]["rows"]
+    commit = expected("compaction_v2")["current_snapshot_id"]
+    assert stream.published() == Counter(("INSERT", *row, commit) for row in head)

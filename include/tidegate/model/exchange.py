@@ -23,6 +23,8 @@ class Exchange(Value):
     stage: int = 0
     bucket: int | None = None
     """What a later stage reads; None in stage 0."""
+    net: bool = False
+    """Whether the commit is the difference of two states, whose updates are not paired."""
 
     @property
     def spreads(self) -> bool:

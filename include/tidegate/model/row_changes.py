@@ -1,7 +1,8 @@
 """What a piece of a change read says about the commit that it belongs to.
 
 `Piece.details["change"]` holds the commit's ordinal and snapshot, and which deletes apply to the
-file before it and after it; None stands for a state that the file is no part of (ICE-3.9).
+file before it and after it; None stands for a state that the file is no part of (ICE-3.9). `net`
+marks the difference of two states that are not parent and child (ICE-3.18).
 """
 
 from __future__ import annotations
@@ -50,6 +51,11 @@ def change_ordinal(piece: Piece) -> int | None:
     """Give the number of the commit that a piece belongs to; None for a piece of a plain read."""
     change = piece.details.get(CHANGE)
     return change["ordinal"] if change else None
+
+
+def is_net(pieces: Iterable[Piece]) -> bool:
+    """Say whether pieces belong to the difference of two states, whose updates are not paired."""
+    return any((piece.details.get(CHANGE) or {}).get("net") for piece in pieces)
 
 
 def can_cancel(pieces: Iterable[Piece]) -> bool:

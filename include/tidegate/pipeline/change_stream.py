@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, groupby
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from tidegate.model.row_changes import can_cancel, change_ordinal
+from tidegate.model.row_changes import can_cancel, change_ordinal, is_net
 from tidegate.pipeline.balancing import check_balance
 from tidegate.pipeline.exchanging import SpreadRows, read_bucket, write_spread
 from tidegate.plan import Scale, bucket_count, is_small, row_width
@@ -73,8 +73,10 @@ class ChangeStream:
         if not can_cancel(pieces):
             yield from changes
         elif is_small(pieces, self.split, self._row_width):
-            yield from settler.all(changes)
+            yield from settler.all(changes, net=is_net(pieces))
         else:
+            if is_net(pieces):
+                rules = replace(rules, identifiers=())
             with TemporaryDirectory(prefix="tidegate-changes-") as folder:
                 yield from _Spill(folder, settler, rules, self._buckets(pieces)).settled(
                     changes, self.reading.changes_schema
@@ -106,7 +108,7 @@ class _Spill:
             changes = chain.from_iterable(map(self.settler.by_row_id, self._read(file)))
         file = self._write("last.arrow", changes, schema, by_row_id=False)
         for bucket in self._read(file):
-            yield from self.settler.all(bucket)
+            yield from self.settler.all(bucket, net=not self.rules.identifiers)
 
     def _write(
         self, name: str, changes: Iterator[pa.RecordBatch], schema: pa.Schema, *, by_row_id: bool

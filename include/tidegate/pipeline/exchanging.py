@@ -8,6 +8,7 @@ order.
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,12 +19,12 @@ from tidegate.read.exchange import gather, spread
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
     from tidegate.model.exchange import Exchange
-    from tidegate.model.plan import Split, SubSplit
+    from tidegate.model.plan import Split
     from tidegate.read.exchange import Placement
     from tidegate.storage import Storage
 
@@ -85,13 +86,28 @@ def read_bucket(
         raise ExchangeFileLost(path=path, expected=file.length, found=str(damaged)) from damaged
 
 
+Spreading = Mapping[tuple[str, int], Sequence[str]]
+"""Group and stage → the sub-splits that spread its rows, in plan order."""
+
+
+def spreading(splits: Iterable[Split]) -> Spreading:
+    """Find the sub-splits of a plan that spread rows."""
+    found: dict[tuple[str, int], list[str]] = {}
+    for split in splits:
+        for part in split.sub_splits:
+            if part.exchange is not None and part.exchange.spreads:
+                key = part.exchange.group, part.exchange.stage
+                found.setdefault(key, []).append(part.id)
+    return found
+
+
 @dataclass(frozen=True)
 class PlanExchange:
     """The exchange between the sub-splits of one plan."""
 
     storage: Storage
     plan_uri: str
-    splits: Sequence[Split]
+    spreading: Spreading
 
     def read(self, exchange: Exchange) -> Iterator[pa.RecordBatch]:
         """Read a sub-split's bucket of what the stage before spread, in plan order.
@@ -100,23 +116,12 @@ class PlanExchange:
             ExchangeIncomplete: a sub-split of the stage before has no message yet (Transient).
             ExchangeFileLost: a file is gone, or not as it was written.
         """
-        for part in self._before(exchange):
-            path = layout.message_file(self.plan_uri, part.id)
+        for part in self.spreading.get((exchange.group, exchange.stage - 1), ()):
+            path = layout.message_file(self.plan_uri, part)
             if not self.storage.exists(path):
-                raise ExchangeIncomplete(plan=self.plan_uri, sub_split=part.id)
+                raise ExchangeIncomplete(plan=self.plan_uri, sub_split=part)
             message = CommitMessage.from_text(self.storage.read_bytes(path))
             if message.spread is not None and exchange.bucket is not None:
                 yield from read_bucket(
                     self.storage, self.plan_uri, message.spread, exchange.bucket, exchange.buckets
                 )
-
-    def _before(self, exchange: Exchange) -> Iterator[SubSplit]:
-        for split in self.splits:
-            for part in split.sub_splits:
-                other = part.exchange
-                if (
-                    other is not None
-                    and other.group == exchange.group
-                    and other.stage == exchange.stage - 1
-                ):
-                    yield part

@@ -14,7 +14,7 @@ from tidegate.config import PipelineConfig
 from tidegate.model.message import CommitMessage, EventTimes
 from tidegate.model.row_changes import is_check
 from tidegate.model.wire import pretty
-from tidegate.pipeline.exchanging import PlanExchange, SpreadRows, write_spread
+from tidegate.pipeline.exchanging import PlanExchange, SpreadRows, spreading, write_spread
 from tidegate.pipeline.plan_files import read_plan, read_splits
 from tidegate.pipeline.reading import Reading
 from tidegate.source import open_source
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.exchange import Exchange
     from tidegate.model.plan import ScanPlan, Split, SubSplit
+    from tidegate.pipeline.exchanging import Spreading
     from tidegate.read.changes import Settler
     from tidegate.storage import Storage
 
@@ -52,7 +53,7 @@ def stage_split(
         The messages of the split's sub-splits that this call finished.
     """
     scan, splits = _plan(storage, plan_uri)
-    task = _Attempt(storage, scan, splits, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
+    task = _Attempt(storage, scan, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
     return tuple(
         task.finish(sub_split)
         for sub_split in splits[index].sub_splits
@@ -66,7 +67,6 @@ class _Attempt:
 
     storage: Storage
     scan: ScanPlan
-    splits: Sequence[Split]
     plan_uri: str
     name: str
 
@@ -110,8 +110,12 @@ class _Attempt:
         )
 
     def _gathered(self, exchange: Exchange, settler: Settler) -> Iterator[pa.RecordBatch]:
-        bucket = PlanExchange(self.storage, self.plan_uri, self.splits).read(exchange)
-        return settler.by_row_id(bucket) if exchange.spreads else settler.all(bucket)
+        spread = _spreading(self.storage, self.plan_uri)
+        bucket = PlanExchange(self.storage, self.plan_uri, spread).read(exchange)
+        if not exchange.spreads:
+            return settler.all(bucket, net=exchange.net)
+        # What is not paired takes no part in the exchange by row id either.
+        return bucket if exchange.net else settler.by_row_id(bucket)
 
     def _check(self, sub_split: SubSplit, rows: Reading) -> CommitMessage:
         """Read what changes are checked with; nothing of it is staged."""
@@ -170,6 +174,12 @@ class _Attempt:
 
 
 @functools.lru_cache(maxsize=4)
-def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, tuple[Split, ...]]:
+def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, Sequence[Split]]:
     """Read a plan once per process; it never changes."""
     return read_plan(storage, plan_uri), read_splits(storage, plan_uri)
+
+
+@functools.lru_cache(maxsize=4)
+def _spreading(storage: Storage, plan_uri: str) -> Spreading:
+    """Look through a plan once per process for what its sub-splits hand each other."""
+    return spreading(_plan(storage, plan_uri)[1])

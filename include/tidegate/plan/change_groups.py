@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.model.exchange import Exchange
 from tidegate.model.plan import Split, SubSplit
-from tidegate.model.row_changes import can_cancel, change_ordinal
+from tidegate.model.row_changes import can_cancel, change_ordinal, is_net
 from tidegate.model.wire import digest
 from tidegate.plan.packing import pack
 from tidegate.plan.splits import merged_bounds, plan_splits
@@ -140,7 +140,8 @@ def _exchanged(
 ) -> Iterator[Split]:
     weight = sum(item.weight for item in splits)
     buckets = bucket_count(weight, split.target_size)
-    begin = Exchange(digest([piece.to_json() for piece in pieces], 12), exchanges, buckets)
+    group = digest([piece.to_json() for piece in pieces], 12)
+    begin = Exchange(group, exchanges, buckets, net=is_net(pieces))
     for item in splits:
         yield replace(
             item, sub_splits=tuple(replace(part, exchange=begin) for part in item.sub_splits)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from tidegate.read.row_hash import Hashes
 
 _GONE = (RowKind.DELETE, RowKind.UPDATE_BEFORE)
+_COME = (RowKind.INSERT, RowKind.UPDATE_AFTER)
+"""An UPSERT does not say what it replaced, so that nothing can be said of its sum."""
 
 
 class Balance:
@@ -49,15 +51,13 @@ class Balance:
             commits = integers(batch.column(COMMIT_SNAPSHOT_ID))
             kinds = batch.column(CHANGE_TYPE).dictionary_encode()
             names = kinds.dictionary.to_pylist()
-            gone = np.isin(
-                integers(kinds.indices), [names.index(it) for it in _GONE if it in names]
-            )
+            indices = integers(kinds.indices)
+            gone = np.isin(indices, [names.index(it) for it in _GONE if it in names])
+            come = np.isin(indices, [names.index(it) for it in _COME if it in names])
             for commit in np.unique(commits).tolist():
                 of_commit = commits == commit
-                come = _sum(hashes[of_commit & ~gone])
-                self._sums[str(commit)] = (
-                    self._sums[str(commit)].plus(come).minus(_sum(hashes[of_commit & gone]))
-                )
+                known = self._sums[str(commit)].plus(_sum(hashes[of_commit & come]))
+                self._sums[str(commit)] = known.minus(_sum(hashes[of_commit & gone]))
             yield batch
 
     def states(self, pieces: Iterable[Piece], read: ReadPieces) -> None:

@@ -6,13 +6,14 @@ Which rows are settled together is decided before: a commit, or a bucket of one 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tidegate.model.plan import Piece
-from tidegate.model.row_changes import can_cancel, change_ordinal
+from tidegate.model.row_changes import can_cancel, change_ordinal, is_net
 from tidegate.model.settling import SettleCounts
 from tidegate.physical import BATCH_ROWS
 from tidegate.read.settle import settle, settle_by_row_id
@@ -49,15 +50,24 @@ class Settler:
         for _, commit in groupby(pieces, change_ordinal):
             of_commit = tuple(commit)
             changes = read(of_commit)
-            yield from self.all(changes) if can_cancel(of_commit) else changes
+            if can_cancel(of_commit):
+                changes = self.all(changes, net=is_net(of_commit))
+            yield from changes
 
-    def all(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def all(
+        self, changes: Iterable[pa.RecordBatch], *, net: bool = False
+    ) -> Iterator[pa.RecordBatch]:
         """Settle changes of one commit that share their keys with no others of it.
+
+        Args:
+            changes: all of a commit, or of a bucket.
+            net: of the difference of two states, whose updates are not paired (ICE-3.18).
 
         Raises:
             IdentifierNotUnique: a key has several changes, and the rules are strict.
         """
-        settled = settle(pa.Table.from_batches(list(changes), self._schema), self._rules)
+        rules = replace(self._rules, identifiers=()) if net else self._rules
+        settled = settle(pa.Table.from_batches(list(changes), self._schema), rules)
         self.counts = self.counts.plus(settled.counts)
         yield from settled.changes.to_batches(BATCH_ROWS)
 

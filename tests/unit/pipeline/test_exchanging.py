@@ -13,7 +13,13 @@ from tidegate.model.exchange import Exchange, SpreadFile
 from tidegate.model.message import CommitMessage, EventTimes
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.wire import pretty
-from tidegate.pipeline.exchanging import PlanExchange, SpreadRows, read_bucket, write_spread
+from tidegate.pipeline.exchanging import (
+    PlanExchange,
+    SpreadRows,
+    read_bucket,
+    spreading,
+    write_spread,
+)
 from tidegate.read.exchange import Placement
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage
@@ -75,7 +81,8 @@ class Plan:
         self.other = SubSplit((Piece("c", 1, 1),), Exchange("other", 1, 2))
         self.gather = [SubSplit((), Exchange("one", 1, 2, 1, bucket)) for bucket in (0, 1)]
         parts = [*self.spread, self.other, *self.gather]
-        self.exchange = PlanExchange(STORAGE, str(self.root), [Split((it,), 1) for it in parts])
+        found = spreading(Split((it,), 1) for it in parts)
+        self.exchange = PlanExchange(STORAGE, str(self.root), found)
 
     def finish(self, part: SubSplit, numbers: list[int]) -> None:
         file = write(self.root, layout.attempt_exchange(part.id, "w1"), numbers)

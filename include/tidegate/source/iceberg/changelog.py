@@ -98,7 +98,7 @@ class ChangePlanner:
     def difference(self, before: Snapshot | None, after: Snapshot) -> PlannedFiles:
         """List what differs between two states, as one commit (ICE-3.18)."""
         planned = PlannedFiles()
-        self._add(planned, before, after, 0)
+        self._add(planned, before, after, 0, net=True)
         return planned
 
     def whole(self, head: Snapshot) -> PlannedFiles:
@@ -109,6 +109,8 @@ class ChangePlanner:
         for file in state.files:
             changed = ChangedFile(file.entry, None, file.deletes, file.rivals)
             planned.pieces += self._pieces((changed,), head, 0)
+        if self._verify:
+            planned.checks += self._checks(None, head)
         return planned
 
     def upserts(self, head: Snapshot, start: Instant | None, format_version: int) -> PlannedFiles:
@@ -147,14 +149,20 @@ class ChangePlanner:
         return self._parent(self._history.ancestors[0])
 
     def _add(
-        self, planned: PlannedFiles, before: Snapshot | None, after: Snapshot, ordinal: int
+        self,
+        planned: PlannedFiles,
+        before: Snapshot | None,
+        after: Snapshot,
+        ordinal: int,
+        *,
+        net: bool = False,
     ) -> None:
         try:
             difference = self._states.difference(before, after)
         except SourceFileGone as gone:
             raise self._missing(before, after, f"its file {gone.path} is gone") from gone
         planned.tally.update(difference.tally)
-        planned.pieces += self._pieces(difference.files, after, ordinal)
+        planned.pieces += self._pieces(difference.files, after, ordinal, net=net)
         if self._verify:
             planned.checks += self._checks(before, after)
 
@@ -169,7 +177,12 @@ class ChangePlanner:
                 yield self._make.piece(file.entry, file.rivals, details)
 
     def _pieces(
-        self, files: Iterable[ChangedFile], snapshot: Snapshot, ordinal: int
+        self,
+        files: Iterable[ChangedFile],
+        snapshot: Snapshot,
+        ordinal: int,
+        *,
+        net: bool = False,
     ) -> Iterator[Piece]:
         for file in files:
             if file.entry.rows:
@@ -179,6 +192,7 @@ class ChangePlanner:
                         "snapshot": snapshot.snapshot_id,
                         "before": None if file.before is None else self._make.refs(file.before),
                         "after": None if file.after is None else self._make.refs(file.after),
+                        **({"net": True} if net else {}),
                     }
                 }
                 yield self._make.piece(file.entry, file.rivals, change)
