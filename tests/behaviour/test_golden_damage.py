@@ -11,6 +11,8 @@ import pytest
 from golden_iceberg import Golden, bag, expected, golden, golden_copy
 from golden_questions import question
 from tidegate import errors
+from tidegate.source.iceberg import deletes
+from tidegate.source.iceberg.delete_cache import DeleteCache
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -47,7 +49,7 @@ class Damaged:
     file: Path
 
     def with_bytes(self, damage: Callable[[bytes], bytes | None]) -> Counter[str] | Exception:
-        """Damage the file, read the head, mend the file; what came out."""
+        """Damage the file, read the head as a new process would, mend the file; what came out."""
         whole = self.file.read_bytes()
         made = damage(whole)
         if made is None:
@@ -55,7 +57,9 @@ class Damaged:
         else:
             self.file.write_bytes(made)
         try:
-            return bag(self.table.changes("snapshot"))
+            with pytest.MonkeyPatch.context() as fresh:
+                fresh.setattr(deletes, "DELETES", DeleteCache())
+                return bag(self.table.changes("snapshot"))
         except errors.TidegateError as refused:
             return refused
         finally:
@@ -128,7 +132,8 @@ def test_truncated_file_is_named_and_no_rows_are_read(
         ):
             outcome = one.with_bytes(damage)
 
-            if one.file in needed(one.table):
+            # Of a Puffin file only the blobs are read; what is left may hold them (ICE-4.13).
+            if one.file in needed(one.table) and kind != "vector":
                 assert isinstance(outcome, torn)
             if isinstance(outcome, Exception):
                 assert isinstance(outcome, torn)

@@ -88,6 +88,10 @@ class ParquetRows:
             position += batch.num_rows
             if position >= end:
                 return
+        # A damaged page header can end a column early, and Arrow says nothing.
+        if position < min(end, self.rows):
+            problem = f"expected {min(end, self.rows)} rows, found {position}"
+            raise pa.ArrowInvalid(problem)
 
     def filtered(
         self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
@@ -129,7 +133,7 @@ class ParquetRows:
         size = sum(
             chunk.total_uncompressed_size
             for chunk in chunks
-            if chunk.path_in_schema in wanted or chunk.path_in_schema.partition(".")[0] in wanted
+            if not wanted.isdisjoint({path := _path(chunk), path.partition(".")[0]})
         )
         return max(1, BATCH_BYTES * group.num_rows // size) if size else BATCH_ROWS
 
@@ -158,5 +162,14 @@ def _offset(group: pq.RowGroupMetaData) -> int | None:
 
 def _statistics(group: pq.RowGroupMetaData, column: str) -> pq.Statistics | None:
     chunks = (group.column(index) for index in range(group.num_columns))
-    chunk = next((chunk for chunk in chunks if chunk.path_in_schema == column), None)
+    chunk = next((chunk for chunk in chunks if _path(chunk) == column), None)
     return chunk.statistics if chunk is not None else None
+
+
+def _path(chunk: pq.ColumnChunkMetaData) -> str:
+    """Name the column of a chunk, as the footer says it a second time."""
+    try:
+        return str(chunk.path_in_schema)
+    except UnicodeDecodeError as broken:
+        problem = f"a column's name is no text: {broken}"
+        raise pa.ArrowInvalid(problem) from broken

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
+import zlib
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError as ShapeError
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 _IO_PROPERTY = "py-io-impl"
 _MISSING = (NoSuchTableError, NoSuchNamespaceError)
 _SILENT = (OSError, RESTError, OAuthError)
+# Of compressed metadata; the first is an OSError of its own.
+_TORN = (gzip.BadGzipFile, zlib.error, EOFError)
 _CLIENTS = {"sqlalchemy", "thrift", "hive_metastore", "botocore"}
 _PLANNING = "scan-planning-mode"
 # pyiceberg refuses these while it parses metadata, in words of its own.
@@ -79,7 +83,7 @@ class TableOpener:
             table = catalog.load_table(str(self._config.table))
         except _MISSING as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
-        except (ShapeError, ValidationError) as refused:
+        except (ShapeError, ValidationError, *_TORN) as refused:
             raise self._refusal(refused) from refused
         except (ValueError, NotInstalledError) as unknown:
             raise SourceNotFound(
@@ -119,7 +123,7 @@ class TableOpener:
             return StaticTable.from_metadata(location, properties)
         except FileNotFoundError as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
-        except (ShapeError, ValidationError, ValueError) as refused:
+        except (ShapeError, ValidationError, ValueError, *_TORN) as refused:
             raise self._refusal(refused) from refused
         except _SILENT as silent:
             raise SourceUnreachable(source=self.source, problem=str(silent)) from silent

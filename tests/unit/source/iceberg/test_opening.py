@@ -171,6 +171,25 @@ def test_metadata_that_is_no_json_is_damaged(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "damage",
+    [
+        lambda whole: whole[:-9],
+        lambda whole: whole[:60] + bytes(9) + whole[69:],
+        lambda whole: b"{}" + whole,
+    ],
+    ids=["cut", "overwritten", "no-gzip"],
+)
+def test_compressed_metadata_that_is_damaged_is_no_lost_connection(
+    damage: Any, tmp_path: Path
+) -> None:
+    table = golden_copy("gzip_metadata_v2", tmp_path)
+    table.metadata.write_bytes(damage(table.metadata.read_bytes()))
+
+    with pytest.raises(SourceFileDamaged, match="no Iceberg metadata"):
+        table.source().pin(NOW)
+
+
+@pytest.mark.parametrize(
     ("change", "feature"),
     [
         (lambda raw: raw.update({"format-version": 4}), "format 4"),

@@ -1,0 +1,42 @@
+"""What Arrow does not tell of damaged Parquet files is found by counting and naming."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidegate.physical import open_rows
+
+FIRST_PAGE_TYPE = 5
+"""The place of the first page's type: behind the magic, in the first field of its header."""
+
+
+def written(rows: pa.Table) -> bytearray:
+    file = io.BytesIO()
+    pq.write_table(rows, file, store_schema=False, use_dictionary=False, compression="none")
+    return bytearray(file.getvalue())
+
+
+def test_page_of_another_type_that_arrow_passes_over_is_missed() -> None:
+    content = written(pa.table({"n": list(range(100))}))
+    content[FIRST_PAGE_TYPE] = 0x10
+
+    with (
+        open_rows(pa.BufferReader(bytes(content)), "parquet") as rows,
+        pytest.raises(pa.ArrowInvalid, match="expected 100 rows, found 0"),
+    ):
+        list(rows.batches(["n"], 0, 100))
+
+
+def test_chunk_whose_column_is_no_text_is_refused_while_reading() -> None:
+    content = written(pa.table({"name": [1]}))
+    content[content.rindex(b"name")] = 0xFF
+
+    with (
+        open_rows(pa.BufferReader(bytes(content)), "parquet") as rows,
+        pytest.raises(pa.ArrowInvalid, match="no text"),
+    ):
+        list(rows.batches(rows.schema.names, 0, 1))
