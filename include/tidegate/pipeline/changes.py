@@ -158,7 +158,7 @@ def _source_config(
         else dict(source)
     )
     read = dict(raw.get("read") or {})
-    if mode is not None and mode != read.get("mode", "append"):
+    if mode is not None and mode != read.get("mode", mode):
         read = _fitting(read, mode)
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}

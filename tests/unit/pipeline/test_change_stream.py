@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from golden_iceberg import answers, bag, golden
+from tidegate import read_changes
+from tidegate.config import SourceConfig
 from tidegate.errors import ChangelogInconsistent
 from tidegate.model.bag_sum import BagSum
 from tidegate.pipeline.balancing import check_balance
@@ -98,3 +100,16 @@ def test_sums_that_cancel_in_any_parts_are_accepted() -> None:
     whole = BagSum(3, 7)
 
     check_balance("lake.orders", [{"1": whole}, {}, {"1": BagSum().minus(whole), "2": BagSum()}])
+
+
+def test_pipeline_of_another_mode_can_be_looked_at_as_a_changelog() -> None:
+    read = {"mode": "append", "on_non_append": "skip", "columns": ["id", "_file"]}
+    source = SourceConfig.model_validate(golden("cow_v2").config(read=read))
+
+    table = read_changes(source, mode="changelog").read_all()
+    whole = read_changes(source, mode="snapshot").read_all()
+
+    kinds = ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
+    assert table.column_names == ["id", "_file", *kinds]
+    assert "DELETE" in table.column("_change_type").to_pylist()
+    assert whole.column_names == ["id", "_file"]
