@@ -73,6 +73,11 @@ class History:
         """Whether the oldest sequence number hints at erased parents; a hint only (ICE-2.16)."""
         return self.oldest is not None and (self.oldest.sequence_number or 0) > 1
 
+    @property
+    def counts_commits(self) -> bool:
+        """Whether snapshots have sequence numbers, which format 1 does not know."""
+        return self._format_version > 1
+
     def time(self, snapshot: Snapshot) -> datetime:
         """Give a snapshot's time.
 

@@ -374,14 +374,17 @@ class IcebergSource:
             head = int(pin.head.id)
         return History(self.name, self._table(pin).metadata, head, self._time_key)
 
-    @staticmethod
-    def _notes(history: History, window: InstantRange) -> tuple[str, ...]:
-        if window.start_exclusive is None and history.may_be_truncated:
+    def _notes(self, history: History, window: InstantRange) -> tuple[str, ...]:
+        if window.start_exclusive is not None:
+            return ()
+        if history.may_be_truncated:
             oldest = history.ancestors[0]
             return (
                 f"history may be truncated: the oldest kept snapshot {oldest.snapshot_id} "
                 f"has sequence number {oldest.sequence_number} (ICE-2.16)",
             )
+        if self._config.start.kind == "earliest" and not history.counts_commits:
+            return ("unknown whether history is truncated: format 1 counts no commits (ICE-2.16)",)
         return ()
 
 

@@ -143,6 +143,17 @@ def test_oldest_snapshot_with_a_late_sequence_number_is_noted(tmp_path: Path) ->
     assert any("may be truncated" in note for note in units.notes)
 
 
+@pytest.mark.parametrize(("case", "told"), [("append_v1", True), ("append_v2", False)])
+def test_whole_history_without_numbers_is_noted_as_not_known(case: str, told: bool) -> None:
+    source = golden(case).source(start="earliest")
+    pin = source.pin(NOW)
+    assert pin.head
+
+    notes = source.units(pin, InstantRange(None, pin.head)).notes
+
+    assert any("unknown whether history is truncated" in note for note in notes) is told
+
+
 def test_another_table_in_its_place_is_refused() -> None:
     source = golden("append_v2").source()
 
