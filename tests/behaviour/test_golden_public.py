@@ -156,3 +156,11 @@ def test_name_mapping_that_leaves_out_a_required_column_is_refused() -> None:
 
     with pytest.raises(errors.SchemaIncompatible, match="column 'a'"):
         table(MAPPED).changes("snapshot", end=6597550917742534971, metadata=str(metadata))
+
+
+def test_columns_beside_a_variant_have_all_published_rows() -> None:
+    case = "impala/trino_variant"
+
+    found = table(case).changes("snapshot", columns=["id", "descr"])
+
+    assert found.num_rows == told(case)["head"]["row_count"]

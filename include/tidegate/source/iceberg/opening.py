@@ -19,16 +19,18 @@ from pyiceberg.exceptions import (
     ValidationError,
 )
 from pyiceberg.io import FileIO, load_file_io
-from pyiceberg.table import StaticTable, Table
 from pyiceberg.utils.config import Config
 
 from tidegate.config import resolve_secret
 from tidegate.errors import SourceFileDamaged, SourceNotFound, SourceUnreachable, UnsupportedFeature
 from tidegate.source.iceberg.paths import REWRITE_PROPERTY, REWRITING_IO, rewrite
+from tidegate.source.iceberg.variants import load_metadata
 from tidegate.source.iceberg.version_hint import is_metadata_file, newest_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from pyiceberg.table import Table
 
     from tidegate.config import SourceConfig
 
@@ -120,7 +122,7 @@ class TableOpener:
             properties = self._properties()
             if not is_metadata_file(location):
                 location = newest_metadata(load_file_io(properties, location), location)
-            return StaticTable.from_metadata(location, properties)
+            return load_metadata(location, properties)
         except FileNotFoundError as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
         except (ShapeError, ValidationError, ValueError, *_TORN) as refused:

@@ -13,6 +13,7 @@ from tidegate.errors import AmbiguousColumn, ColumnMissing
 from tidegate.model.row_kind import RowKind
 from tidegate.source.iceberg.metadata_columns import ALWAYS
 from tidegate.source.iceberg.settling import hidden_columns, settle_rules
+from tidegate.source.iceberg.variants import refuse_marked
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,9 +44,11 @@ def pinned_selection(
 
     Raises:
         ColumnMissing, AmbiguousColumn: see `select`.
+        UnsupportedFeature: a column has a type that cannot be read.
     """
     hidden = hidden_columns(whole, config, metadata.format_version, source)
     schema, names = select(whole, config, (*extra, *hidden), source)
+    refuse_marked(schema, source)
     rules = settle_rules(whole, schema, config, names, source)
     upserts = config.read.output_mode == "lineage_upserts"
     return {
