@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from golden_iceberg import golden_copy
-from tidegate.errors import SourceFileDamaged, UnsupportedFeature
+from tidegate.errors import TidegateError, UnsupportedFeature
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,9 +70,11 @@ def test_other_columns_beside_a_variant_are_read(kind: Any, tmp_path: Path) -> N
     ],
     ids=["no-column-id", "no-fields", "number", "list"],
 )
-def test_metadata_that_is_damaged_besides_is_damaged(damage: Any, tmp_path: Path) -> None:
+def test_metadata_that_is_damaged_besides_ends_with_an_error_of_ours(
+    damage: Any, tmp_path: Path
+) -> None:
     table = with_column(tmp_path, "variant")
     table.edit_metadata(damage)
 
-    with pytest.raises(SourceFileDamaged):
+    with pytest.raises(TidegateError):
         table.source(read={"columns": ["id"]}).pin(NOW)
