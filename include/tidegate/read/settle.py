@@ -26,6 +26,7 @@ from tidegate.physical.arrays import (
     repeated_text,
 )
 from tidegate.read.codes import row_codes
+from tidegate.read.hashed_codes import hashed_codes
 from tidegate.read.row_hash import Hashes, hash_rows
 
 if TYPE_CHECKING:
@@ -93,10 +94,11 @@ class _Settling:
 
     def leave_out_carried_over(self) -> int:
         """Leave out the bag difference's opposite: equal rows of both kinds (ICE-3.14)."""
-        rows = self._with_counterpart(self._hashes(self._rules.compared))
+        hashes = self._hashes(self._rules.compared)
+        rows = self._with_counterpart(hashes)
         if not len(rows):
             return 0
-        codes = self._codes(self._rules.compared, rows)
+        codes = self._codes(self._rules.compared, rows, hashes)
         inserts = self._kinds[rows] == _INSERT
         gone = np.zeros(len(rows), dtype=np.bool_)
         known = np.zeros(len(rows), dtype=np.bool_)
@@ -116,11 +118,12 @@ class _Settling:
     def leave_out_same_row_id(self) -> int:
         """Leave out equal rows of both kinds with the same `_row_id`."""
         columns = (*self._rules.compared, ROW_ID)
-        rows = self._with_counterpart(self._hashes(columns), self._has_row_id())
+        hashes = self._hashes(columns)
+        rows = self._with_counterpart(hashes, self._has_row_id())
         if not len(rows):
             return 0
         gone = _cancelled(
-            self._codes(columns, rows),
+            self._codes(columns, rows, hashes),
             self._kinds[rows] == _INSERT,
             np.zeros(len(rows), dtype=np.bool_),
         )
@@ -140,10 +143,11 @@ class _Settling:
 
     def _pair(self, columns: Sequence[str], among: Flags | None = None) -> Integers:
         """Pair rows; gives those whose values have both kinds, and one of them more than once."""
-        rows = self._with_counterpart(self._hashes(columns), among)
+        hashes = self._hashes(columns)
+        rows = self._with_counterpart(hashes, among)
         if not len(rows):
             return rows
-        codes = self._codes(columns, rows)
+        codes = self._codes(columns, rows, hashes)
         inserts = self._kinds[rows] == _INSERT
         deleted, inserted = _counts(codes, ~inserts), _counts(codes, inserts)
         one_of_each = ((deleted == 1) & (inserted == 1))[codes]
@@ -172,12 +176,11 @@ class _Settling:
         ]
         return np.concatenate([np.zeros(0, np.uint64), *found])
 
-    def _codes(self, columns: Sequence[str], rows: Integers) -> Integers:
+    def _codes(self, columns: Sequence[str], rows: Integers, hashes: Hashes) -> Integers:
         taken = self._changes.select(columns)
         if len(rows) < taken.num_rows:
             taken = taken.take(integer_column(rows))
-        codes: Integers = integers(row_codes([_one_array(column) for column in taken.columns]))
-        return codes
+        return hashed_codes([_one_array(column) for column in taken.columns], hashes[rows])
 
     def _with_counterpart(self, hashes: Hashes, among: Flags | None = None) -> Integers:
         """Give the rows whose hash the other kind has, too, in their order."""
