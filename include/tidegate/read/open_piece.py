@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from tidegate.errors import SourceFileDamaged
 from tidegate.physical.protocol import FilterStopped, Passing
 from tidegate.read.alive import OneState, TwoStates, choice, newer, settled
@@ -14,8 +16,6 @@ from tidegate.read.positions import past_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    import pyarrow as pa
 
     from tidegate.model.plan import Piece
     from tidegate.physical import PhysicalRows
@@ -121,10 +121,9 @@ class OpenPiece:
             return False
         if not piece.rows or not names.issuperset(filter.columns):
             return False
-        position, probe = next(
-            self._file.batches(self._columns, piece.row_start, piece.row_start + 1)
-        )
-        return _pass_unchanged(filter.columns, probe, self._format.conform(probe, piece, position))
+        probe = _row_of_nulls(self._file.schema, self._columns)
+        conformed = self._format.conform(probe, piece, piece.row_start)
+        return _pass_unchanged(filter.columns, probe, conformed)
 
     def _pushed(
         self, wanted: OneState, filter: Predicate, batch_rows: int
@@ -148,6 +147,13 @@ class OpenPiece:
             rows = self._last_steps(wanted.rows_with_live_keys(conformed))
             if rows.num_rows:
                 yield rows
+
+
+def _row_of_nulls(schema: pa.Schema, names: list[str]) -> pa.RecordBatch:
+    """Make a row to see what becomes of columns: to decode one takes a page of each of them."""
+    fields = [schema.field(name) for name in names]
+    columns = [pa.nulls(1, field.type) for field in fields]
+    return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, schema.metadata))
 
 
 def _pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.RecordBatch) -> bool:

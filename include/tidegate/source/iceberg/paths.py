@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyarrow.fs import LocalFileSystem
 from pyiceberg.io.pyarrow import PyArrowFile, PyArrowFileIO
 from pyiceberg.typedef import EMPTY_DICT, Properties
 
@@ -68,7 +69,11 @@ def open_location(files: FileIO, location: str, source: str) -> pa.NativeFile:
         SourceUnreachable: the store did not answer.
     """
     try:
-        stream = files.new_input(location).open()
+        found = files.new_input(location)
+        if isinstance(found, PyArrowFile) and isinstance(found._filesystem, LocalFileSystem):
+            # Only such a file has a descriptor, and decoding with a pushed filter needs one.
+            return pa.OSFile(found._path)
+        stream = found.open()
         return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     except FileNotFoundError as gone:
         raise SourceFileGone(path=location) from gone
