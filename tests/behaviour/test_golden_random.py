@@ -169,9 +169,9 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> StagedReads:
 
 SPLITS = st.fixed_dictionaries(
     {
-        "target_size": st.sampled_from(["1KiB", "4KiB", "64KiB", "128MiB"]),
-        "open_cost": st.sampled_from(["1", "1KiB", "4MiB"]),
-        "max_rows": st.integers(3, 40),
+        "target_size": st.sampled_from(["8KiB", "64KiB", "128MiB"]),
+        "open_cost": st.sampled_from(["1KiB", "4MiB"]),
+        "max_rows": st.integers(15, 200),
         "order": st.sampled_from(["none", "path"]),
         "lookback": st.integers(1, 10),
         "max_delete_memory": st.sampled_from(["1KiB", "256MiB"]),
