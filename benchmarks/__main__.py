@@ -28,6 +28,7 @@ from benchmarks.lineitem import lineitem_job, make_lineitem
 from benchmarks.measure import Contestant
 from benchmarks.orders import make_orders, orders_job, repeat_files
 from benchmarks.planning import plan_many_files
+from benchmarks.versions import measured_with
 
 TITLES = {
     "tidegate-threads": "Tidegate, data path in one process",
@@ -68,7 +69,7 @@ def main() -> None:
     size = sum(path.stat().st_size for path in source.glob("*.parquet"))
     print(
         f"\n**{given.case}**, {given.million_rows} million rows, {size / MEGABYTE:.0f} MB of zstd "
-        f"Parquet, {CORES} cores: {work}\n"
+        f"Parquet, {CORES} cores: {work}. {measured_with()}\n"
     )
     found: dict[str, Result] = {}
     # Apart, because an idle Spark lets its Python workers go after a minute.

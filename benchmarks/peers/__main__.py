@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 from benchmarks.peers.changelogs import changelogs
 from benchmarks.peers.dense import dense
+from benchmarks.peers.environment import ICEBERG
 from benchmarks.peers.planning import planning
 from benchmarks.peers.settings import CONTESTANTS, Settings
 from benchmarks.peers.tables_read import tables_read
+from benchmarks.versions import peers_measured_with
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,6 +50,7 @@ def main() -> None:
         rounds=given.rounds,
         only=tuple(given.only),
     )
+    print(peers_measured_with(ICEBERG))
     for name in given.suites or SUITES:
         print("\n".join(SUITES[name](settings)), flush=True)
     if not given.keep:

@@ -15,7 +15,8 @@ from benchmarks.measure import Launch
 _HERE = Path(__file__).parent
 _VENV = _HERE / ".venv"
 _JARS = _HERE / ".jars"
-_ARTIFACT = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
+ICEBERG = "1.11.0"
+_ARTIFACT = f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}"
 _SHA256 = "d6ea6c5d099288daeb7d5a92061bd3d7d8f296492632b42378e5f2f0e3066242"
 ON_SPARK = ("iceberg-spark",)
 

@@ -21,7 +21,7 @@ KINDS = ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
 def _windows(kind: str, quick: int) -> list[Any]:
     """All windows of a kind; of each case so many first ones are asked by every run."""
     return [
-        question(kind, case, number, window, slow=number >= quick)
+        question(case, number, window, slow=number >= quick)
         for case in READABLE
         for number, window in enumerate(expected(case)["expect"].get(kind, []))
     ]
@@ -40,28 +40,26 @@ def _in_first_window(case: str, snapshot_id: int) -> bool:
 
 APPEND = _windows("append", quick=3)
 REFUSED = [
-    question("append-refused", case, number, window, slow=number > 0)
+    question(case, number, window, slow=number > 0)
     for case in READABLE
     for number, window in enumerate(expected(case)["expect"].get("append", []))
     if window["non_append"]
 ]
 CHANGELOG = _windows("changelog", quick=1)
 COMMITS = [
-    question(
-        "changes", case, number, snapshot, slow=_in_first_window(case, snapshot["snapshot_id"])
-    )
+    question(case, number, snapshot, slow=_in_first_window(case, snapshot["snapshot_id"]))
     for case in READABLE
     for number, snapshot in _changed(case)
 ]
 DIFFS = _windows("diff", quick=99)
 SPARK = [
-    question("spark-changelog", case, kind, kind)
+    question(case, kind, kind)
     for case in READABLE
     for kind in ("changes", "net_changes", "with_updates")
     if "rows" in expected(case)["expect"].get("spark_changelog", {}).get(kind, {})
 ]
 UPSERTS = [
-    question("lineage-upserts", "lineage_v3", since, int(since), rows)
+    question("lineage_v3", since, int(since), rows)
     for since, rows in expected("lineage_v3")["expect"]["lineage_upserts"][
         "since_sequence_number"
     ].items()

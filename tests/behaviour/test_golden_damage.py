@@ -83,7 +83,7 @@ def needed(table: Golden) -> set[Path]:
 
 
 CASES = [
-    question("damage", case, kind, kind, slow=case in THOROUGH)
+    question(case, kind, kind, slow=case in THOROUGH)
     for case in (*QUICK, *THOROUGH)
     for kind in KINDS
     if any(files_of(golden(case), kind))

@@ -90,7 +90,7 @@ HEADS = [case for case in READABLE if expected(case)["head"].get("columns")]
 SMALL = [case for case in HEADS if expected(case)["head"]["row_count"] < MANY_ROWS]
 
 
-@pytest.mark.parametrize("case", [question("local", case) for case in HEADS])
+@pytest.mark.parametrize("case", [question(case) for case in HEADS])
 def test_head_staged_by_threads_in_tiny_pieces_has_the_engines_rows(
     case: str, local: StagedReads
 ) -> None:
@@ -99,9 +99,7 @@ def test_head_staged_by_threads_in_tiny_pieces_has_the_engines_rows(
     assert fits(table, expected(case)["head"])
 
 
-@pytest.mark.parametrize(
-    "case", [question("local-changelog", case, slow=case not in IN_SPARK) for case in SMALL]
-)
+@pytest.mark.parametrize("case", [question(case, slow=case not in IN_SPARK) for case in SMALL])
 def test_changelog_staged_by_threads_in_tiny_pieces_is_the_one_of_the_library(
     case: str, local: StagedReads
 ) -> None:
@@ -111,9 +109,7 @@ def test_changelog_staged_by_threads_in_tiny_pieces_is_the_one_of_the_library(
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize(
-    "case", [question("spark", case, slow=case not in IN_SPARK) for case in SMALL]
-)
+@pytest.mark.parametrize("case", [question(case, slow=case not in IN_SPARK) for case in SMALL])
 def test_head_and_changelog_staged_by_spark_tasks_have_the_engines_rows(
     case: str, in_spark: StagedReads
 ) -> None:

@@ -80,7 +80,7 @@ def test_folder_has_every_table_whose_count_is_published() -> None:
     assert set(PUBLISHED) <= set(CASES)
 
 
-@pytest.mark.parametrize("case", [question("public", case) for case in READABLE])
+@pytest.mark.parametrize("case", [question(case) for case in READABLE])
 def test_public_table_has_the_published_rows(case: str) -> None:
     head = told(case)["head"]
     columns = head.get("columns")
@@ -91,7 +91,7 @@ def test_public_table_has_the_published_rows(case: str) -> None:
     assert "rows" not in head or fits(found, head)
 
 
-@pytest.mark.parametrize("case", [question("public-refused", case) for case in REFUSED])
+@pytest.mark.parametrize("case", [question(case) for case in REFUSED])
 def test_public_table_that_cannot_be_read_rightly_is_refused(case: str) -> None:
     name = told(case)["error"].partition("(")[0]
 
@@ -103,7 +103,7 @@ def test_public_table_that_cannot_be_read_rightly_is_refused(case: str) -> None:
 
 @pytest.mark.parametrize(
     ("case", "state"),
-    [question("public-as-of", case, number, state) for case, number, state in EARLIER],
+    [question(case, number, state) for case, number, state in EARLIER],
 )
 def test_public_table_as_of_an_earlier_snapshot_has_the_published_rows(
     case: str, state: Mapping[str, Any]
@@ -118,7 +118,7 @@ LINEAGE = "impala/iceberg_v3_row_lineage"
 MAPPED = "duckdb/name_mapping"
 
 
-@pytest.mark.parametrize("case", [question("public-lineage", LINEAGE)])
+@pytest.mark.parametrize("case", [question(LINEAGE)])
 def test_row_lineage_that_a_compaction_wrote_is_read_from_the_files(case: str) -> None:
     lineage = told(case)["head"]["lineage"]
 
@@ -130,7 +130,7 @@ def test_row_lineage_that_a_compaction_wrote_is_read_from_the_files(case: str) -
 @pytest.mark.parametrize(
     ("case", "version", "nulls"),
     [
-        question("public-name-mapping", MAPPED, version, version, nulls)
+        question(MAPPED, version, version, nulls)
         for version, nulls in {
             "v3": {"b": 0},
             "v3.1": {"b": 10_000},

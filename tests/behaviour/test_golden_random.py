@@ -74,17 +74,15 @@ def _pairs(case: str) -> Iterator[tuple[int, int, bool]]:
 
 
 STATES = [
-    question("state", case, number, item)
-    for case in RANDOM
-    for number, item in enumerate(snapshots(case))
+    question(case, number, item) for case in RANDOM for number, item in enumerate(snapshots(case))
 ]
 COMMITS = [
-    question("commit", case, number, start, end)
+    question(case, number, start, end)
     for case in RANDOM
     for number, start, end in _with_parent(case)
 ]
 PAIRS = [
-    question("pair", case, number, start, end, slow=slow)
+    question(case, number, start, end, slow=slow)
     for case in RANDOM
     for number, (start, end, slow) in enumerate(_pairs(case))
 ]
@@ -131,7 +129,7 @@ def test_difference_of_any_two_snapshots_turns_one_into_the_other(
     assert table.num_rows == least or answers(case)["format_version"] >= 3
 
 
-@pytest.mark.parametrize("case", [question("whole-changelog", case) for case in RANDOM])
+@pytest.mark.parametrize("case", [question(case) for case in RANDOM])
 def test_changelog_of_the_whole_lineage_walks_through_every_state(case: str) -> None:
     lineage = answers(case)["lineage"]
     parents = {item["snapshot_id"]: item["parent_id"] for item in snapshots(case)}
@@ -148,11 +146,7 @@ def test_changelog_of_the_whole_lineage_walks_through_every_state(case: str) -> 
 
 @pytest.mark.parametrize(
     "case",
-    [
-        question("lineage", case)
-        for case in RANDOM
-        if (golden(case).folder / "lineage.parquet").exists()
-    ],
+    [question(case) for case in RANDOM if (golden(case).folder / "lineage.parquet").exists()],
 )
 def test_row_lineage_of_the_head_is_the_engines(case: str) -> None:
     expected = pq.read_table(golden(case).folder / "lineage.parquet")

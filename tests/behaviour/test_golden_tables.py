@@ -33,36 +33,26 @@ def with_rows(case: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
 
 
 OWN = [
-    question("snapshot", case, number, snapshot)
-    for case in READABLE
-    for number, snapshot in with_rows(case)
+    question(case, number, snapshot) for case in READABLE for number, snapshot in with_rows(case)
 ]
 CURRENT = [
-    question("in-current-schema", case, number, snapshot)
+    question(case, number, snapshot)
     for case in READABLE
     for number, snapshot in with_rows(case)
     if "in_current_schema" in snapshot
 ]
-HEADS = [question("head", case) for case in READABLE]
-PLACED = [
-    question("metadata-columns", case)
-    for case in READABLE
-    if "with_metadata_columns" in expected(case)["head"]
-]
-TASKS = [question("tasks", case) for case in READABLE if "tasks" in expected(case)["head"]]
-REFS = [
-    question("ref", case, name, name)
-    for case in READABLE
-    for name in expected(case).get("refs", {})
-]
-TIMES = [question("as-of", case) for case in READABLE if expected(case).get("as_of")]
+HEADS = [question(case) for case in READABLE]
+PLACED = [question(case) for case in READABLE if "with_metadata_columns" in expected(case)["head"]]
+TASKS = [question(case) for case in READABLE if "tasks" in expected(case)["head"]]
+REFS = [question(case, name, name) for case in READABLE for name in expected(case).get("refs", {})]
+TIMES = [question(case) for case in READABLE if expected(case).get("as_of")]
 FILTERS = [
-    question("filter", case, number, asked)
+    question(case, number, asked)
     for case in READABLE
     for number, asked in enumerate(expected(case)["expect"].get("filter", []))
 ]
 LINEAGES = [
-    question("lineage-at", case, number, int(snapshot_id), rows)
+    question(case, number, int(snapshot_id), rows)
     for case in READABLE
     for number, (snapshot_id, rows) in enumerate(
         expected(case)["expect"].get("lineage_upserts", {}).get("at_snapshot", {}).items()
@@ -223,7 +213,7 @@ def test_row_lineage_of_a_snapshot_is_the_engines(
     assert fits(table, {"rows": rows})
 
 
-@pytest.mark.parametrize("case", [question("lineage-null", "upgrade_v1_v2_v3")])
+@pytest.mark.parametrize("case", [question("upgrade_v1_v2_v3")])
 def test_row_lineage_before_the_first_v3_commit_is_null(case: str) -> None:
     columns = ["id", "_row_id", "_last_updated_sequence_number"]
     answer = expected(case)["expect"]["lineage_before_first_v3_commit"]

@@ -121,9 +121,7 @@ def test_changes_settled_by_exchange_are_the_same_rows(local: StagedReads, case:
 
 
 @pytest.mark.parametrize("case", ["cow_v3", "identifier_fields_v2"])
-def test_updates_settled_by_exchange_are_paired_as_in_memory(
-    local: StagedReads, case: str
-) -> None:
+def test_updates_settled_by_exchange_are_paired_as_in_memory(local: StagedReads, case: str) -> None:
     key = columns(case)[0]
 
     exchanged = staged(local, case, EXCHANGED, identifier_columns=[key])
