@@ -35,7 +35,7 @@ def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     default = Path(tempfile.gettempdir()) / "tidegate-bench-peers"
-    parser.add_argument("suites", nargs="*", choices=[[], *SUITES], help="all by default")
+    parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
     parser.add_argument("--folder", type=Path, default=default)
     parser.add_argument("--rows", type=int, default=20_000_000, help="of each table of orders")
     parser.add_argument("--changed-rows", type=int, default=10_000_000, help="of the changelog's")
@@ -51,7 +51,7 @@ def main() -> None:
         only=tuple(given.only),
     )
     print(peers_measured_with(ICEBERG))
-    for name in given.suites or SUITES:
+    for name in given.suites:
         print("\n".join(SUITES[name](settings)), flush=True)
     if not given.keep:
         shutil.rmtree(given.folder)
