@@ -86,11 +86,8 @@ def message_replaced() -> None:
 
     def staging_all(storage: Any, plan_uri: str, index: int, attempt: str) -> tuple[Any, ...]:
         scan, splits = staging._plan(storage, plan_uri)
-        named = f"{attempt}.{os.urandom(4).hex()}"
-        return tuple(
-            staging._stage_one(storage, scan, plan_uri, sub_split, named)
-            for sub_split in splits[index].sub_splits
-        )
+        task = staging._Attempt(storage, scan, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
+        return tuple(map(task.finish, splits[index].sub_splits))
 
     LocalStorage.write_once = replacing  # type: ignore[method-assign]
     pipeline.stage_split = staging_all
