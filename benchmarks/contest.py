@@ -77,9 +77,13 @@ def contest(
                 failed[name] = str(ended)
         warm: dict[str, list[Round]] = {name: [] for name in engines}
         for _ in range(rounds):
-            for name, engine in engines.items():
+            for name, engine in list(engines.items()):
                 engine.forget()
-                warm[name].append(engine.warm())
+                try:
+                    warm[name].append(engine.warm())
+                except ContestantEnded as ended:
+                    failed[name] = str(ended)
+                    del engines[name]
         found = {
             name: Result(
                 cold[name],

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SAMPLE_SECONDS = 0.03
+_LONGEST_ROUND_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -99,12 +100,20 @@ class Contestant:
         shutil.rmtree(self._out / str(self._number - 1))
 
     def _round(self, started: float, cpu: float) -> Round:
-        go_file(self._out, self._number).touch()
-        for line in self._process.stdout or ():
-            if line.strip() == f"{END} {self._number}":
-                self._number += 1
-                wall, used = time.perf_counter() - started, self._tree.cpu() - cpu
-                return Round(wall, used, self._tree.peak_bytes)
+        limit = threading.Timer(_LONGEST_ROUND_SECONDS, self._process.kill)
+        limit.start()
+        try:
+            go_file(self._out, self._number).touch()
+            for line in self._process.stdout or ():
+                if line.strip() == f"{END} {self._number}":
+                    self._number += 1
+                    wall, used = time.perf_counter() - started, self._tree.cpu() - cpu
+                    return Round(wall, used, self._tree.peak_bytes)
+        finally:
+            limit.cancel()
+        if time.perf_counter() - started >= _LONGEST_ROUND_SECONDS:
+            msg = f"a round took more than {_LONGEST_ROUND_SECONDS:.0f} s"
+            raise ContestantEnded(msg)
         log = (self._out / "log.txt").read_text()
         msg = f"{self._name} ended with {self._process.wait()}:\n{log[-3000:]}"
         raise ContestantEnded(msg)
