@@ -117,6 +117,7 @@ def _is_plain(kind: pa.DataType) -> bool:
         types.is_integer(kind)
         or types.is_float32(kind)
         or types.is_float64(kind)
+        or types.is_decimal128(kind)
         or types.is_boolean(kind)
         or types.is_string(kind)
         or types.is_date32(kind)

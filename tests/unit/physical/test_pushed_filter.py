@@ -33,6 +33,8 @@ SCHEMA = pa.schema(
         pa.field("day", pa.date32()),
         pa.field("ok", pa.bool_()),
         pa.field("small", pa.uint8()),
+        pa.field("price", pa.decimal128(7, 2)),
+        pa.field("weight", pa.decimal128(30, 9)),
     ]
 )
 ROW = st.tuples(
@@ -45,6 +47,8 @@ ROW = st.tuples(
     st.none() | st.dates(dt.date(2026, 3, 1), dt.date(2026, 3, 3)),
     st.none() | st.booleans(),
     st.none() | st.integers(0, 255),
+    st.none() | st.decimals(-99_999, 99_999, places=2),
+    st.none() | st.decimals(-9, 9, places=9),
 )
 FILTERS = [
     "n > 0",
@@ -61,6 +65,8 @@ FILTERS = [
     "text is null",
     "ok",
     "x = x",
+    "price >= 1.5",
+    "price < weight",
 ]
 
 
@@ -224,7 +230,7 @@ def test_read_damaged_page_under_a_filter_names_the_file(
         pytest.param(pa.array([1], pa.int32()), True, id="integer"),
         pytest.param(pa.array(["a"]), True, id="text"),
         pytest.param(pa.array([0], pa.timestamp("us")), True, id="timestamp"),
-        pytest.param(pa.array([1], pa.decimal128(5, 2)), False, id="decimal"),
+        pytest.param(pa.array([1], pa.decimal128(5, 2)), True, id="decimal"),
         pytest.param(pa.array([b"abcd"], pa.binary(4)), False, id="fixed-binary"),
         pytest.param(pa.array([0], pa.time64("us")), False, id="time"),
         pytest.param(pa.array([[1]]), False, id="list"),
