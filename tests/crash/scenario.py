@@ -2,9 +2,10 @@
 
 What stands at the end can be compared.
 
-Three windows of up to three partitions; each window is cut into two splits of two sub-splits. The
-third window brings late rows for the first day; the second day is held by a row rule and approved;
-then the second window is replayed with a changed pipeline file, which puts the offending row aside.
+`APPENDS`: three windows of up to three partitions; each window is cut into two splits of two
+sub-splits. The third window brings late rows for the first day; the second day is held by a row
+rule and approved; then the second window is replayed with a changed pipeline file, which puts the
+offending row aside. What else can be lived is a `Scenario` of its own.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ source:
   split: {{target_size: 1KiB, open_cost: 1B, max_rows: 10}}
 event_time: at
 rows:
-  - {{name: sane, where: "amount < 1000", on_failure: {effect}}}
+  - {{name: sane, where: "amount < 1000", on_failure: {variant}}}
 target:
   path: {root}/published/orders
   partition_by: {{dt: day(at)}}
@@ -124,20 +125,40 @@ def make_source(folder: Path) -> tuple[str, tuple[datetime, ...]]:
 
 
 @dataclass(frozen=True)
+class Scenario:
+    """What a life is lived on: a source, and a pipeline file that changes before the replay."""
+
+    make_source: Callable[[Path], tuple[str, tuple[datetime, ...]]]
+    """Makes the table: its metadata file, and when each commit was made."""
+    file: str
+    """The pipeline file, with `{metadata}`, `{root}` and `{variant}` to fill in."""
+    variants: tuple[str, str]
+    """How the file is before the replay, and for it."""
+    replayed: int
+    """Number of the window that is replayed."""
+    held: Partition | None = None
+    """Partition that somebody has to approve."""
+
+
+APPENDS = Scenario(make_source, PIPELINE, ("hold", "quarantine"), 2, HELD)
+
+
+@dataclass(frozen=True)
 class Life:
-    """The scenario on one root directory."""
+    """A scenario on one root directory."""
 
     root: Path
     metadata: str
     """The source table's metadata file."""
     times: tuple[datetime, ...]
     """When each source commit was made."""
+    scenario: Scenario = APPENDS
 
     def pipeline(
-        self, storage: Storage | None, effect: str, watch: Callable[[sa.Engine], None] | None
+        self, storage: Storage | None, variant: str, watch: Callable[[sa.Engine], None] | None
     ) -> Pipeline:
-        """Open the pipeline with the rule's effect as it is in this step."""
-        path = self.root / f"orders-{effect}.yaml"
+        """Open the pipeline with its file as it is in this step."""
+        path = self.root / f"orders-{variant}.yaml"
         pipeline = open_pipeline(path, ledger=f"sqlite:///{self.root}/ledger.db", storage=storage)
         if watch is not None:
             watch(pipeline.ledger.engine)
@@ -147,10 +168,12 @@ class Life:
         """Write the pipeline files and make the ledger: what a user does before the first run."""
         self.root.mkdir(parents=True)
         (self.root / "published").mkdir()
-        for effect in ("hold", "quarantine"):
-            text = PIPELINE.format(metadata=self.metadata, root=self.root, effect=effect)
-            (self.root / f"orders-{effect}.yaml").write_text(text)
-        self.pipeline(None, "hold", None).ledger.engine.dispose()
+        for variant in self.scenario.variants:
+            text = self.scenario.file.format(
+                metadata=self.metadata, root=self.root, variant=variant
+            )
+            (self.root / f"orders-{variant}.yaml").write_text(text)
+        self.pipeline(None, self.scenario.variants[0], None).ledger.engine.dispose()
 
     def live(
         self,
@@ -160,15 +183,17 @@ class Life:
     ) -> None:
         """Do every step; what is done already changes nothing."""
         owner = process_owner("cli")
-        pipeline = self.pipeline(storage, "hold", watch)
+        first, second = self.scenario.variants
+        pipeline = self.pipeline(storage, first, watch)
         for time in (*self.times[1:], None):
             run = Run("load", owner, until=time)
             pipeline.load(run, _now(), executors)
             self._publish(pipeline, owner)
             self._approve(pipeline, owner)
-        changed = self.pipeline(storage, "quarantine", watch)
+        changed = self.pipeline(storage, second, watch)
         run = Run("replay", owner)
-        changed.finish_load(changed.replay(2, run, _now()), _now(), executors)
+        planned = changed.replay(self.scenario.replayed, run, _now())
+        changed.finish_load(planned, _now(), executors)
         self._publish(changed, owner)
 
     def _publish(self, pipeline: Pipeline, owner: str) -> None:
@@ -177,11 +202,12 @@ class Life:
                 raise AssertionError(outcome.error)
 
     def _approve(self, pipeline: Pipeline, owner: str) -> None:
-        state = pipeline.ledger.partitions.find(HELD)
-        if state is None or state.pending != "held":
+        held = self.scenario.held
+        state = pipeline.ledger.partitions.find(held) if held else None
+        if held is None or state is None or state.pending != "held":
             return
         try:
-            pipeline.decide(HELD, approved=True, by="ada", comment="looked at it", now=_now())
+            pipeline.decide(held, approved=True, by="ada", comment="looked at it", now=_now())
         except (NotHeld, PublicationLapsed) as refused:
             raise AssertionError(str(refused)) from refused
         self._publish(pipeline, owner)
@@ -218,7 +244,7 @@ VOLATILE = {
 def ending(root: Path) -> dict[str, Any]:
     """Give everything that has to be equal at the end.
 
-    Files with their bytes, markers, the ledger.
+    Files with their bytes, markers, the ledger, and what sub-splits handed each other.
     """
     published = root / "published" / "orders"
     files = {
@@ -236,7 +262,13 @@ def ending(root: Path) -> dict[str, Any]:
         "markers": markers,
         "ledger": ledger_content(root),
         "rows": row_ids(published),
+        "exchanged": exchanged(root),
     }
+
+
+def exchanged(root: Path) -> list[str]:
+    """List the files of changed rows that stand between sub-splits."""
+    return sorted(str(path.relative_to(root)) for path in root.rglob("exchange/**/*.arrow"))
 
 
 def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:

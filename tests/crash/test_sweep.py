@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crash.faults import Stopper, stopping_storage
-from crash.scenario import Life, ending, make_source
-from crash.walk import differences
+from crash.scenario import Life, Scenario, ending
+from crash.walk import SCENARIOS, differences
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,19 +19,20 @@ EVERY = 9
 
 
 @pytest.mark.parametrize("offset", [0, 4])
+@pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_life_swept_between_its_changes_ends_as_an_undisturbed_one(
-    tmp_path: Path, offset: int
+    tmp_path: Path, scenario: Scenario, offset: int
 ) -> None:
-    source = make_source(tmp_path / "source")
-    calm = Life(tmp_path / "root", *source)
+    source = scenario.make_source(tmp_path / "source")
+    calm = Life(tmp_path / "root", *source, scenario)
     calm.prepare()
     calm.live()
     expected = ending(calm.root)
     calm.root.rename(tmp_path / "calm")
 
-    swept = Life(tmp_path / "root", *source)
+    swept = Life(tmp_path / "root", *source, scenario)
     swept.prepare()
-    sweeper = swept.pipeline(None, "hold", None)
+    sweeper = swept.pipeline(None, scenario.variants[0], None)
 
     def sweep() -> None:
         if len(stopper.made) % EVERY == offset:

@@ -9,7 +9,8 @@ A process that is killed leaves the disk as it was at that moment, which is all 
 can find. So one life that copies its disk before each change gives as many deaths as it makes
 changes; with `--kill` every death is a process of its own that gets SIGKILL, in twice the time.
 
-    python -m crash.walk FOLDER --share 0/2 [--kill before | --kill after] [--mistake NAME]
+    python -m crash.walk FOLDER --share 0/2 [--scenario changes] [--kill before | --kill after]
+        [--mistake NAME]
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from crash.changed_rows import CHANGES
 from crash.faults import Stopper, forbid_other_changes, stopping_storage, watch_database
 from crash.mistakes import MISTAKES
-from crash.scenario import Life, ending, make_source
+from crash.scenario import APPENDS, Life, Scenario, ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -53,6 +55,8 @@ for _name in (
 ):
     importlib.import_module(_name)
 
+
+SCENARIOS = {"appends": APPENDS, "changes": CHANGES}
 
 _COPIES = 64
 """How many copies of a disk are kept at a time."""
@@ -96,6 +100,7 @@ class Walk:
 
     folder: Path
     mistake: str | None = None
+    scenario: Scenario = APPENDS
 
     def life(self, name: str) -> Life:
         """Give a life that has not begun, at the one root that all lives share.
@@ -104,12 +109,13 @@ class Walk:
         """
         metadata, times = pickle.loads((self.folder / "source.pickle").read_bytes())
         shutil.rmtree(self.folder / name, ignore_errors=True)
-        return Life(self.folder / name, metadata, times)
+        return Life(self.folder / name, metadata, times, self.scenario)
 
     def prepare(self) -> None:
         """Make the source once."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        ask_child(lambda: make_source(self.folder / "source"), self.folder / "source.pickle")
+        made = self.folder / "source.pickle"
+        ask_child(lambda: self.scenario.make_source(self.folder / "source"), made)
 
     def undisturbed(self) -> tuple[list[str], dict[str, Any]]:
         """Live once without dying: every change in order, and how it ends."""
@@ -231,7 +237,7 @@ class Walk:
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
     """Say in words where two endings differ."""
     told = []
-    for kind in ("files", "markers", "ledger", "rows"):
+    for kind in expected:
         if expected[kind] == found[kind]:
             continue
         told.append(f"{kind}: expected {_short(expected[kind])}, found {_short(found[kind])}")
@@ -322,6 +328,7 @@ def main() -> int:
     """Walk as the command line says; exit 1 if something went wrong."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="appends")
     parser.add_argument("--share", default="0/1")
     parser.add_argument("--named", default="", help="only changes whose name begins so")
     parser.add_argument("--most", type=int, default=1_000_000)
@@ -329,7 +336,7 @@ def main() -> int:
     parser.add_argument("--mistake", choices=sorted(MISTAKES))
     parser.add_argument("--read-along", action="store_true")
     given = parser.parse_args()
-    steps = Walk(given.folder, given.mistake)
+    steps = Walk(given.folder, given.mistake, SCENARIOS[given.scenario])
     if given.read_along:
         steps.prepare()
         told = ["a reader looked between any two changes", *steps.read_along()]

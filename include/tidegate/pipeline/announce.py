@@ -94,10 +94,11 @@ class Announcer:
             drafted = self._draft(item, scan, now)
             self.storage.write_once(path, pretty(drafted.to_json()))
         sealed = SealedWindow.from_text(self.storage.read_bytes(path))
+        # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger
+        # knows, since a run that dies here comes by again and one that dies afterwards does not.
+        self.storage.delete_tree(layout.exchange_root(item.uri))
         announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
         changed = self.ledger.windows.announce(announcement, sealed.announced_at)
-        # Only the sub-splits of this plan wanted them, and all of those are done.
-        self.storage.delete_tree(layout.exchange_root(item.uri))
         return changed, self.ledger.windows.get(item.sequence).summary or sealed.summary
 
     def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
