@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from golden_iceberg import CASES, READABLE, expected, golden
+from golden_pipeline import GoldenPipeline
 from golden_questions import question
 from staged_reads import StagedReads
 from tidegate import errors
@@ -119,6 +120,19 @@ def test_files_without_event_time_bounds_fail_a_plan_that_wants_them(tmp_path: P
         StagedReads(tmp_path, LocalExecutor(1)).preview(
             golden(case).config(), event_time=event_time
         )
+
+
+def test_pipeline_that_starts_at_an_expired_state_is_refused_as_a_read_is(tmp_path: Path) -> None:
+    read = {"mode": "changelog", "columns": ["id", "v", "_change_type"]}
+    changelog = {"start": "earliest", "read": read}
+    pipeline = GoldenPipeline("expired_head_v2", tmp_path, changelog)
+
+    with pytest.raises(errors.ChangelogParentMissing) as refused:
+        pipeline.take(8)
+    with pytest.raises(errors.ChangelogParentMissing) as told:
+        golden("expired_head_v2").changes("changelog")
+
+    assert str(refused.value) == str(told.value)
 
 
 @pytest.mark.parametrize(("case", "stated"), _stated("cursor"))

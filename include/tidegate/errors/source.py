@@ -24,13 +24,13 @@ class SourceUnreachable(TransientError):
 
 
 class SourceFileGone(TerminalError):
-    """A file of the plan was cleaned away after planning."""
+    """A file that the source's metadata or a plan names is not there."""
 
     path: str
     template = (
-        "{path}: expected by the plan, not found. The source deleted it after the window was "
-        "planned; "
-        "let the source keep files longer, then rebuild the partitions with `tidegate rebuild`."
+        "{path}: expected, as the source's metadata or the plan of a window names it; not found. "
+        "Restore it if the source still names it. If the source deleted it, let it keep files for "
+        "longer than a window takes, then rebuild the partitions with `tidegate rebuild`."
     )
 
 
@@ -265,8 +265,8 @@ class ChangelogParentMissing(IcebergSourceError):
     problem: str
     template = (
         "{source}: the changes of snapshot {snapshot} need the state before it, snapshot {parent}: "
-        "{problem}. Start with `start: full`, or read the difference of two retained snapshots "
-        "with `source.read.mode: snapshot_diff`."
+        "{problem}. Start with `source.start: full`, or after a commit whose state is retained: "
+        "`source.start: {{after: {snapshot}}}`."
     )
 
 

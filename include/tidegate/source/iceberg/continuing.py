@@ -8,11 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import CursorExpired, CursorOffLineage, HistoryTruncated
+from tidegate.errors import (
+    ChangelogParentMissing,
+    CursorExpired,
+    CursorOffLineage,
+    HistoryTruncated,
+)
 from tidegate.model.plan import WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.iceberg.cursor import Cursor, CursorState
-from tidegate.source.iceberg.starts import first_checkpoint
+from tidegate.source.iceberg.starts import NEED_THE_STATE_BEFORE, first_checkpoint
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
@@ -20,8 +25,6 @@ if TYPE_CHECKING:
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant
     from tidegate.source.iceberg.history import History
-
-_NEED_THE_STATE_BEFORE = {"changelog", "snapshot_diff"}
 
 
 @dataclass(frozen=True)
@@ -59,7 +62,7 @@ def go_on(history: History, checkpoint: Instant | None, config: SourceConfig) ->
         ends = history.after_common(cursor) or history.ancestors[-1:]
         caught_up = cursor.state is CursorState.CAUGHT_UP
         return Continuation(() if caught_up else ends, mode, None, WindowKind.RELOAD, cursor)
-    lost_state = cursor.state is CursorState.CHILD_KEPT and mode in _NEED_THE_STATE_BEFORE
+    lost_state = cursor.state is CursorState.CHILD_KEPT and mode in NEED_THE_STATE_BEFORE
     if cursor.state.joins_on and not lost_state:
         return Continuation(history.after(checkpoint), mode, checkpoint, cursor=cursor)
     return _by_policy(history, checkpoint, config, cursor)
@@ -90,6 +93,9 @@ def describe_checkpoint(
         ways_out: tuple[str, ...] = ()
     except (CursorOffLineage, HistoryTruncated, CursorExpired) as refused:
         detail, ways_out = str(refused), cursor.ways_out
+    except ChangelogParentMissing as refused:
+        # `reset` begins anew, but not where `start` says.
+        detail, ways_out = str(refused), ()
     if cursor.state is CursorState.CAUGHT_UP:
         detail = "nothing to read"
     return CheckpointState(
@@ -125,7 +131,7 @@ def _by_policy(
     if policy == "from_oldest":
         mode = config.read.output_mode
         # What the oldest commit changed shows only beside the state before it, which is gone.
-        oldest = {ends[0].snapshot_id} if mode in _NEED_THE_STATE_BEFORE else frozenset[int]()
+        oldest = {ends[0].snapshot_id} if mode in NEED_THE_STATE_BEFORE else frozenset[int]()
         return Continuation(
             ends, mode, checkpoint, cursor=cursor, unreadable=frozenset(oldest), notes=note
         )

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.errors import EmptyTable, HistoryTruncated, InstantNotFound, StartNotAncestor
+from tidegate.errors import (
+    ChangelogParentMissing,
+    EmptyTable,
+    HistoryTruncated,
+    InstantNotFound,
+    StartNotAncestor,
+)
+from tidegate.source.iceberg.cursor import CursorState
 from tidegate.source.iceberg.history import History, aware_time
 
 if TYPE_CHECKING:
@@ -13,6 +20,8 @@ if TYPE_CHECKING:
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant
 
+NEED_THE_STATE_BEFORE = frozenset({"changelog", "snapshot_diff"})
+"""Read modes that compare the states on both sides of a commit."""
 _REMEDY = "Go on with `source.on_truncated_history: oldest`, or start at a later time."
 
 
@@ -28,7 +37,28 @@ def first_checkpoint(history: History, config: SourceConfig) -> Instant | None:
         StartNotAncestor: the snapshot is not on the head's lineage (ICE-2.15).
         InstantNotFound: the text is no snapshot id, no ISO time with a zone and no tag.
         HistoryTruncated: the time lies before what the table still keeps (ICE-2.14).
+        ChangelogParentMissing: the mode compares states, and the one to begin with was expired
+            (ICE-3.12). A policy for expired checkpoints stands for such a start, too.
     """
+    checkpoint = _asked(history, config)
+    if checkpoint is not None and config.read.output_mode in NEED_THE_STATE_BEFORE:
+        _check_state(history, checkpoint, config.on_expired_cursor)
+    return checkpoint
+
+
+def _check_state(history: History, checkpoint: Instant, policy: str) -> None:
+    cursor = history.cursor(checkpoint)
+    goes_on = policy != "fail" and policy in cursor.policies
+    if cursor.state is CursorState.CHILD_KEPT and not goes_on:
+        raise ChangelogParentMissing(
+            source=history.source,
+            snapshot=str(history.after(checkpoint)[0].snapshot_id),
+            parent=checkpoint.id,
+            problem=f"snapshot {checkpoint.id} was expired",
+        )
+
+
+def _asked(history: History, config: SourceConfig) -> Instant | None:
     start = config.start
     words = {"earliest", "latest", "latest_inclusive"}
     if start.kind == "full" or (not history.ancestors and start.kind in words):

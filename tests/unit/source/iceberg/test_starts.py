@@ -9,6 +9,7 @@ import pytest
 
 from golden_iceberg import answers, golden
 from tidegate.errors import (
+    ChangelogParentMissing,
     EmptyTable,
     HistoryTruncated,
     InstantNotFound,
@@ -167,3 +168,38 @@ def test_snapshot_of_another_branch_is_refused() -> None:
 def test_text_that_is_neither_id_nor_time_is_refused(text: str) -> None:
     with pytest.raises(InstantNotFound):
         _checkpoint("append_v2", {"after": text})
+
+
+@pytest.mark.parametrize("read", [{"mode": "changelog"}, {"mode": "snapshot_diff"}])
+@pytest.mark.parametrize("start", ["earliest", "latest_inclusive"])
+def test_start_that_needs_an_expired_state_is_refused_as_a_changelog_read_is(
+    read: dict[str, str], start: str
+) -> None:
+    table = golden("expired_lineage_v3" if start == "latest_inclusive" else "expired_head_v2")
+    source = table.source(start=start, read=read)
+
+    with pytest.raises(ChangelogParentMissing, match=r"`source.start: \{after: \d+\}`"):
+        source.first_checkpoint(source.pin(NOW))
+
+
+@pytest.mark.parametrize("start", ["earliest", "full"])
+def test_remedies_of_a_start_whose_state_expired_work(start: str) -> None:
+    table = golden("expired_head_v2")
+    first = next(iter(answers("expired_head_v2")["lineage"]))
+    remedies = {"earliest": {"after": first}, "full": "full"}
+    source = table.source(start=remedies[start], read={"mode": "changelog"})
+    pin = source.pin(NOW)
+
+    checkpoint = source.first_checkpoint(pin)
+
+    assert (checkpoint and int(checkpoint.id)) == (first if start == "earliest" else None)
+    assert source.instants(pin, checkpoint)
+
+
+def test_earliest_after_an_expired_state_goes_on_by_the_policy_that_is_said() -> None:
+    source = golden("expired_head_v2").source(
+        start="earliest", read={"mode": "changelog"}, on_expired_cursor="from_oldest"
+    )
+    pin = source.pin(NOW)
+
+    assert source.instants(pin, source.first_checkpoint(pin))
