@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import pyarrow as pa
 from tidegate.errors import PredicateInvalid
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
 # A row must pass or fail by its own values: these look at other rows, so that the answer would
 # depend on how the rows were cut into batches.
@@ -47,17 +48,22 @@ class Predicate:
     where: str
     """The place in the pipeline file, for messages."""
     columns: tuple[str, ...]
-    """Columns that it names, in schema order; nothing else is looked at."""
+    """Columns that it needs, in schema order; nothing else is looked at."""
     expression: pl.Expr
+    """Names the columns as the schema does."""
 
     @classmethod
-    def parse(cls, text: str, schema: pa.Schema, where: str) -> Predicate:
+    def parse(
+        cls, text: str, schema: pa.Schema, where: str, *, case_sensitive: bool = True
+    ) -> Predicate:
         """Read SQL expression text as it stands in a pipeline file.
 
         Args:
             text: such as `region in ('eu', 'us') and amount >= 0`.
-            schema: columns that may be named; a column is matched as it is spelled.
+            schema: columns that may be named.
             where: key in the pipeline file, named in errors.
+            case_sensitive: otherwise a name that no column has as it is spelled is that of the one
+                column that differs from it by case only.
 
         Raises:
             PredicateInvalid: it does not parse, names an unknown column, is no condition, or looks
@@ -65,6 +71,8 @@ class Predicate:
         """
         try:
             expression = pl.sql_expr(text)
+            if not case_sensitive:
+                expression = _spelled(expression, schema.names)
             problem = _problem(text, expression, schema)
             named = set(expression.meta.root_names())
             columns = tuple(name for name in schema.names if name in named)
@@ -114,6 +122,19 @@ def named_columns(text: str, where: str) -> tuple[str, ...]:
         ) from refused
 
 
+def _spelled(expression: pl.Expr, names: Sequence[str]) -> pl.Expr:
+    """Name columns as a schema does, where exactly one of it fits."""
+    found: dict[str, str] = {}
+    for asked in set(expression.meta.root_names()) - set(names):
+        fits = [name for name in names if name.lower() == asked.lower()]
+        if len(fits) == 1:
+            found[asked] = fits[0]
+    if not found:
+        return expression
+    tree = json.loads(expression.meta.serialize(format="json"))
+    return pl.Expr.deserialize(io.StringIO(json.dumps(_renamed(tree, found))), format="json")
+
+
 def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
     if _CLOCK.search(_QUOTED.sub("''", text)):
         return "it asks for the clock, so that reading again would give other rows"
@@ -155,6 +176,22 @@ def _nodes(tree: Any) -> Iterator[str]:
             yield from _nodes(child)
     elif isinstance(tree, str):
         yield tree
+
+
+def _renamed(tree: Any, names: Mapping[str, str]) -> Any:
+    """Give an expression's tree with other columns; literals stay as they are."""
+    if isinstance(tree, dict):
+        return {
+            key: names.get(child, child)
+            if key == "Column"
+            else child
+            if key == "Literal"
+            else _renamed(child, names)
+            for key, child in tree.items()
+        }
+    if isinstance(tree, list):
+        return [_renamed(child, names) for child in tree]
+    return tree
 
 
 def _first_line(refused: Exception) -> str:

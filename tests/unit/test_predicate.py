@@ -111,3 +111,34 @@ def test_mask_value_that_cannot_be_cast_names_the_rule() -> None:
 
     with pytest.raises(PredicateInvalid, match=r"rows\[2\]\.where"):
         predicate.mask(rows_of(region=["eu"]))
+
+
+@pytest.mark.parametrize(
+    ("text", "passes"),
+    [
+        ("ID > 1 and Region = 'ID'", [False, True, False]),
+        ("lower(REGION) in ('id', 'eu') or iD = 3", [True, True, True]),
+        ("id between 2 and 3 and ID <> 3", [False, True, False]),
+    ],
+    ids=["literal", "function", "both spellings"],
+)
+def test_columns_are_found_in_any_case_if_that_is_said(text: str, passes: list[bool]) -> None:
+    batch = pa.record_batch({"id": [1, 2, 3], "region": ["EU", "ID", "us"]})
+
+    predicate = Predicate.parse(text, batch.schema, "t", case_sensitive=False)
+
+    assert predicate.mask(batch).to_pylist() == passes
+    assert set(predicate.columns) <= set(batch.schema.names)
+
+
+def test_column_in_another_case_is_unknown_otherwise() -> None:
+    with pytest.raises(PredicateInvalid, match="no column 'ID'"):
+        Predicate.parse("ID > 1", pa.schema([("id", pa.int64())]), "t")
+
+
+def test_name_as_it_is_spelled_goes_before_any_other_case() -> None:
+    schema = pa.schema([("id", pa.int64()), ("ID", pa.int64())])
+
+    assert Predicate.parse("ID > 1", schema, "t", case_sensitive=False).columns == ("ID",)
+    with pytest.raises(PredicateInvalid, match="no column 'Id'"):
+        Predicate.parse("Id > 1", schema, "t", case_sensitive=False)

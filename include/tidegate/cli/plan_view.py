@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -14,6 +15,7 @@ from tidegate.cli.status_view import facts, summary_line
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tidegate.model.exchange import Exchange
     from tidegate.model.partition import Partition
     from tidegate.model.plan import PlanTotals, ScanPlan, Split
     from tidegate.model.plan_record import PlanRecord
@@ -67,6 +69,7 @@ def stored_facts(plan: ScanPlan, splits: Sequence[Split], zone: str) -> Group:
 def _explained(
     rows: list[tuple[str, str]], plan: ScanPlan, splits: Sequence[Split], zone: str
 ) -> Group:
+    rows += _exchange_rows(splits)
     said = facts(rows + [("note", note) for note in plan.notes])
     return Group(said, split_table(splits, zone)) if splits else Group(said)
 
@@ -76,6 +79,9 @@ def split_table(splits: Sequence[Split], zone: str) -> Table:
     table = Table("split", "weight", "decided by", "files", "rows", "event times")
     for column in (table.columns[1], *table.columns[3:5]):
         column.justify = "right"
+    staged = any(_exchange(split) for split in splits)
+    if staged:
+        table.add_column("exchange")
     heaviest = sorted(splits, key=lambda split: (-split.weight, split.id))[:_SPLITS_SHOWN]
     for split in heaviest:
         pieces = [piece for part in split.sub_splits for piece in part.pieces]
@@ -86,6 +92,7 @@ def split_table(splits: Sequence[Split], zone: str) -> Table:
             wording.count(len({piece.path for piece in pieces})),
             wording.count(sum(piece.rows for piece in pieces)),
             _bounds(split.event_times, zone),
+            *([_does(_exchange(split))] if staged else []),
         )
     if len(splits) > len(heaviest):
         more = f"{wording.plural(len(splits) - len(heaviest), 'lighter split')}"
@@ -144,6 +151,30 @@ def _commits(totals: PlanTotals, record: PlanRecord | None) -> str:
         f"{wording.count(item.count)} {item.kind} {item.action}" for item in record.listed.instants
     )
     return f"{number}: {', '.join(kinds)}"
+
+
+def _exchange_rows(splits: Sequence[Split]) -> Iterator[tuple[str, str]]:
+    """Say how the rows of large commits are brought together, stage by stage (ICE-3.13)."""
+    exchanges = [found for split in splits if (found := _exchange(split))]
+    stages = Counter((found.stage, _does(found)) for found in exchanges)
+    for number, ((stage, does), count) in enumerate(sorted(stages.items())):
+        groups = {found.group for found in exchanges if found.stage == stage}
+        of = f"{wording.plural(count, 'split')} of {wording.plural(len(groups), 'large commit')}"
+        yield "" if number else "exchange", f"{does}: {of}"
+
+
+def _exchange(split: Split) -> Exchange | None:
+    return next((part.exchange for part in split.sub_splits if part.exchange), None)
+
+
+def _does(exchange: Exchange | None) -> str:
+    """Name a split's part; a later stage gathers what the one before spread."""
+    if exchange is None:
+        return "–"
+    if exchange.stage == 0:
+        return f"stage 0 spreads over {wording.plural(exchange.buckets, 'bucket')}"
+    further = " and spreads them anew" if exchange.spreads else ""
+    return f"stage {exchange.stage} gathers rows by bucket{further}"
 
 
 def _bounds(bounds: TimeBounds | None, zone: str) -> str:

@@ -27,7 +27,7 @@ class Listed(Value):
     instants: tuple[InstantAction, ...] = ()
     manifests_read: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What was not read and why, as in "files were ruled out by the filter" → how often."""
+    """What was not read and why, as in "the filter ruled out files by metrics" → how often."""
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from hypothesis import strategies as st
 from strategies import values_of
 from terminal import text_of
 from tidegate.cli.plan_view import announced_facts, preview_facts, stored_facts
+from tidegate.model.exchange import Exchange
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.message import RunSummary
 from tidegate.model.partition import Partition
-from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind
+from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, SubSplit, Window, WindowKind
 from tidegate.model.plan_record import (
     DeleteTotal,
     InstantAction,
@@ -75,13 +76,37 @@ RECORD = PlanRecord(
         "the metadata of 3 files does not say",
         "aiming at 16.0 MiB",
         "rows: 4 splits, the heaviest 1.0 MiB",
-        "the filter ruled out 5 files",
+        "the filter ruled out 5 files by metrics",
     ],
 )
 def test_plan_says_in_words(said: str) -> None:
+    assert said in text_of(stored_facts(_plan(), [], "UTC"))
+
+
+def test_plan_names_the_stages_of_an_exchange() -> None:
+    begin = Exchange("g", 2, 4)
+    stages = [begin, begin] + [
+        replace(begin, stage=stage, bucket=bucket) for stage in (1, 2) for bucket in range(4)
+    ]
+    splits = [Split((SubSplit((), stage),), 1) for stage in stages]
+
+    text = text_of(stored_facts(_plan(), [*splits, Split((SubSplit(()),), 1)], "UTC"))
+
+    assert "stage 0 spreads over 4 buckets: 2 splits of 1 large commit" in text
+    assert "stage 1 gathers rows by bucket and spreads them anew: 4 splits" in text
+    assert "stage 2 gathers rows by bucket: 4 splits of 1 large commit" in text
+
+
+def test_plan_without_an_exchange_does_not_speak_of_one() -> None:
+    text = text_of(stored_facts(_plan(), [Split((SubSplit(()),), 1)], "UTC"))
+
+    assert "exchange" not in text
+
+
+def _plan() -> ScanPlan:
     moment = datetime(2026, 2, 1, tzinfo=UTC)
     window = Window(4, InstantRange(None, Instant("77", moment)), WindowKind.LOAD, None, "run")
-    plan = ScanPlan(
+    return ScanPlan(
         digest="d",
         pipeline="orders",
         window=window,
@@ -90,11 +115,9 @@ def test_plan_says_in_words(said: str) -> None:
         fingerprint={},
         planned_at=moment,
         totals=PlanTotals(4, 9, 1 << 20, 1_000_000, 4, 5),
-        notes=("the filter ruled out 5 files",),
+        notes=("the filter ruled out 5 files by metrics",),
         record=RECORD,
     )
-
-    assert said in text_of(stored_facts(plan, [], "UTC"))
 
 
 @pytest.mark.parametrize(

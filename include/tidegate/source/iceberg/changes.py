@@ -15,7 +15,7 @@ from tidegate.source.iceberg.entries import Entry, Status
 from tidegate.source.iceberg.history import operation
 from tidegate.source.iceberg.live_manifests import check_readable
 from tidegate.source.iceberg.manifests import is_delete_manifest
-from tidegate.source.iceberg.tally import FILES_PRUNED, MANIFESTS_PRUNED
+from tidegate.source.iceberg.tally import MANIFESTS_PRUNED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -109,9 +109,7 @@ class ChangeReader:
             added = [entry for entry in entries if _is_by(entry, snapshot, Status.ADDED)]
             for entry in added:
                 check_readable(entry, self._source)
-            passing = self._pruning.keep(added)
-            changes.tally[FILES_PRUNED] += len(added) - len(passing)
-            changes.entries += passing
+            changes.entries += self._pruning.keep(added, changes.tally)
 
     def _own(self, snapshot: Snapshot) -> list[ManifestFile]:
         return [

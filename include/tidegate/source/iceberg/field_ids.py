@@ -25,6 +25,18 @@ if TYPE_CHECKING:
     from tidegate.source.projection import Found
 
 
+def parse_mapping(text: str, source: str) -> list[MappedField]:
+    """Read a table's `schema.name-mapping.default`.
+
+    Raises:
+        InvalidNameMapping: it is none.
+    """
+    try:
+        return list(parse_mapping_from_json(text).root)
+    except ValidationError as broken:
+        raise InvalidNameMapping(source=source, problem=str(broken)) from broken
+
+
 @dataclass(frozen=True)
 class FieldIds:
     """What a table knows of files without field ids."""
@@ -39,7 +51,6 @@ class FieldIds:
 
         Raises:
             MissingFieldIds: neither the file nor a mapping has ids.
-            InvalidNameMapping: the table's mapping cannot be parsed.
         """
         if not len(schema) or has_field_ids(schema):
             return found_by_id(schema)
@@ -52,10 +63,7 @@ class FieldIds:
     def _mapping(self) -> list[MappedField] | None:
         if self.selection.name_mapping is None:
             return self._assumed if self.assume_names else None
-        try:
-            return list(parse_mapping_from_json(self.selection.name_mapping).root)
-        except ValidationError as broken:
-            raise InvalidNameMapping(source=self.source, problem=str(broken)) from broken
+        return parse_mapping(self.selection.name_mapping, self.source)
 
     @property
     def _assumed(self) -> list[MappedField]:

@@ -10,7 +10,7 @@ from tidegate.physical import FORMATS
 from tidegate.source.iceberg.delete_entries import FILE_PATH_ID
 from tidegate.source.iceberg.entries import Status
 from tidegate.source.iceberg.manifests import has_live_files, is_delete_manifest
-from tidegate.source.iceberg.tally import FILES_PRUNED, MANIFESTS_PRUNED
+from tidegate.source.iceberg.tally import MANIFESTS_PRUNED
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -103,9 +103,7 @@ class LiveManifests:
         for entries in self._live(manifests, self._metric_ids):
             for entry in entries:
                 check_readable(entry, self._source)
-            kept = self._pruning.keep(entries)
-            tally[FILES_PRUNED] += len(entries) - len(kept)
-            found += kept
+            found += self._pruning.keep(entries, tally)
         return found
 
     def _live(

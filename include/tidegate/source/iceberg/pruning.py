@@ -46,8 +46,10 @@ from pyparsing import ParseException
 
 from tidegate.source.iceberg.bounds import UNREADABLE
 from tidegate.source.iceberg.matching import partition_key
+from tidegate.source.iceberg.tally import FILES_BY_METRICS, FILES_BY_PARTITION
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 
     from pyiceberg.manifest import DataFile, ManifestFile
@@ -117,15 +119,20 @@ class Pruning:
             self._kept_partitions[key] = evaluate(Record(*entry.partition))
         return self._kept_partitions[key]
 
-    def keep(self, entries: Sequence[Entry]) -> Sequence[Entry]:
-        """Leave out files whose partition or column metrics leave no room for a passing row."""
+    def keep(self, entries: Sequence[Entry], tally: Counter[str]) -> Sequence[Entry]:
+        """Leave out files whose partition or column metrics leave no room for a passing row.
+
+        Args:
+            entries: data files.
+            tally: is told how many were left out, by cause (ICE-5.18).
+        """
         if self._metrics is None:
             return entries
-        return [
-            entry
-            for entry in entries
-            if self.keeps_partition(entry) and self._may_pass(self._metrics, entry)
-        ]
+        within = [entry for entry in entries if self.keeps_partition(entry)]
+        kept = [entry for entry in within if self._may_pass(self._metrics, entry)]
+        tally[FILES_BY_PARTITION] += len(entries) - len(within)
+        tally[FILES_BY_METRICS] += len(within) - len(kept)
+        return kept
 
     @staticmethod
     def _may_pass(evaluator: _InclusiveMetricsEvaluator, entry: Entry) -> bool:
@@ -174,8 +181,30 @@ def _weaken(schema: Schema, expression: BooleanExpression) -> BooleanExpression:
     if isinstance(expression, Or):
         return Or(_weaken(schema, expression.left), _weaken(schema, expression.right))
     if isinstance(expression, UnboundPredicate) and isinstance(expression.term, Reference):
-        return expression if _is_safe(schema, expression, expression.term.name) else AlwaysTrue()
+        column = _spelled(schema, expression.term.name)
+        if column is None:
+            return AlwaysTrue()
+        named = _renamed(expression, column)
+        return named if _is_safe(schema, named, column) else AlwaysTrue()
     return AlwaysTrue()
+
+
+def _renamed(predicate: UnboundPredicate, column: str) -> UnboundPredicate:
+    kind, term = cast("Any", type(predicate)), Reference(column)
+    if isinstance(predicate, SetPredicate):
+        return cast("UnboundPredicate", kind(term, predicate.literals))
+    if isinstance(predicate, LiteralPredicate):
+        return cast("UnboundPredicate", kind(term, predicate.literal))
+    return cast("UnboundPredicate", kind(term))
+
+
+def _spelled(schema: Schema, asked: str) -> str | None:
+    """Name a column as the table does, as the reader finds it; None where two may be meant."""
+    if asked in schema.column_names:
+        return asked
+    # Whoever wants exact names has the filter refused before anything is read.
+    fits = [name for name in schema.column_names if name.lower() == asked.lower()]
+    return fits[0] if len(fits) == 1 else None
 
 
 def _field_ids(schema: Schema, expression: BooleanExpression) -> Iterator[int]:

@@ -11,6 +11,8 @@ from pyiceberg.schema import Schema
 from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import AmbiguousColumn, ColumnMissing
 from tidegate.model.row_kind import RowKind
+from tidegate.predicate import named_columns
+from tidegate.source.iceberg.field_ids import parse_mapping
 from tidegate.source.iceberg.metadata_columns import ALWAYS
 from tidegate.source.iceberg.settling import hidden_columns, settle_rules
 from tidegate.source.iceberg.variants import refuse_marked
@@ -45,8 +47,14 @@ def pinned_selection(
     Raises:
         ColumnMissing, AmbiguousColumn: see `select`.
         UnsupportedFeature: a column has a type that cannot be read.
+        InvalidNameMapping: the table's mapping cannot be parsed.
     """
+    mapping = metadata.properties.get(_NAME_MAPPING)
+    if mapping is not None:
+        # Whatever files it is needed for: whether a table can be read must not hang on the window.
+        parse_mapping(mapping, source)
     hidden = hidden_columns(whole, config, metadata.format_version, source)
+    _check_filter(whole, config, source)
     schema, names = select(whole, config, (*extra, *hidden), source)
     refuse_marked(schema, source)
     rules = settle_rules(whole, schema, config, names, source)
@@ -58,7 +66,7 @@ def pinned_selection(
         "columns": list(names),
         "row_kind": (RowKind.UPSERT if upserts else RowKind.INSERT).value,
         "settling": None if rules is None else rules.to_json(),
-        "name_mapping": metadata.properties.get(_NAME_MAPPING),
+        "name_mapping": mapping,
     }
 
 
@@ -134,6 +142,16 @@ def select(
         else:
             own.append(_field(schema, name, exact, source))
     return Schema(*own, schema_id=schema.schema_id), names
+
+
+def _check_filter(schema: Schema, config: SourceConfig, source: str) -> None:
+    """Refuse a filter whose names fit two columns, also of a table that is read whole."""
+    text = config.read.filter
+    if text is None or config.case_sensitive:
+        return
+    for name in named_columns(text, "source.read.filter"):
+        if any(_fits(field.name, name, case_sensitive=False) for field in schema.fields):
+            _field(schema, name, case_sensitive=False, source=source)
 
 
 def _check_free(schema: Schema, name: str, source: str) -> None:

@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 MANIFESTS_PRUNED = "the filter ruled out {} manifests"
-FILES_PRUNED = "the filter ruled out {} files"
+FILES_BY_PARTITION = "the filter ruled out {} files by partition"
+FILES_BY_METRICS = "the filter ruled out {} files by metrics"
 MANIFESTS_SHARED = "{} data manifests of both states were not read: no changed delete reaches them"
 DELETES_RULED_OUT = "metrics ruled out {} pairs of data file and equality delete file"
 DELETES_DANGLING = "{} delete files address no data file of the table"

@@ -116,12 +116,17 @@ def test_file_without_ids_and_mapping_is_refused() -> None:
         _conform(source, pin, pieces[0], batch)
 
 
-def test_name_mapping_that_is_no_mapping_is_refused() -> None:
-    source, pin, pieces = _planned(golden("append_v2"))
-    broken = replace(pin, details={**pin.details, "name_mapping": '[{"names": "id"}]'})
+@pytest.mark.parametrize("mapping", ['[{"names": "id"}]', "no JSON", ""])
+def test_name_mapping_that_is_no_mapping_is_refused_whatever_the_files_have(
+    mapping: str, tmp_path: Path
+) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    table.edit_metadata(
+        lambda raw: raw["properties"].update({"schema.name-mapping.default": mapping})
+    )
 
-    with pytest.raises(InvalidNameMapping):
-        _conform(source, broken, pieces[0], pa.record_batch({"id": [1]}))
+    with pytest.raises(InvalidNameMapping, match="Correct that table property"):
+        table.source().pin(datetime(2026, 11, 21, tzinfo=UTC))
 
 
 def test_required_column_without_any_value_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,28 @@ def test_bounds_outside_the_filter_are_pruned_and_counted() -> None:
     units, _ = _planned("sorted_bounds_v2", f"{ID} > 1000000000")
 
     assert len(units) == 0
-    assert any("ruled out" in note for note in units.notes)
+    assert units.notes[-1] == f"the filter ruled out {len(ALL_SORTED[0])} files by metrics"
+    left_out = {"the filter ruled out files by metrics": len(ALL_SORTED[0])}
+    assert units.listed.left_out == left_out
+
+
+@pytest.mark.parametrize("text", ["{} > 1000000000", "0 < {} and {} <= 300"], ids=["all", "some"])
+def test_name_in_another_case_prunes_the_same_files(text: str) -> None:
+    as_spelled, _ = _planned("sorted_bounds_v2", text.replace("{}", "id"))
+    otherwise, _ = _planned("sorted_bounds_v2", text.replace("{}", "ID"))
+
+    assert otherwise == as_spelled
+    assert len(otherwise) < len(ALL_SORTED[0])
+
+
+def test_name_that_fits_two_columns_is_left_to_the_reader() -> None:
+    fields = [NestedField(1, "a", StringType()), NestedField(2, "A", StringType())]
+    specs = {0: UNPARTITIONED_PARTITION_SPEC}
+
+    assert Pruning(Schema(*fields), specs, "A = 'x'").metric_ids == {2}
+    assert not Pruning(Schema(*fields), specs, "C = 'x'").is_active
+    doubled = Schema(NestedField(1, "Ab", StringType()), NestedField(2, "aB", StringType()))
+    assert not Pruning(doubled, specs, "ab = 'x'").is_active
 
 
 @pytest.mark.parametrize(
@@ -125,7 +147,7 @@ def test_text_that_ends_like_a_typed_literal_is_left_alone() -> None:
     pruning = Pruning(schema, {0: UNPARTITIONED_PARTITION_SPEC}, "name = 'date '")
 
     assert pruning.is_active
-    assert pruning.keep([held]) == [held]
+    assert pruning.keep([held], Counter()) == [held]
 
 
 def test_bound_of_another_width_rules_nothing_out() -> None:
@@ -138,7 +160,7 @@ def test_bound_of_another_width_rules_nothing_out() -> None:
     )
 
     assert pruning.is_active
-    assert pruning.keep([held]) == [held]
+    assert pruning.keep([held], Counter()) == [held]
 
 
 @pytest.mark.parametrize(

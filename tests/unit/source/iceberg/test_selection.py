@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import LongType, NestedField, StringType
 
 from tidegate.config import SourceConfig
 from tidegate.errors import AmbiguousColumn, ColumnMissing
-from tidegate.source.iceberg.selection import select
+from tidegate.source.iceberg.selection import pinned_selection, select
 
 TABLE = Schema(
     NestedField(1, "id", LongType()),
@@ -53,6 +56,27 @@ def test_select_with_case_takes_the_column_of_that_spelling() -> None:
     assert _select(["name"], case_sensitive=True)[0] == [(3, "name")]
     with pytest.raises(ColumnMissing, match="no column 'ID'; found: id, Name, name"):
         _select(["ID"], case_sensitive=True)
+
+
+def _pin(text: str, columns: list[str] | None, **keys: Any) -> Any:
+    metadata = new_table_metadata(
+        TABLE, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, "file:///t", {}
+    )
+    read = {"filter": text, "columns": columns}
+    config = SourceConfig.model_validate(
+        {"kind": "iceberg", "metadata": "/t", "read": read, **keys}
+    )
+    return pinned_selection(metadata, metadata.schema(), config, (), "t")
+
+
+@pytest.mark.parametrize("columns", [None, ["ID"]], ids=["whole", "some"])
+def test_filter_whose_name_fits_two_columns_is_ambiguous(columns: list[str] | None) -> None:
+    with pytest.raises(AmbiguousColumn, match="'Name' and 'name'"):
+        _pin("id > 3 and NAME = 'x'", columns)
+
+
+def test_filter_with_case_means_the_column_of_that_spelling() -> None:
+    assert _pin("name = 'x'", None, case_sensitive=True)["columns"] == ["id", "Name", "name"]
 
 
 def test_select_puts_metadata_columns_where_they_are_listed() -> None:
