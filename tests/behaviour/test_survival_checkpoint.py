@@ -5,11 +5,13 @@ Each table is loaded at an earlier version of its metadata, and again at a later
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from golden_iceberg import answers
+from golden_iceberg import answers, golden
 from golden_pipeline import NOW, GoldenPipeline, rows
 from small_lake import local, publish
 from tidegate.errors import (
@@ -303,6 +305,57 @@ def test_difference_of_both_states_is_published(
     assert sorted(found) == [(str(number), kind) for number, kind in changes]
     assert kinds(table) == [WindowKind.LOAD, WindowKind.LOAD]
     assert checkpoint(table) == head(case)
+
+
+@pytest.mark.parametrize(
+    "split",
+    [{}, {"target_size": 2048, "open_cost": 1, "max_rows": 8}],
+    ids=["in-memory", "exchanged"],
+)
+def test_rollback_of_deletion_vectors_is_published_as_the_difference_of_the_engines_states(
+    tmp_path: Path, split: dict[str, int]
+) -> None:
+    lineage = answers("mor_v3")["lineage"]
+    columns = ["id", "v", "_change_type", "_commit_snapshot_id"]
+    read = {"mode": "snapshot_diff", "columns": columns}
+    table = GoldenPipeline("mor_v3", tmp_path, {"read": read, "start": "full", "split": split})
+    head, back = lineage[-1], lineage[3]
+    table.take(8, metadata=str(history_at(table, 8)))
+
+    # After the update, before vectors were replaced and merged.
+    rollback = str(history_at(table, 8, back))
+    table.take(8, metadata=rollback)
+
+    loaded, now = engines_state("mor_v3", head), engines_state("mor_v3", back)
+    expected = Counter({("INSERT", head, *row): count for row, count in loaded.items()})
+    for kind, changed in (("DELETE", loaded - now), ("INSERT", now - loaded)):
+        expected += Counter({(kind, back, *row): count for row, count in changed.items()})
+    assert table.published("_change_type", "_commit_snapshot_id", "part", "v") == expected
+    assert {kind for kind, commit, *_ in expected if commit == back} == {"DELETE", "INSERT"}
+    assert checkpoint(table) == back
+    assert table.take(8, metadata=rollback).windows == ()
+
+
+def history_at(table: GoldenPipeline, version: int, snapshot: int | None = None) -> Path:
+    """Copy a version's metadata, with the main branch set back to a snapshot if one is given."""
+    name = f"metadata/v{version}.metadata.json"
+    raw = json.loads((golden(table.case).folder / "table" / name).read_text())
+    file = table.root / "table" / name
+    if snapshot is not None:
+        time = raw["last-updated-ms"] = raw["last-updated-ms"] + 1000
+        raw["current-snapshot-id"] = raw["refs"]["main"]["snapshot-id"] = snapshot
+        raw["snapshot-log"].append({"timestamp-ms": time, "snapshot-id": snapshot})
+        file = file.with_name(f"v{version + 1}.metadata.json")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(raw))
+    return file
+
+
+def engines_state(case: str, snapshot: int) -> Counter[tuple[Any, ...]]:
+    """Count what the engine reads of a snapshot, by id as text and `v`."""
+    (found,) = (item for item in answers(case)["snapshots"] if item["snapshot_id"] == snapshot)
+    at = [found["columns"].index(name) for name in ("id", "v")]
+    return Counter((str(row[at[0]]), row[at[1]]) for row in found["rows"])
 
 
 def test_expired_checkpoint_goes_on_by_row_lineage(tmp_path: Path) -> None:
