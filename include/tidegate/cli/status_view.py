@@ -58,6 +58,8 @@ def summary_line(summary: RunSummary) -> str:
         parts.append(f"{wording.count(summary.rows_carried_over)} carried over")
     if summary.rows_unpaired:
         parts.append(f"{wording.count(summary.rows_unpaired)} unpaired")
+    if summary.deletes_ignored:
+        parts.append(f"{wording.plural(summary.deletes_ignored, 'delete')} that hit nothing")
     if summary.rows_future:
         parts.append(f"{wording.count(summary.rows_future)} in the future")
     files = (

@@ -9,10 +9,11 @@ from datetime import datetime
 
 from tidegate.model.bag_sum import BagSum
 from tidegate.model.exchange import SpreadFile
+from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.settling import SettleCounts
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class CommitMessage(Value):
     """Rows for other sub-splits of the plan, which count them; there are no parts then."""
     balance: Mapping[str, BagSum] = field(default_factory=dict)
     """Commit → what its changes and states read here sum up to, where that is checked."""
+    ignored: IgnoredDeletes | None = field(default=None, metadata={SPARSE: True})
+    """Deletes that hit nothing; None: there were none."""
 
 
 @dataclass(frozen=True)
@@ -114,19 +117,25 @@ class RunSummary(Value):
     rows_unpaired: int = 0
     """Changes of keys that changed more than once in a commit (ICE-3.15)."""
     rows_future: int = 0
+    deletes_ignored: int = 0
+    """Deleted positions past the end of their file, or rows that name no position (ICE-4.10)."""
     bytes_written: int = 0
     files_written: int = 0
     sub_splits: int = 0
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Stage → seconds."""
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """What planning left out and why, as in the plan's record → how often."""
 
     def merged(self, other: RunSummary) -> RunSummary:
         """Add what another window did."""
         seconds = Counter(self.seconds)
         seconds.update(other.seconds)
+        left_out = Counter(self.left_out)
+        left_out.update(other.left_out)
         counts = {
             item.name: getattr(self, item.name) + getattr(other, item.name)
             for item in fields(self)
-            if item.name != "seconds"
+            if item.name not in {"seconds", "left_out"}
         }
-        return RunSummary(**counts, seconds=dict(seconds))
+        return RunSummary(**counts, seconds=dict(seconds), left_out=dict(left_out))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
 
@@ -35,6 +35,8 @@ class Removed:
     passes: tuple[Iterable[RemovedKeys], ...] = ()
     """Key sets that do not fit into memory: their parts are loaded one by one by iterating, which
     may be done again; each part is matched on a pass of its own over the rows (ICE-6.9)."""
+    unaddressed: Mapping[str, int] = field(default_factory=dict)
+    """Delete file → its rows without path or position, which remove nothing (ICE-4.10)."""
 
     @property
     def is_nothing(self) -> bool:

@@ -12,6 +12,7 @@ from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
 from tidegate.errors import FenceLost
 from tidegate.ledger.announcing import Announcement
+from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
 from tidegate.model.run import Announced, PlannedWindow
 from tidegate.model.sealed import SealedWindow
@@ -125,7 +126,7 @@ class Announcer:
             plan_digest=item.digest,
             contributions=(*contributions_of(messages, scan), *self._emptied(messages, scan)),
             watermark=step,
-            summary=_summary(messages),
+            summary=_summary(messages, scan),
             announced_at=now,
             first_start=state.first_start,
             source_identity=scan.pin.identity,
@@ -225,8 +226,9 @@ def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Pa
     return {partition: ", ".join(names) for message in messages for partition in message.held}
 
 
-def _summary(messages: Sequence[CommitMessage]) -> RunSummary:
+def _summary(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
     parts = [part for message in messages for part in message.parts]
+    ignored = [message.ignored for message in messages if message.ignored is not None]
     return RunSummary(
         rows_read=sum(message.rows_read for message in messages),
         rows_kept=sum(message.rows_kept for message in messages),
@@ -234,7 +236,9 @@ def _summary(messages: Sequence[CommitMessage]) -> RunSummary:
         rows_future=sum(message.event_times.future for message in messages),
         rows_carried_over=sum(message.settled.carried_over for message in messages),
         rows_unpaired=sum(message.settled.unpaired for message in messages),
+        deletes_ignored=functools.reduce(IgnoredDeletes.plus, ignored, IgnoredDeletes()).total,
         bytes_written=sum(part.length for part in parts),
         files_written=len(parts),
         sub_splits=len(messages),
+        left_out=scan.record.listed.left_out if scan.record else {},
     )

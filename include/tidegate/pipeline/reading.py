@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.predicate import Predicate, named_columns
-from tidegate.read import PieceFormat, read_pieces
+from tidegate.read import read_pieces
 from tidegate.read.balance import Balance
 from tidegate.read.changes import Settler
 from tidegate.read.exchange import Placement
+from tidegate.read.ignored import CountingFormat
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import ReadConfig, SourceConfig
     from tidegate.model.exchange import Exchange
+    from tidegate.model.ignored_deletes import IgnoredDeletes
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
     from tidegate.source.protocol import Source
@@ -45,7 +47,7 @@ class Reading:
     """Of changes that are not settled yet: with the columns that settling alone needs."""
     rules: SettleRules | None
     """How changes are settled; None where nothing is."""
-    _format: PieceFormat
+    _format: CountingFormat
     _filter: Predicate | None
     _read: ReadConfig
 
@@ -62,12 +64,16 @@ class Reading:
         hidden = set(rules.hidden) if rules else set()
         for_filter = set(filter_columns(read)) - hidden
         carried = [name for name in whole.names if name not in for_filter]
+        # Where a name fits two of the table's columns, the source refused it when it was pinned.
+        folded = config.kind == "iceberg" and not config.case_sensitive
         return cls(
             schema=pa.schema([whole.field(name) for name in carried if name not in hidden]),
             changes_schema=pa.schema([whole.field(name) for name in carried]),
             rules=rules,
-            _format=source.format(pin),
-            _filter=Predicate.parse(read.filter, whole, _WHERE) if read.filter else None,
+            _format=CountingFormat(source.format(pin)),
+            _filter=Predicate.parse(read.filter, whole, _WHERE, case_sensitive=not folded)
+            if read.filter
+            else None,
             _read=read,
         )
 
@@ -86,6 +92,11 @@ class Reading:
         )
         for batch in read:
             yield batch.select(self.changes_schema.names)
+
+    @property
+    def ignored(self) -> IgnoredDeletes | None:
+        """The deletes that hit nothing in what was read so far; None: there were none."""
+        return self._format.ignored if self._format.ignored.total else None
 
     def settler(self) -> Settler | None:
         """Give what settles changes, with counts of its own; None where nothing is settled."""

@@ -107,6 +107,7 @@ class _Attempt:
             message,
             settled=settler.counts if settler else message.settled,
             balance=balance.sums if balance else {},
+            ignored=rows.ignored,
         )
 
     def _gathered(self, exchange: Exchange, settler: Settler) -> Iterator[pa.RecordBatch]:

@@ -12,14 +12,12 @@ import pyarrow as pa
 from tidegate.errors import SourceFileDamaged
 from tidegate.physical.protocol import FilterStopped, Passing
 from tidegate.read.alive import OneState, TwoStates, choice, newer, settled
-from tidegate.read.positions import past_end
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidegate.model.plan import Piece
     from tidegate.physical import PhysicalRows
-    from tidegate.physical.removed import Sides
     from tidegate.predicate import Predicate
     from tidegate.read.piece_reader import PieceFormat
 
@@ -58,7 +56,6 @@ class OpenPiece:
         """Give the piece's rows that are wanted, in batches of at least one row."""
         sides = self._format.removed(self._piece)
         self._sides = settled(sides, lambda: self._conformed(options.batch_rows))
-        self._tell_past_end(sides)
         wanted = choice(self._sides, keeps_gone=options.include_deleted)
         if wanted is None:
             return
@@ -79,14 +76,6 @@ class OpenPiece:
             done -= known
             if batch.num_rows > known:
                 yield batch.slice(known) if known else batch
-
-    def _tell_past_end(self, sides: Sides) -> None:
-        for state in (sides.before, sides.after):
-            past = past_end(state.positions, self._file.rows) if state is not None else 0
-            if past and self._piece.row_start == 0:
-                _LOG.info(
-                    "%s: %s deleted positions past its end delete nothing", self._piece.path, past
-                )
 
     def _plain(
         self, wanted: OneState | TwoStates, options: ReadOptions

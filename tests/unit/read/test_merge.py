@@ -246,12 +246,3 @@ def test_merge_stops_decoding_at_the_limit(path: str) -> None:
     _read(form, path, (0, ROWS), batch_rows=2, limit=3)
 
     assert sum(form.decoded) == 4
-
-
-def test_merge_tells_of_positions_past_the_end(path: str, caplog: pytest.LogCaptureFixture) -> None:
-    form = Merging(Sides(None, Removed(pa.array([3, ROWS, ROWS + 7]))))
-
-    with caplog.at_level("INFO"):
-        _read(form, path, (0, ROWS))
-
-    assert f"{path}: 2 deleted positions past its end delete nothing" in caplog.text

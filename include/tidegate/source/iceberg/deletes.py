@@ -66,7 +66,13 @@ class DeleteLoader:
             SourceFileGone, SourceFileDamaged, SourceUnreachable: a file cannot be read.
         """
         keys, passes = self._keys(deletes)
-        return Removed(self._positions(deletes, target), keys, passes)
+        files = [
+            self._position_file(file, target)
+            for file in deletes
+            if file.content == DeleteContent.POSITIONS
+        ]
+        unaddressed = {file.path: file.unaddressed for file in files if file.unaddressed}
+        return Removed(self._positions(deletes, files, target), keys, passes, unaddressed)
 
     @contextmanager
     def open(self, file: DeleteFile) -> Iterator[PhysicalRows]:
@@ -94,16 +100,15 @@ class DeleteLoader:
         except (OSError, pa.ArrowException) as broken:
             raise SourceFileDamaged(path=file.path, problem=str(broken)) from broken
 
-    def _positions(self, deletes: Sequence[DeleteFile], target: Target) -> pa.Int64Array | None:
-        parts: list[pa.Int64Array] = []
-        for file in deletes:
-            if file.content == DeleteContent.VECTOR:
-                parts.append(self._vector(file))
-            elif file.content == DeleteContent.POSITIONS:
-                parts += self._position_file(file, target).of(target)
+    def _positions(
+        self, deletes: Sequence[DeleteFile], files: Sequence[PositionDeletes], target: Target
+    ) -> pa.Int64Array | None:
+        vectors = [self._vector(file) for file in deletes if file.content == DeleteContent.VECTOR]
+        parts = [*vectors, *(part for file in files for part in file.of(target))]
         if not parts:
             return None
-        if len(parts) == 1 and deletes[0].content == DeleteContent.VECTOR:
+        if len(parts) == len(vectors) == 1:
+            # Ascending and unique as it is.
             return parts[0]
         return integer_column(np.unique(np.concatenate([integers(part) for part in parts])))
 

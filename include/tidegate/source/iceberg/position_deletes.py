@@ -48,6 +48,8 @@ class PositionDeletes:
     path: str
     by_key: Mapping[str, Mapping[str, pa.Int64Array]]
     """Key of a data file's path → the paths with this key → their positions."""
+    unaddressed: int = 0
+    """Rows without path or position (ICE-4.10)."""
 
     @property
     def size_bytes(self) -> int:
@@ -84,17 +86,17 @@ def read_positions(file: PhysicalRows, path: str, is_wanted: IsWanted) -> Positi
     columns = [_column(file.schema, *_PATH, path), _column(file.schema, *_POSITION, path)]
     numbers: dict[str, int] = {}
     parts: list[tuple[Integers, Integers]] = []
-    ignored = 0
+    unaddressed = 0
     for _, batch in file.batches(columns, 0, file.rows):
         named = batch.filter(pc.is_valid(batch.column(0)))
         named = named.filter(pc.is_valid(named.column(1)))
-        ignored += batch.num_rows - named.num_rows
+        unaddressed += batch.num_rows - named.num_rows
         part = _kept(named, numbers, is_wanted)
         if len(part[0]):
             parts.append(part)
-    if ignored:
-        _LOG.info("%s: %s rows without path or position delete nothing (ICE-4.10)", path, ignored)
-    return PositionDeletes(path, _by_key(numbers, parts))
+    if unaddressed:
+        _LOG.info("%s: %s rows without path or position delete nothing", path, unaddressed)
+    return PositionDeletes(path, _by_key(numbers, parts), unaddressed)
 
 
 def _kept(

@@ -63,6 +63,7 @@ def test_positions_of_a_path_are_found_without_its_scheme(
     )
     assert _positions(found, Target(f"hdfs://nn:8020{key}")) == expected
     assert found.size_bytes >= 8 * len(expected)
+    assert found.unaddressed == sum(None in row for row in deleted)
 
 
 @given(rows, st.sampled_from(["s3://a/x", "s3a://a/x", "/x"]))

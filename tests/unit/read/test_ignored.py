@@ -1,0 +1,100 @@
+"""Deletes that hit nothing are counted once, whoever reads them."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+import pytest
+
+from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.plan import Piece
+from tidegate.physical.removed import Removed, Sides
+from tidegate.read.ignored import CountingFormat
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.physical import PhysicalRows
+
+ROWS = 10
+WHOLE = [(0, ROWS)]
+
+
+@dataclass(frozen=True)
+class File:
+    rows: int = ROWS
+
+
+@dataclass(frozen=True)
+class Deleting:
+    """A format that knows only what is gone."""
+
+    sides: Sides
+
+    def open(self, piece: Piece) -> PhysicalRows:
+        del piece
+        return cast("PhysicalRows", File())
+
+    def removed(self, piece: Piece) -> Sides:
+        del piece
+        return self.sides
+
+    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
+        raise AssertionError(piece, file_schema)
+
+    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
+        raise AssertionError(batch, piece, position)
+
+
+def removed(*positions: int, **unaddressed: int) -> Removed:
+    return Removed(pa.array(positions, pa.int64()), unaddressed=unaddressed)
+
+
+def counted(sides: Sides, ranges: Sequence[tuple[int, int]]) -> IgnoredDeletes:
+    """Read a range of rows each in a task of its own."""
+    told = []
+    for start, rows in ranges:
+        form, piece = CountingFormat(Deleting(sides)), Piece("f.parquet", rows, 1, start)
+        form.open(piece)
+        form.removed(piece)
+        told.append(form.ignored)
+    return functools.reduce(IgnoredDeletes.plus, told)
+
+
+@pytest.mark.parametrize(
+    "ranges", [WHOLE, [(0, 4), (4, 6)], [(0, 0), (0, ROWS)]], ids=["whole", "cut", "no group"]
+)
+def test_deletes_of_a_file_that_hit_nothing_are_counted_once(
+    ranges: list[tuple[int, int]],
+) -> None:
+    gone = removed(3, ROWS - 1, ROWS, ROWS + 7, lost=2)
+
+    found = counted(Sides(None, gone), ranges)
+
+    assert found == IgnoredDeletes(2, {"lost": 2})
+    assert found.total == 4
+
+
+def test_deletes_that_came_between_two_states_are_counted_and_no_others() -> None:
+    before, after = removed(ROWS, old=1), removed(ROWS, ROWS + 1, old=1, new=5)
+
+    assert counted(Sides(before, after, kinds=True), WHOLE) == IgnoredDeletes(1, {"new": 5})
+
+
+@pytest.mark.parametrize(
+    "sides",
+    [Sides(removed(ROWS, old=1), None, kinds=True), Sides(None, removed(0, ROWS - 1))],
+    ids=["file that goes", "positions that the file has"],
+)
+def test_deletes_that_are_no_news_are_not_counted(sides: Sides) -> None:
+    assert counted(sides, WHOLE) == IgnoredDeletes()
+
+
+def test_positions_past_the_end_are_told_with_their_file(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO"):
+        counted(Sides(None, removed(ROWS, ROWS + 1)), WHOLE)
+
+    assert "f.parquet: 2 deleted positions past its end delete nothing" in caplog.text
