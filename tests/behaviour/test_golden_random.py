@@ -187,7 +187,7 @@ def key(case: str) -> str:
     where=FILTERS,
     mode=st.sampled_from(["head", "changelog"]),
 )
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_are_the_same_however_a_window_is_split(
     case: str,
     split: dict[str, Any],

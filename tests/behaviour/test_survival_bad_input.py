@@ -361,7 +361,7 @@ def test_second_pipeline_on_a_target_is_refused(lake: SmallLake, ledger: str) ->
         load(second)
 
 
-@pytest.mark.parametrize("mode", ["changelog", "snapshot_diff", "with_deletes", "lineage_upserts"])
+@pytest.mark.parametrize("mode", ["changelog", "snapshot_diff", "lineage_upserts"])
 def test_mode_with_row_kinds_on_an_append_target_is_refused(lake: SmallLake, mode: str) -> None:
     with pytest.raises(ConfigInvalid, match=r"source\.read\.mode.*row kinds") as refused:
         lake.pipeline(source={"read": {"mode": mode}})
