@@ -24,6 +24,7 @@ from pyiceberg.utils.config import Config
 from tidegate.config import resolve_secret
 from tidegate.errors import SourceFileDamaged, SourceNotFound, SourceUnreachable, UnsupportedFeature
 from tidegate.source.iceberg.paths import REWRITE_PROPERTY, REWRITING_IO, rewrite
+from tidegate.source.iceberg.unparsed import load_table
 from tidegate.source.iceberg.variants import load_metadata
 from tidegate.source.iceberg.version_hint import is_metadata_file, newest_metadata
 
@@ -82,7 +83,7 @@ class TableOpener:
             return self.open_metadata(str(self._config.metadata))
         try:
             catalog = load_catalog(self._catalog_name, **self._properties())
-            table = catalog.load_table(str(self._config.table))
+            table = load_table(catalog, str(self._config.table))
         except _MISSING as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
         except (ShapeError, ValidationError, *_TORN) as refused:

@@ -10,6 +10,7 @@ import re
 from typing import TYPE_CHECKING
 
 from pyiceberg.exceptions import CommitFailedException, RESTError
+from pyiceberg.table import StaticTable
 from pyiceberg.table.refs import SnapshotRefType
 
 from tidegate.errors import SourceUnreachable
@@ -39,6 +40,9 @@ def tag_checkpoint(table: Table, source: str, pipeline: str, checkpoint: Instant
     Raises:
         SourceUnreachable: the catalog did not answer, or another writer came between (Transient).
     """
+    if isinstance(table, StaticTable):
+        _log.warning("%s: a table with a variant column cannot be tagged", source)
+        return
     name, snapshot_id = tag_name(pipeline), int(checkpoint.id)
     standing = table.metadata.refs.get(name)
     if standing is not None and standing.snapshot_ref_type != SnapshotRefType.TAG:

@@ -37,7 +37,7 @@ def load_metadata(location: str, properties: dict[str, str]) -> StaticTable:
             Compressor.get_compressor(location).stream_decompressor(stream) as content,
         ):
             raw = json.loads(content.read())
-        if not _marked(raw):
+        if not mark_variants(raw):
             raise
     metadata = TableMetadataUtil.parse_obj(raw)
     return StaticTable(
@@ -61,8 +61,12 @@ def refuse_marked(schema: Schema, source: str) -> None:
             raise UnsupportedFeature(source=source, feature=feature)
 
 
-def _marked(raw: Any) -> bool:
-    """Mark the top-level columns with a variant anywhere in them; whether there was one."""
+def mark_variants(raw: Any) -> bool:
+    """Mark top-level columns with a variant anywhere in them, in parsed metadata.
+
+    Returns:
+        Whether there was one.
+    """
     found = False
     try:
         for field in (field for schema in raw["schemas"] for field in schema["fields"]):
