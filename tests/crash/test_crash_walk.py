@@ -3,7 +3,7 @@
 Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
 between them; so the usual suite dies before every change, by copies of the disk, and
 `make test-all` kills a process on both sides of each. Of the life with changed rows, whose
-publishing is nothing new, it dies before every fourth one, and before each in `make test-all`.
+publishing is nothing new, it dies before every sixth one, and before each in `make test-all`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
         pytest.param(1, (), id="copied"),
         pytest.param(1, ("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
-        pytest.param(4, CHANGES, id="changed rows copied"),
+        pytest.param(6, CHANGES, id="changed rows copied"),
         pytest.param(1, CHANGES, marks=pytest.mark.slow, id="changed rows copied throughout"),
     ],
 )
@@ -93,6 +93,14 @@ def test_undisturbed_life_of_changed_rows_exchanges_and_publishes_what_a_commit_
     # One file of each side of the commit, in the load and in the replay.
     assert len(between) == 4
     assert exchanged(life.root) == []
+
+
+@pytest.mark.timeout(300)
+def test_death_while_exchanged_rows_are_swept_leaves_none_behind(folder: Path) -> None:
+    codes, text = said([start(folder, *CHANGES, "--named", "unlink w")])
+
+    assert codes == [0], text
+    assert "died before 4 of" in text
 
 
 @pytest.mark.timeout(300)
