@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -26,7 +28,6 @@ from tidegate.source.iceberg.tagging import tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from pyiceberg.table import Table
 
@@ -156,6 +157,27 @@ def test_source_is_only_read_unless_the_checkpoint_is_to_be_kept(lake: Lake) -> 
     lake.take()
 
     assert lake.catalog.load_table("raw.orders").metadata_location == before
+
+
+def test_columns_beside_a_variant_are_read_through_the_catalog(lake: Lake) -> None:
+    lake.append(1, 2)
+    location = lake.catalog.load_table("raw.orders").metadata_location
+    _add_variant(Path("/" + location.removeprefix("file:").lstrip("/")))
+
+    with pytest.raises(UnsupportedFeature, match="'strange'"):
+        lake.take()
+
+    assert lake.take(read={"columns": ["id", "day"]}) == [1, 2]
+
+
+def _add_variant(metadata: Path) -> None:
+    raw = json.loads(metadata.read_text())
+    field = {"id": 3, "name": "strange", "type": "variant", "required": False}
+    raw["schemas"][0]["fields"].append(field)
+    raw |= {"format-version": 3, "next-row-id": 0, "last-column-id": 3}
+    metadata.write_text(json.dumps(raw))
+    # Hadoop's checksum, which the REST server writes beside it and checks.
+    metadata.with_name(f".{metadata.name}.crc").unlink(missing_ok=True)
 
 
 def test_branch_and_tag_are_read_through_the_catalog(lake: Lake) -> None:

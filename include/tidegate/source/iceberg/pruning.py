@@ -1,7 +1,7 @@
 """Rule out manifests and files that cannot hold a row the filter passes (ICE-4.3, 5.14).
 
 Only a hint: the reader evaluates the whole filter on every row again, so whatever is doubtful is
-kept. This is the one module that uses private parts of pyiceberg (ICE-9.3).
+kept. This module and `unparsed` use private parts of pyiceberg (ICE-9.3).
 """
 
 from __future__ import annotations
