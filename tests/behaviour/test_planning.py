@@ -149,12 +149,8 @@ def test_long_history_in_many_runs_gives_each_row_once(
 def _staged(pipeline: Pipeline, column: str) -> Counter[object]:
     """Count the values of a column in the staged files that messages name."""
     found: Counter[object] = Counter()
-    for name in pipeline.storage.list_files(pipeline.roots.work):
-        if "/messages/" not in name:
-            continue
-        message = CommitMessage.from_text(
-            pipeline.storage.read_bytes(f"{pipeline.roots.work}/{name}")
-        )
+    for name, content in _messages(pipeline).items():
+        message = CommitMessage.from_text(content)
         root = f"{pipeline.roots.work}/{name.partition('/messages/')[0]}"
         for part in message.parts:
             table = pq.read_table(f"{root}/{part.staged}", columns=[column])
@@ -266,6 +262,7 @@ def test_kill_inside_a_dense_file_reads_no_finished_sub_split_again(tmp_path: Pa
 
 
 def _messages(pipeline: Pipeline) -> dict[str, bytes]:
+    """Read the messages that stand; a process that died may leave hidden ones without a name."""
     root = pipeline.roots.work
     names = [name for name in pipeline.storage.list_files(root) if "/messages/" in name]
     return {
