@@ -140,8 +140,8 @@ class Storage(Hashable, Protocol):
         """Force a closed file's bytes, or a directory's names, to the disk."""
         ...
 
-    def sync_all(self, paths: Iterable[str]) -> None:
-        """Force many closed files and directories to the disk, in no order."""
+    def sync_all(self, root: str, names: Iterable[str]) -> None:
+        """Force closed files below a root, and every directory above them, to the disk."""
         ...
 
     def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]:
@@ -319,14 +319,24 @@ class LocalStorage:
         except OSError as refused:
             raise _refusal(path, refused) from refused
 
-    def sync_all(self, paths: Iterable[str]) -> None:
-        """Force many closed files and directories to the disk, in no order.
+    def sync_all(self, root: str, names: Iterable[str]) -> None:
+        """Force closed files, and the directories between them and a root, to the disk.
+
+        Args:
+            root: directory that the names are relative to; it is not forced itself.
+            names: of the files.
 
         Side by side, because a file system writes its journal once for all that wait for it: ten
         files take as long as two do one after the other.
         """
+        paths = set()
+        for name in names:
+            path = name
+            while path:
+                paths.add(path)
+                path = os.path.dirname(path)
         with ThreadPoolExecutor(_SYNC_THREADS) as pool:
-            for _ in pool.map(self.sync, paths):
+            for _ in pool.map(self.sync, (f"{root}/{path}" for path in sorted(paths))):
                 pass
 
     @contextlib.contextmanager

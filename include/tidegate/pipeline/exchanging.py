@@ -54,15 +54,8 @@ def write_spread(storage: Storage, root: str, path: str, rows: SpreadRows) -> Sp
     with storage.open_new(full) as file:
         count = spread(rows.batches, rows.schema, rows.placement, file)
         length = file.tell()
-    storage.sync_all(_with_folders(root, path))
+    storage.sync_all(root, [path])
     return SpreadFile(path, length, count)
-
-
-def _with_folders(root: str, path: str) -> Iterator[str]:
-    """Name a file and the directories above it, deepest first, up to the root."""
-    while path:
-        yield posixpath.join(root, path)
-        path = posixpath.dirname(path)
 
 
 def read_bucket(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from tidegate.model.message import CommitMessage, EventTimes, PartFile
+from tidegate.model.message import CommitMessage, EventTimes
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.physical.arrays import repeated_text
 from tidegate.stage import layout
@@ -174,7 +174,8 @@ class _Attempt:
     def message(self) -> CommitMessage:
         """Finish all files and describe them."""
         parts, quarantined = self._kept.close(), self._aside.close()
-        self._sync((*parts, *quarantined))
+        staged = [part.staged for part in (*parts, *quarantined)]
+        self._storage.sync_all(self._place.plan_root, staged)
         bounds = EventTimes()
         for part in parts:
             bounds = bounds.merged(part.event_times)
@@ -219,17 +220,6 @@ class _Attempt:
         full = posixpath.join(self._place.plan_root, path)
         self._storage.make_dirs(posixpath.dirname(full))
         return self._storage.open_new(full)
-
-    def _sync(self, parts: tuple[PartFile, ...]) -> None:
-        """Force files, their names, and those of the directories above them to the disk."""
-        paths = {part.staged for part in parts}
-        for part in parts:
-            folder = posixpath.dirname(part.staged)
-            while folder:
-                paths.add(folder)
-                folder = posixpath.dirname(folder)
-        root = self._place.plan_root
-        self._storage.sync_all(posixpath.join(root, path) for path in sorted(paths))
 
 
 def _buffered_columns(
