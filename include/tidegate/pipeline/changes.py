@@ -14,11 +14,12 @@ from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.partition import DEFAULT_NAME
 from tidegate.pipeline.change_stream import ChangeStream
 from tidegate.pipeline.reading import Reading, filter_columns
+from tidegate.read import first_rows
 from tidegate.source import open_source
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
     import pyarrow.dataset as ds
@@ -96,16 +97,6 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     if limit is not None:
         batches = first_rows(batches, limit)
     return pa.RecordBatchReader.from_batches(reading.schema, batches)
-
-
-def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """Give no more than so many rows, and ask for no batch behind them (ICE-5.13)."""
-    left = limit
-    for batch in batches:
-        yield batch.slice(0, left)
-        left -= batch.num_rows
-        if left <= 0:
-            return
 
 
 def read_committed(path: str | Path) -> ds.Dataset:

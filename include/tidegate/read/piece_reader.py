@@ -81,16 +81,27 @@ def read_pieces(
         SourceFileDamaged: a file cannot be read as what the plan says.
         ColumnUnreadable: a column has a value that cannot be held.
     """
-    options = ReadOptions(filter, batch_rows, include_deleted)
-    left = limit
+    batches = _batches(pieces, format, ReadOptions(filter, batch_rows, include_deleted))
+    return batches if limit is None else first_rows(batches, limit)
+
+
+def _batches(
+    pieces: Iterable[Piece], format: PieceFormat, options: ReadOptions
+) -> Iterator[pa.RecordBatch]:
     for piece in pieces:
         with _damage_named(piece), format.open(piece) as file:
             located = in_rows(piece, file.row_groups) if piece.byte_range else piece
-            for batch in OpenPiece(file, located, format).read(options):
-                yield batch if left is None else batch.slice(0, left)
-                left = left if left is None else left - batch.num_rows
-                if left is not None and left <= 0:
-                    return
+            yield from OpenPiece(file, located, format).read(options)
+
+
+def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
+    """Give no more than so many rows, and ask for no batch behind them (ICE-5.13)."""
+    left = limit
+    for batch in batches:
+        yield batch.slice(0, left)
+        left -= batch.num_rows
+        if left <= 0:
+            return
 
 
 @contextmanager
