@@ -42,14 +42,7 @@ def _local(_engine: str) -> Iterator[LocalExecutor]:
 
 
 def _pipeline(folder: Path, case: str, **keys: Any) -> Pipeline:
-    table = golden(case)
-    rewrites = table.answers["location_rewrite"].items()
-    source = {
-        "kind": "iceberg",
-        "metadata": str(table.metadata),
-        "location_rewrite": {old: str(table.folder / new) for old, new in rewrites},
-        **keys.pop("source", {}),
-    }
+    source = golden(case).config(**keys.pop("source", {}))
     usual = {
         "name": "planned",
         "source": source,
@@ -273,14 +266,7 @@ def _messages(pipeline: Pipeline) -> dict[str, bytes]:
 
 
 def _changes(case: str, limit: int | None, **read: Any) -> list[dict[str, Any]]:
-    table = golden(case)
-    rewrites = table.answers["location_rewrite"].items()
-    source = {
-        "kind": "iceberg",
-        "metadata": str(table.metadata),
-        "location_rewrite": {old: str(table.folder / new) for old, new in rewrites},
-        "read": read,
-    }
+    source = golden(case).config(read=read)
     return read_changes(source, limit=limit).read_all().to_pylist()
 
 
