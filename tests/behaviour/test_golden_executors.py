@@ -8,11 +8,11 @@ import pytest
 
 from golden_iceberg import READABLE, bag, expected, fits, golden
 from golden_questions import question
-from staged_reads import StagedReads
-from tidegate.execute.local import LocalExecutor
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from staged_reads import StagedReads
 
 MANY_ROWS = 10_000
 IN_SPARK = [
@@ -26,21 +26,6 @@ IN_SPARK = [
     "types_parquet_v2",
 ]
 """One of each kind of delete and of file; a Spark job costs a hundred times a local read."""
-
-
-@pytest.fixture(scope="session")
-def local(tmp_path_factory: pytest.TempPathFactory) -> StagedReads:
-    return StagedReads(tmp_path_factory.mktemp("staged"), LocalExecutor(2))
-
-
-@pytest.fixture(scope="session")
-def in_spark(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> StagedReads:
-    from tidegate.execute.spark import SparkExecutor
-
-    executor = SparkExecutor(request.getfixturevalue("spark"))
-    return StagedReads(tmp_path_factory.mktemp("staged-spark"), executor)
 
 
 def columns(case: str) -> list[str]:

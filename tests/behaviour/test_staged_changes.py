@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 import pytest
 
 from golden_iceberg import bag, expected, fits, golden
-from staged_reads import StagedReads
-from tidegate.execute.local import LocalExecutor
 from tidegate.model.exchange import Exchange
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from staged_reads import StagedReads
 
 QUICK = ["compaction_v2", "cow_v3", "duplicates_v2", "flink_upsert_v2", "identifier_fields_v2"]
 CASES = [
@@ -48,21 +48,6 @@ EXCHANGED = {"target_size": 2048, "open_cost": 1, "max_rows": 2}
 """So small that each commit with rows of both kinds goes through an exchange."""
 KINDS = ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
 DELETES, INSERTS = ["DELETE", "UPDATE_BEFORE"], ["INSERT", "UPDATE_AFTER"]
-
-
-@pytest.fixture(scope="session")
-def local(tmp_path_factory: pytest.TempPathFactory) -> StagedReads:
-    return StagedReads(tmp_path_factory.mktemp("changes"), LocalExecutor(2))
-
-
-@pytest.fixture(scope="session")
-def in_spark(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> StagedReads:
-    from tidegate.execute.spark import SparkExecutor
-
-    executor = SparkExecutor(request.getfixturevalue("spark"))
-    return StagedReads(tmp_path_factory.mktemp("changes-spark"), executor)
 
 
 def columns(case: str) -> list[str]:
