@@ -110,13 +110,14 @@ def install_wheel() -> str:
 
 
 def archive() -> None:
-    """Make the class archive for this Java and this lock, unless it is there.
+    """Make the class archive for this Java, this lock and this folder, unless it is there.
 
     Failure: none that matters. Without the archive Spark starts as before, only slower.
     """
     version = (FOLDER / "version").read_text()
     lock = (ROOT / "requirements.txt").read_bytes()
-    key = hashlib.sha256(version.encode() + lock).hexdigest()[:12]
+    # An archive names the jars by their paths: where the folder was moved, it would be ignored.
+    key = hashlib.sha256(f"{version} {ROOT}".encode() + lock).hexdigest()[:12]
     has_aot = feature_of(version) >= FIRST_WITH_AOT
     target = FOLDER / f"classes-{key}.{'aot' if has_aot else 'jsa'}"
     failed = FOLDER / f"classes-{key}.failed"

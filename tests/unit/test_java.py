@@ -110,3 +110,24 @@ def test_archive_of_a_new_lock_is_not_laid_on_the_former_one(
     assert "former" not in (tmp_path / "asked").read_text()
     (made,) = folder.glob("classes-*")
     assert f"-XX:SharedArchiveFile={made}" in (folder / "options").read_text()
+
+
+def test_folder_that_was_moved_gets_an_archive_of_its_own(
+    java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("before", "after"):
+        root = tmp_path / name
+        if name == "after":
+            (tmp_path / "before").rename(root)
+        folder = root / ".venv" / "java"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "version").write_text("17.0.15")
+        (root / "requirements.txt").write_text("same==1")
+        script(root / "tools" / "run", 'touch "${SPARK_SUBMIT_OPTS#*=}"')
+        monkeypatch.setattr(java, "FOLDER", folder)
+        monkeypatch.setattr(java, "ROOT", root)
+
+        java.archive()
+
+        (made,) = folder.glob("classes-*")
+        assert f"-XX:SharedArchiveFile={made}" in (folder / "options").read_text()
