@@ -110,14 +110,15 @@ def install_wheel() -> str:
 
 
 def archive() -> None:
-    """Make the class archive for this Java, this lock and this folder, unless it is there.
+    """Make the class archive of a warm-up run for this Java, lock and folder, unless it is there.
 
     Failure: none that matters. Without the archive Spark starts as before, only slower.
     """
     version = (FOLDER / "version").read_text()
-    lock = (ROOT / "requirements.txt").read_bytes()
+    warm_up = ROOT / "tools" / "warm_spark.py"
+    made_of = warm_up.read_bytes() + (ROOT / "requirements.txt").read_bytes()
     # An archive names the jars by their paths: where the folder was moved, it would be ignored.
-    key = hashlib.sha256(f"{version} {ROOT}".encode() + lock).hexdigest()[:12]
+    key = hashlib.sha256(f"{version} {ROOT}".encode() + made_of).hexdigest()[:12]
     has_aot = feature_of(version) >= FIRST_WITH_AOT
     target = FOLDER / f"classes-{key}.{'aot' if has_aot else 'jsa'}"
     failed = FOLDER / f"classes-{key}.failed"
@@ -130,7 +131,7 @@ def archive() -> None:
     log = FOLDER / "archive.log"
     with log.open("w") as output:
         made = subprocess.run(
-            [ROOT / "tools" / "run", "spark-submit", ROOT / "tools" / "warm_spark.py"],
+            [ROOT / "tools" / "run", "spark-submit", warm_up],
             env=os.environ | {"SPARK_SUBMIT_OPTS": quoted(f"-XX:{make}={target}")},
             stdout=output,
             stderr=subprocess.STDOUT,

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tempfile
 
-from pyspark.sql import SparkSession
+from tidegate.execute.frames import spark_frame
+from tidegate.execute.session import open_context, open_session
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import pyarrow as pa
-
-
-def same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Give back what came."""
-    yield from batches
-
-
-session = (
-    SparkSession.builder.master("local[2]")
-    .config("spark.ui.enabled", "false")
-    .config("spark.ui.showConsoleProgress", "false")
-    .getOrCreate()
-)
-session.range(0, 2, 1, 2).mapInArrow(same, "id long").collect()
-session.stop()
+context = open_context("archive", "local[2]")
+context.parallelize(range(2), 2).mapPartitions(list).collect()
+session = open_session("archive")
+with tempfile.TemporaryDirectory() as folder:
+    session.range(0, 2, 1, 1).write.parquet(f"{folder}/rows")
+    spark_frame(session, [f"{folder}/rows"]).collect()
+context.stop()

@@ -19,5 +19,5 @@ def in_spark(
 ) -> StagedReads:
     from tidegate.execute.spark import SparkExecutor
 
-    executor = SparkExecutor(request.getfixturevalue("spark"))
+    executor = SparkExecutor(request.getfixturevalue("spark").sparkContext)
     return StagedReads(tmp_path_factory.mktemp("staged-spark"), executor)

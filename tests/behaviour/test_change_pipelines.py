@@ -140,7 +140,7 @@ def test_changes_loaded_in_spark_are_published_like_those_loaded_here(
     planned = pipeline.plan(Run("run", "cli"), NOW)
 
     for window in planned:
-        pipeline.stage(window, SparkExecutor(spark))
+        pipeline.stage(window, SparkExecutor(spark.sparkContext))
     pipeline.announce(planned, NOW)
     publish(pipeline, now=NOW)
 

@@ -101,7 +101,7 @@ def executor(request: pytest.FixtureRequest) -> Iterator[Executor]:
 
     # Workers cannot import a test module; the product's own tasks travel by their names.
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
-    yield SparkExecutor(request.getfixturevalue("spark"))
+    yield SparkExecutor(request.getfixturevalue("spark").sparkContext)
     cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
 

@@ -125,7 +125,7 @@ def test_worker_lost_after_its_messages_leaves_one_per_sub_split(
     _, window = planned
     task = functools.partial(dies_once, str(tmp_path / "died"), LocalStorage())
 
-    with SparkExecutor(spark) as executor:
+    with SparkExecutor(spark.sparkContext) as executor:
         list(executor.run(task, window.uri, range(window.splits), "w1"))
 
     assert (tmp_path / "died").exists()
@@ -202,7 +202,7 @@ def test_worker_lost_inside_a_dense_file_reads_no_finished_sub_split_again(
 ) -> None:
     task = functools.partial(dies_inside, str(tmp_path / "died"), LocalStorage())
 
-    with SparkExecutor(spark) as executor:
+    with SparkExecutor(spark.sparkContext) as executor:
         list(executor.run(task, planned_dense.uri, range(planned_dense.splits), "w1"))
 
     root = f"{planned_dense.uri}/{layout.MESSAGES}"

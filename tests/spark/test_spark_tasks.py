@@ -44,7 +44,9 @@ def messages(spark: SparkSession) -> list[CommitMessage]:
 
     cloudpickle.register_pickle_by_value(sys.modules[__name__])
     try:
-        return list(SparkExecutor(spark).run(look_around, sys.executable, range(4), "w1"))
+        return list(
+            SparkExecutor(spark.sparkContext).run(look_around, sys.executable, range(4), "w1")
+        )
     finally:
         cloudpickle.unregister_pickle_by_value(sys.modules[__name__])
 
@@ -77,8 +79,8 @@ def test_open_session_takes_the_one_that_is_there(spark: SparkSession) -> None:
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
 
 
-def test_executor_with_a_given_session_leaves_it_open(spark: SparkSession) -> None:
-    with SparkExecutor(spark):
+def test_executor_with_a_given_context_leaves_it_open(spark: SparkSession) -> None:
+    with SparkExecutor(spark.sparkContext):
         pass
 
     assert spark.range(1).count() == 1

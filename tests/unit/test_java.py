@@ -33,6 +33,17 @@ def script(path: Path, text: str) -> Path:
     return path
 
 
+def project(root: Path, lock: str, run: str) -> Path:
+    """Make what set-up finds in a project, with a `tools/run` of our own; gives its Java folder."""
+    folder = root / ".venv" / "java"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "version").write_text("17.0.15")
+    (root / "requirements.txt").write_text(lock)
+    script(root / "tools" / "run", run)
+    (root / "tools" / "warm_spark.py").touch()
+    return folder
+
+
 @pytest.mark.parametrize(
     ("version", "feature"),
     [("1.8.0_292", 8), ("11.0.2", 11), ("17.0.15", 17), ("25", 25), ("26-ea", 26)],
@@ -93,15 +104,12 @@ def test_option_with_a_blank_is_quoted_for_the_launcher(java: ModuleType) -> Non
 def test_archive_of_a_new_lock_is_not_laid_on_the_former_one(
     java: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder = tmp_path / ".venv" / "java"
-    folder.mkdir(parents=True)
-    (folder / "version").write_text("17.0.15")
-    (folder / "options").write_text("-XX:SharedArchiveFile=former.jsa")
-    (tmp_path / "requirements.txt").write_text("changed==2")
-    script(
-        tmp_path / "tools" / "run",
-        f'cp {folder}/options {tmp_path}/asked; touch "${{SPARK_SUBMIT_OPTS#*=}}"',
+    folder = project(
+        tmp_path,
+        "changed==2",
+        f'cp "${{0%/*}}/../.venv/java/options" {tmp_path}/asked; touch "${{SPARK_SUBMIT_OPTS#*=}}"',
     )
+    (folder / "options").write_text("-XX:SharedArchiveFile=former.jsa")
     monkeypatch.setattr(java, "FOLDER", folder)
     monkeypatch.setattr(java, "ROOT", tmp_path)
 
@@ -119,11 +127,7 @@ def test_folder_that_was_moved_gets_an_archive_of_its_own(
         root = tmp_path / name
         if name == "after":
             (tmp_path / "before").rename(root)
-        folder = root / ".venv" / "java"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "version").write_text("17.0.15")
-        (root / "requirements.txt").write_text("same==1")
-        script(root / "tools" / "run", 'touch "${SPARK_SUBMIT_OPTS#*=}"')
+        folder = project(root, "same==1", 'touch "${SPARK_SUBMIT_OPTS#*=}"')
         monkeypatch.setattr(java, "FOLDER", folder)
         monkeypatch.setattr(java, "ROOT", root)
 

@@ -1,4 +1,4 @@
-"""Open the Spark session that splits are staged in; the JVM moves nothing but names."""
+"""Open the Spark that splits are staged in; the JVM moves nothing but names."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import tidegate
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
 LOCAL_MASTER = "local[*,4]"
@@ -37,8 +40,11 @@ _WORKER_ENVIRONMENT = {
 }
 
 
-def open_session(name: str, master: str | None = None) -> SparkSession:
-    """Open a session, or take the one this process has.
+def open_context(name: str, master: str | None = None) -> SparkContext:
+    """Open a Spark without its SQL, or take the one this process has.
+
+    Starting SQL and planning a first query take as long as starting Spark: a second and a half of
+    every cold run, measured.
 
     Args:
         name: shown by the cluster.
@@ -47,22 +53,39 @@ def open_session(name: str, master: str | None = None) -> SparkSession:
     """
     # Otherwise the system's own python3 would run the tasks (AF-5.3).
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    from pyspark import SparkConf
-    from pyspark.sql import SparkSession
+    from pyspark import SparkConf, SparkContext
 
     conf = SparkConf()
+    for key, value in _unsaid(conf, name, master):
+        conf.set(key, value)
+    return SparkContext.getOrCreate(conf)
+
+
+def open_session(name: str) -> SparkSession:
+    """Open a session for frames, on the Spark that this process has or on a new one.
+
+    Args:
+        name: shown by the cluster.
+    """
+    from pyspark.sql import SparkSession
+
+    open_context(name)
+    return SparkSession.builder.getOrCreate()
+
+
+def _unsaid(conf: SparkConf, name: str, master: str | None) -> Iterator[tuple[str, str]]:
+    """Give the settings for a new Spark on which `spark-submit` has no say."""
     chosen = master or conf.get("spark.master", LOCAL_MASTER)
-    settings = _SETTINGS | (_LOCAL_SETTINGS if chosen.startswith("local") else {})
-    builder = SparkSession.builder.appName(name).master(chosen)
-    for key, value in settings.items():
+    yield "spark.app.name", name
+    yield "spark.master", chosen
+    for key, value in (_SETTINGS | (_LOCAL_SETTINGS if chosen.startswith("local") else {})).items():
         if not conf.contains(key):
-            builder = builder.config(key, value)
-    return builder.getOrCreate()
+            yield key, value
 
 
-def prepare_workers(session: SparkSession) -> None:
+def prepare_workers(context: SparkContext) -> None:
     """Tell the workers of later jobs where this package is, and to use one thread per core."""
-    environment = session.sparkContext.environment
+    environment = context.environment
     environment.update(_WORKER_ENVIRONMENT)
     here = str(Path(tidegate.__file__).parents[1])
     known = os.environ.get("PYTHONPATH", "").split(os.pathsep)
