@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tidegate.model
 from strategies import values_of
 from tidegate.errors import FormatUnknown
-from tidegate.model.wire import Value, canonical
+from tidegate.model.wire import Value, canonical, digest, items_digest, text_digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,6 +46,7 @@ def test_any_value_written_as_json_comes_back_equal(cls: type[Value], draw: st.D
 
     text = value.to_text()
 
+    assert text == canonical(value.to_json())
     assert cls.from_text(text) == value
     assert cls.from_text(text).to_text() == text
 
@@ -69,3 +70,9 @@ def test_canonical_text_does_not_depend_on_the_order_of_keys(raw: dict[str, Any]
 
     assert canonical(backwards) == canonical(raw)
     assert json.loads(canonical(raw)) == raw
+
+
+@hypothesis.given(st.lists(st.text() | st.lists(st.integers(), max_size=3), max_size=4))
+def test_digest_of_texts_is_that_of_their_objects(raw: list[Any]) -> None:
+    assert text_digest(canonical(raw)) == digest(raw)
+    assert items_digest(map(canonical, raw)) == digest(raw)

@@ -13,7 +13,7 @@ from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.partition import Partition
 from tidegate.model.plan_record import PlanRecord
 from tidegate.model.time_bounds import TimeBounds
-from tidegate.model.wire import SPARSE, Value, digest
+from tidegate.model.wire import SPARSE, Value, digest, text_digest
 
 
 class WindowKind(Enum):
@@ -137,7 +137,7 @@ class SubSplit(Value):
     @property
     def id(self) -> str:
         """Hash of the content (12 hexadecimal digits)."""
-        return digest(self.to_json(), 12)
+        return text_digest(self.to_text(), 12)
 
     @property
     def rows(self) -> int:

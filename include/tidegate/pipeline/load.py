@@ -14,7 +14,7 @@ from tidegate.model.instant import InstantRange
 from tidegate.model.message import CommitMessage
 from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind
 from tidegate.model.run import Look, PlannedWindow, Run
-from tidegate.model.wire import canonical, pretty
+from tidegate.model.wire import pretty
 from tidegate.pipeline import taking
 from tidegate.pipeline.holders import is_gone
 from tidegate.pipeline.limits import limited
@@ -304,9 +304,7 @@ class Loader:
 def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
     """Write splits as lines, many at a time: each block is a call to the file system."""
     for first in range(0, len(splits), _LINES_PER_BLOCK):
-        lines = (
-            canonical(split.to_json()) + "\n" for split in splits[first : first + _LINES_PER_BLOCK]
-        )
+        lines = [split.to_text() + "\n" for split in splits[first : first + _LINES_PER_BLOCK]]
         yield "".join(lines).encode()
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tidegate.model.exchange import Exchange
 from tidegate.model.plan import Split, SubSplit
 from tidegate.model.row_changes import can_cancel, change_ordinal, is_net
-from tidegate.model.wire import digest
+from tidegate.model.wire import items_digest
 from tidegate.plan.packing import pack
 from tidegate.plan.splits import merged_bounds, plan_splits
 from tidegate.plan.weights import Scale
@@ -140,7 +140,7 @@ def _exchanged(
 ) -> Iterator[Split]:
     weight = sum(item.weight for item in splits)
     buckets = bucket_count(weight, split.target_size)
-    group = digest([piece.to_json() for piece in pieces], 12)
+    group = items_digest((piece.to_text() for piece in pieces), 12)
     begin = Exchange(group, exchanges, buckets, net=is_net(pieces))
     for item in splits:
         yield replace(
