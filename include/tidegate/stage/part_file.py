@@ -15,8 +15,11 @@ _WRITE_BYTES = 1 << 20
 _PAGE_ROWS = 1 << 20
 _STEP_ROWS = 1 << 15
 _SAMPLE_ROWS = 1_024
-# With more different values than this share of the rows, a dictionary is built to be thrown away.
+# With more different values than this share of the sample, it may still be a good dictionary …
 _DICTIONARY_SHARE = 0.4
+# … if all rows have no more than this share, and the dictionary does not outgrow its page.
+_DIFFERENT_SHARE = 0.1
+_DICTIONARY_BYTES = 1 << 20
 
 
 class HashedFile:
@@ -142,16 +145,22 @@ def dictionary_columns(rows: pa.RecordBatch) -> list[str]:
     return [
         field.name
         for field, column in zip(sample.schema, sample.columns, strict=True)
-        if not pa.types.is_nested(field.type) and _repeats(column)
+        if not pa.types.is_nested(field.type) and _repeats(column, rows.num_rows)
     ]
 
 
-def _repeats(column: pa.Array) -> bool:
-    if pa.types.is_dictionary(column.type):
+def _repeats(sample: pa.Array, rows: int) -> bool:
+    if pa.types.is_dictionary(sample.type):
         return True
     try:
-        different = len(column.unique())
+        different = len(sample.unique())
     except pa.ArrowNotImplementedError:
         # Types so rare that Arrow cannot count their values are written plain.
         return False
-    return different <= len(column) * _DICTIONARY_SHARE
+    if different <= len(sample) * _DICTIONARY_SHARE:
+        return True
+    # Of n rows that each have one of d values, about n²/2d have the value of an earlier one.
+    repeated = len(sample) - different
+    values = len(sample) ** 2 / (2 * repeated) if repeated else rows
+    is_small = values * sample.nbytes <= len(sample) * _DICTIONARY_BYTES
+    return is_small and values <= rows * _DIFFERENT_SHARE

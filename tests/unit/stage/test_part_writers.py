@@ -244,6 +244,21 @@ def test_dictionary_columns_repeated_values_get_one_and_unique_ones_none() -> No
     assert dictionary_columns(rows) == ["region", "quantity", "sorted", "label"]
 
 
+def test_dictionary_columns_many_values_of_many_more_rows_get_one_while_it_fits_a_page() -> None:
+    size, random = 1 << 18, np.random.default_rng(7)
+    prices, customers = random.integers(15_000, size=size), random.integers(60_000, size=size)
+    rows = pa.RecordBatch.from_pydict(
+        {
+            "price": pa.array(prices / 100),
+            "customer": pa.array(customers),
+            "long": pa.array([f"{price:0100}" for price in prices]),
+        }
+    )
+
+    assert dictionary_columns(rows) == ["price"]
+    assert dictionary_columns(rows.slice(0, 50_000)) == []
+
+
 @pytest.mark.parametrize(
     "kind",
     [
