@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, FilterStopped, RowGroup
-from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches
+from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches, portions
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -110,7 +110,8 @@ class ParquetRows:
         size = min(batch_rows, self._rows_of_bytes(groups[0], set(columns)))
         schema = pa.schema([self.schema.field(name) for name in columns])
         try:
-            yield from filtered_batches(self._file, schema, (start, end), passing, size)
+            for rows in portions(self.row_groups, start, end):
+                yield from filtered_batches(self._file, schema, rows, passing, size)
         except STOPPED as stopped:
             raise FilterStopped(str(stopped)) from stopped
 

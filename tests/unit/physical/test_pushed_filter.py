@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,14 +14,14 @@ from hypothesis import strategies as st
 
 from tidegate.errors import PredicateInvalid, SourceFileDamaged
 from tidegate.model.plan import Piece
-from tidegate.physical import ParquetRows
-from tidegate.physical.pushed_filter import can_push
-from tidegate.physical.removed import WHOLE, Sides
+from tidegate.physical import ParquetRows, RowGroup, pushed_filter
+from tidegate.physical.pushed_filter import can_push, portions
+from tidegate.physical.removed import Removed, Sides
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 SCHEMA = pa.schema(
@@ -71,10 +72,12 @@ FILTERS = [
 
 
 class Format:
-    """Plain files; `blind` ones cannot be read by their descriptor."""
+    """Plain files; `blind` ones cannot be read by their descriptor; `gone` rows are deleted."""
 
-    def __init__(self, *, blind: bool = False) -> None:
+    def __init__(self, *, blind: bool = False, gone: Sequence[int] = ()) -> None:
         self.blind = blind
+        positions = pa.array(gone, pa.int64()) if gone else None
+        self.sides = Sides(None, Removed(positions))
         self.conformed = 0
 
     def open(self, piece: Piece) -> ParquetRows:
@@ -85,7 +88,7 @@ class Format:
         return file_schema.names
 
     def removed(self, piece: Piece) -> Sides:
-        return WHOLE
+        return self.sides
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         self.conformed += batch.num_rows
@@ -127,9 +130,13 @@ def test_read_pushed_filter_any_rows_equals_filtering_afterwards(
     pq.write_table(pa.Table.from_arrays(arrays, schema=SCHEMA), path, row_group_size=group_rows)
     start = data.draw(st.integers(0, len(rows) - 1))
     count = data.draw(st.integers(1, len(rows) - start))
+    gone = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1))))
 
-    pushed = read(Format(), path, text, start, count, batch_rows=batch_rows)
-    plain = read(Format(blind=True), path, text, start, count, batch_rows=batch_rows)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pushed_filter, "_TOGETHER_ROWS", data.draw(st.integers(1, 40)))
+        pushed = read(Format(gone=gone), path, text, start, count, batch_rows=batch_rows)
+    blind = Format(blind=True, gone=gone)
+    plain = read(blind, path, text, start, count, batch_rows=batch_rows)
 
     assert same(pushed, plain)
 
@@ -250,12 +257,55 @@ def test_can_push_int96_and_large_groups_are_refused(tmp_path: Path) -> None:
     old, large = str(tmp_path / "old.parquet"), str(tmp_path / "large.parquet")
     moments = pa.table({"at": pa.array([0], pa.timestamp("us"))})
     pq.write_table(moments, old, use_deprecated_int96_timestamps=True)
-    many = pa.table({"n": pa.repeat(pa.scalar(1), (1 << 20) + 1)})
-    pq.write_table(many, large, row_group_size=1 << 21)
+    many = pa.table({"n": pa.repeat(pa.scalar(1), (1 << 21) + 1)})
+    pq.write_table(many, large, row_group_size=1 << 22)
 
     for path, name in ((old, "at"), (large, "n")):
         with pa.OSFile(path) as file:
             assert not can_push(file, pq.ParquetFile(file), [name])
+
+
+def test_can_push_counts_the_bytes_of_wanted_columns_alone(tmp_path: Path) -> None:
+    path = str(tmp_path / "wide.parquet")
+    wide = pa.repeat(pa.scalar("x" * 1_000), 150_000)
+    pq.write_table(pa.table({"n": range(150_000), "wide": wide}), path, use_dictionary=False)
+
+    with pa.OSFile(path) as file:
+        parquet = pq.ParquetFile(file)
+
+        assert can_push(file, parquet, ["n"])
+        assert not can_push(file, parquet, ["n", "wide"])
+
+
+@given(
+    st.lists(st.builds(RowGroup, st.integers(0, 600_000), st.integers(0, 12 << 20)), max_size=12),
+    st.data(),
+)
+def test_portions_any_groups_are_whole_groups_that_make_up_the_range(
+    groups: list[RowGroup], data: st.DataObject
+) -> None:
+    total = sum(group.rows for group in groups)
+    start = data.draw(st.integers(0, total))
+    end = data.draw(st.integers(start, total))
+    edges = {sum(group.rows for group in groups[:count]) for count in range(len(groups) + 1)}
+
+    found = list(portions(groups, start, end))
+
+    assert all(low < high for low, high in found)
+    assert sum(high - low for low, high in found) == end - start
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(found))
+    assert {edge for rows in found for edge in rows} <= edges | {start, end}
+    for low, high in found:
+        inside = [edge for edge in edges if low < edge < high]
+        assert not inside or high - low <= 1 << 18
+
+
+def test_portions_large_group_is_alone_and_small_ones_go_together() -> None:
+    groups = [RowGroup(1_000, 10)] * 3 + [RowGroup(400_000, 10)] + [RowGroup(9, 9 << 20)] * 2
+
+    found = list(portions(groups, 0, 403_018))
+
+    assert found == [(0, 3_000), (3_000, 403_000), (403_000, 403_009), (403_009, 403_018)]
 
 
 def test_can_push_without_descriptor_or_columns_is_refused(write: Callable[..., str]) -> None:
