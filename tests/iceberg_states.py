@@ -7,8 +7,9 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from tidegate.source.iceberg.delete_rules import delete_rules
-from tidegate.source.iceberg.entries import Content, Entry, Metrics
+from tidegate.source.iceberg.entries import Content, Entry
 from tidegate.source.iceberg.manifests import ManifestReader
+from tidegate.source.iceberg.metrics import ColumnMetrics, Metrics
 from tidegate.source.iceberg.pruning import Pruning
 from tidegate.source.iceberg.states import StateReader
 
@@ -50,14 +51,12 @@ def metrics_of(
     bounds: dict[int, tuple[bytes, bytes]], nulls: dict[int, int], rows: int = 10
 ) -> Metrics:
     """Make column metrics: field id → bounds, and → number of NULLs."""
-    return Metrics(
-        rows,
-        dict.fromkeys(nulls, rows),
-        nulls,
-        {},
-        {field: low for field, (low, _) in bounds.items()},
-        {field: high for field, (_, high) in bounds.items()},
-    )
+    ids = sorted({*bounds, *nulls})
+    columns = []
+    for field in ids:
+        values = rows if field in nulls else None
+        columns.append(ColumnMetrics(values, nulls.get(field), None, *bounds.get(field, ())))
+    return Metrics(rows, {field: place for place, field in enumerate(ids)}, tuple(columns))
 
 
 def entry_of(**values: Any) -> Entry:

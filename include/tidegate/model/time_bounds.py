@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from tidegate.model.wire import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,11 @@ class TimeBounds(Value):
 
     def merged(self, other: TimeBounds) -> TimeBounds:
         """Join the bounds of two sets of rows."""
-        lows = [moment for moment in (self.smallest, other.smallest) if moment is not None]
-        highs = [moment for moment in (self.largest, other.largest) if moment is not None]
-        return TimeBounds(min(lows, default=None), max(highs, default=None))
+        return TimeBounds.around((self, other))
+
+    @classmethod
+    def around(cls, bounds: Sequence[TimeBounds]) -> TimeBounds:
+        """Join the bounds of several sets of rows."""
+        lows = [each.smallest for each in bounds if each.smallest is not None]
+        highs = [each.largest for each in bounds if each.largest is not None]
+        return cls(min(lows, default=None), max(highs, default=None))

@@ -107,17 +107,14 @@ def _settled_in_memory(
 ) -> Iterator[Split]:
     scale = Scale(row_width, split.open_cost)
 
-    def weigh(pieces: Sequence[Piece]) -> int:
+    def weight_of(pieces: Sequence[Piece]) -> int:
         return sum(map(scale.weight, pieces))
 
-    for packed in pack(groups, weigh, split.target_size, split.lookback):
+    for packed in pack(groups, weight_of, split.target_size, split.lookback):
         pieces = [piece for group in packed for piece in group]
-        yield Split(
-            sub_splits=tuple(_whole_commits(packed, split.max_rows)),
-            weight=weigh(pieces),
-            term=scale.deciding(pieces),
-            event_times=merged_bounds(pieces),
-        )
+        sub_splits = tuple(_whole_commits(packed, split.max_rows))
+        weight, term = scale.weigh(pieces)
+        yield Split(sub_splits, weight, term, merged_bounds(pieces))
 
 
 def _whole_commits(groups: Iterable[Sequence[Piece]], max_rows: int) -> Iterator[SubSplit]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 from tidegate.model.plan import Piece, Split, SubSplit
@@ -74,12 +73,8 @@ def adapted_target(pieces: Iterable[Piece], scale: Scale, target: int, paralleli
 
 
 def _split(pieces: Sequence[Piece], max_rows: int, scale: Scale) -> Split:
-    return Split(
-        sub_splits=tuple(_sub_splits(pieces, max_rows)),
-        weight=sum(map(scale.weight, pieces)),
-        term=scale.deciding(pieces),
-        event_times=merged_bounds(pieces),
-    )
+    weight, term = scale.weigh(pieces)
+    return Split(tuple(_sub_splits(pieces, max_rows)), weight, term, merged_bounds(pieces))
 
 
 def merged_bounds(pieces: Iterable[Piece]) -> TimeBounds | None:
@@ -88,7 +83,7 @@ def merged_bounds(pieces: Iterable[Piece]) -> TimeBounds | None:
     known = [bounds for bounds in found if bounds is not None]
     if not known or len(known) < len(found):
         return None
-    return functools.reduce(TimeBounds.merged, known)
+    return TimeBounds.around(known)
 
 
 def _sub_splits(pieces: Sequence[Piece], max_rows: int) -> Iterator[SubSplit]:

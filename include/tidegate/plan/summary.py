@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from tidegate.model.plan_record import DeleteTotal, SplitTotal
-from tidegate.plan.weights import TERMS, delete_bytes, delete_refs
+from tidegate.plan.weights import TERMS, delete_bytes, delete_lists, distinct_refs
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -16,15 +16,15 @@ if TYPE_CHECKING:
 
 def delete_totals(pieces: Iterable[Piece]) -> dict[str, DeleteTotal]:
     """Count the delete files and vectors that apply to pieces, by kind, each once."""
-    kinds: dict[str, dict[tuple[str, int | None], Mapping[str, Any]]] = defaultdict(dict)
-    for piece in pieces:
-        for ref in delete_refs(piece):
-            kinds[ref["content"]][ref["path"], ref["offset"]] = ref
+    lists = {id(refs): refs for piece in pieces for refs in delete_lists(piece)}
+    kinds: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
+    for ref in distinct_refs(lists.values()):
+        kinds[ref["content"]].append(ref)
     return {
         kind: DeleteTotal(
             files=len(refs),
-            bytes=sum(map(delete_bytes, refs.values())),
-            rows=sum(ref["rows"] for ref in refs.values()),
+            bytes=sum(map(delete_bytes, refs)),
+            rows=sum(ref["rows"] for ref in refs),
         )
         for kind, refs in sorted(kinds.items())
     }

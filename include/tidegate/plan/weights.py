@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
     from tidegate.model.plan import Piece
+
+    Refs = tuple[Sequence[Mapping[str, Any]], ...]
 
 ASSUMED_VARIABLE_WIDTH = 32
 """Bytes assumed for a text, a binary, a list or a map, of which the schema does not tell."""
@@ -44,39 +46,60 @@ class Scale:
     """Bytes that one row takes in memory."""
     open_cost: int
     """What opening a file costs, in bytes."""
+    _deletes: dict[tuple[int, ...], tuple[Refs, int, int]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What the delete files of pieces have in bytes, and how many they are, by their lists."""
 
     def load(self, piece: Piece) -> Load:
         """Weigh a piece: 13 million rows in 3.5 MB are not light (ICE-7.6)."""
-        deletes = delete_refs(piece)
-        return Load(
-            piece.size_bytes + sum(map(delete_bytes, deletes)),
-            piece.rows * self.row_width,
-            self.open_cost * (1 + len(deletes)),
-        )
+        return Load(*self._parts(piece))
 
     def weight(self, piece: Piece) -> int:
         """Give the deciding part of a piece's load."""
-        return max(self.load(piece))
+        return max(self._parts(piece))
 
-    def deciding(self, pieces: Iterable[Piece]) -> str:
-        """Say which term makes most of the weight of several pieces."""
+    def weigh(self, pieces: Iterable[Piece]) -> tuple[int, str]:
+        """Give the weight of several pieces, and which term makes most of it."""
         shares = dict.fromkeys(TERMS, 0)
         for piece in pieces:
             load = self.load(piece)
             shares[load.term] += load.weight
-        return max(TERMS, key=shares.__getitem__)
+        return sum(shares.values()), max(TERMS, key=shares.__getitem__)
+
+    def _parts(self, piece: Piece) -> tuple[int, int, int]:
+        lists = delete_lists(piece)
+        size_bytes, files = self._delete_load(lists) if lists else (0, 0)
+        rows = piece.rows * self.row_width
+        return piece.size_bytes + size_bytes, rows, self.open_cost * (1 + files)
+
+    def _delete_load(self, lists: Refs) -> tuple[int, int]:
+        """Add up delete files; a window may have as many pairs of files as data times deletes."""
+        key = tuple(map(id, lists))
+        if key not in self._deletes:
+            refs = distinct_refs(lists)
+            # The lists are kept, so that their ids are not given to others.
+            self._deletes[key] = lists, sum(map(delete_bytes, refs)), len(refs)
+        _, size_bytes, files = self._deletes[key]
+        return size_bytes, files
 
 
-def delete_refs(piece: Piece) -> tuple[Mapping[str, Any], ...]:
-    """List the delete files and vectors that apply to a piece, each once.
+def delete_lists(piece: Piece) -> Refs:
+    """Give the lists of delete files and vectors that apply to a piece, as its source made them.
 
-    Of a piece with two states they are those of both.
+    Of a piece with two states they are those of both. Pieces often share them.
     """
-    change = piece.details.get("change")
+    details = piece.details
+    change = details.get("change")
     if change is None:
-        return tuple(piece.details.get("deletes", ()))
-    both = (*(change["before"] or ()), *(change["after"] or ()))
-    return tuple({(ref["path"], ref["offset"]): ref for ref in both}.values())
+        found = details.get("deletes")
+        return (found,) if found else ()
+    return tuple([refs for refs in (change["before"], change["after"]) if refs])
+
+
+def distinct_refs(lists: Iterable[Sequence[Mapping[str, Any]]]) -> Collection[Mapping[str, Any]]:
+    """List delete files and vectors, each once."""
+    return {(ref["path"], ref["offset"]): ref for refs in lists for ref in refs}.values()
 
 
 def delete_bytes(ref: Mapping[str, Any]) -> int:

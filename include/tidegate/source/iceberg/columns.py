@@ -111,17 +111,30 @@ def _child_names(kind: pa.DataType) -> list[str]:
     return ["element"] * len(_children(kind))
 
 
-def identity_values(spec: PartitionSpec, partition: Sequence[Any]) -> dict[str, Any]:
-    """Give identity partition values, JSON-ready, by the id of their source column (ICE-6.13)."""
-    return {
-        str(part.source_id): _to_json(value)
-        for part, value in zip(spec.fields, partition, strict=False)
-        if isinstance(part.transform, IdentityTransform)
-    }
+class IdentityValues:
+    """Gives identity partition values, JSON-ready, by the id of their source column (ICE-6.13)."""
+
+    def __init__(self, specs: Mapping[int, PartitionSpec]) -> None:
+        self._parts = {
+            spec_id: [
+                (place, str(part.source_id))
+                for place, part in enumerate(spec.fields)
+                if isinstance(part.transform, IdentityTransform)
+            ]
+            for spec_id, spec in specs.items()
+        }
+
+    def of(self, spec_id: int, partition: Sequence[Any]) -> dict[str, Any]:
+        """Give those of a file."""
+        return {
+            source_id: _to_json(partition[place])
+            for place, source_id in self._parts[spec_id]
+            if place < len(partition)
+        }
 
 
 def constants(values: Mapping[str, Any], wanted: Sequence[Wanted]) -> dict[int, pa.Scalar]:
-    """Give what `identity_values` wrote as Arrow scalars by field id."""
+    """Give what `IdentityValues` gave as Arrow scalars by field id."""
     kinds = _leaf_types(wanted)
     return {
         int(field_id): _scalar(value, kinds[int(field_id)])

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.errors import CorruptDeletes, UnsupportedFeature
 from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
-from tidegate.source.iceberg.entries import Content, Entry, Metrics
+from tidegate.source.iceberg.entries import Content, Entry
 from tidegate.source.iceberg.matching import partition_key
 
 if TYPE_CHECKING:
     from tidegate.source.iceberg.delete_rules import DeleteRules
+    from tidegate.source.iceberg.metrics import Metrics
 
 FILE_PATH_ID = 2147483546
 """Reserved field id of the path column of position delete files."""
@@ -111,7 +112,7 @@ def _check_keys(entry: Entry, rules: DeleteRules) -> None:
 def _path_bounds(metrics: Metrics | None) -> tuple[str, str] | None:
     if metrics is None:
         return None
-    lower, upper = metrics.lower_bounds.get(FILE_PATH_ID), metrics.upper_bounds.get(FILE_PATH_ID)
+    *_, lower, upper = metrics.of(FILE_PATH_ID)
     if lower is None or upper is None:
         return None
     try:

@@ -61,6 +61,8 @@ class DeleteIndex:
             for scope, by_ids in keys.items()
         }
         self._met: set[str] = set()
+        self.is_empty = not (self._by_path or self._positions or self._keys)
+        """Whether nothing applies to any file."""
 
     @property
     def needs_rivals(self) -> bool:

@@ -6,22 +6,21 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.source.iceberg.entry_fields import record_reader
+from tidegate.source.iceberg.metrics import ColumnMetrics, Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection, Sequence
 
     from pyiceberg.avro.decoder import BinaryDecoder
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.schema import Schema
 
-# In the order in which `_entry` takes them: status, snapshot, sequence numbers, content, path,
-# format, partition, rows, size, key, offsets, row id, equality ids, reference, blob, metrics.
+# In the order in which `EntryReader.read` takes them: status, snapshot, sequence numbers, content,
+# path, format, partition, rows, size, key, offsets, row id, equality ids, reference, blob, metrics.
 _WANTED = (
     *(0, 1, 3, 4, 134, 100, 101, 102, 103, 104, 131, 132, 142, 135, 143, 144, 145),
     *(109, 110, 137, 125, 128),
 )
-_PLACES = {field_id: place for place, field_id in enumerate(_WANTED)}
-_NO_MAP: Mapping[int, Any] = {}
 
 
 class Status(IntEnum):
@@ -38,17 +37,6 @@ class Content(IntEnum):
     ROWS = 0
     POSITION_DELETES = 1
     EQUALITY_DELETES = 2
-
-
-class Metrics(NamedTuple):
-    """Column metrics by field id, for the columns asked for; named as pyiceberg reads them."""
-
-    record_count: int
-    value_counts: Mapping[int, int]
-    null_value_counts: Mapping[int, int]
-    nan_value_counts: Mapping[int, int]
-    lower_bounds: Mapping[int, bytes]
-    upper_bounds: Mapping[int, bytes]
 
 
 class Entry(NamedTuple):
@@ -94,12 +82,14 @@ class EntryReader:
             first_row_id: of the manifest; without one no file of it has any (ICE-8.1).
             metric_ids: columns whose metrics are kept.
         """
-        self._fields = record_reader(schema, _PLACES, metric_ids)
+        ids = sorted(metric_ids)
+        self._fields = record_reader(schema, _WANTED, ids)
+        self._metric_places = {field_id: place for place, field_id in enumerate(ids)}
+        self._unknown = [None] * len(ids)
         self._manifest_snapshot = manifest.added_snapshot_id or 0
         self._manifest_sequence = manifest.sequence_number or 0
         self._spec_id = manifest.partition_spec_id
         self._next_row_id = first_row_id
-        self._with_metrics = bool(metric_ids)
         self._formats: dict[str, str] = {}
 
     def read(self, decoder: BinaryDecoder) -> Entry:
@@ -128,33 +118,38 @@ class EntryReader:
             blob_size,
             *maps,
         ) = self._fields(decoder)
-        return Entry(
-            status,
-            self._manifest_snapshot if snapshot is None else snapshot,
-            self._sequence(sequence, status, path),
-            self._sequence(file_sequence, status, path),
-            self._spec_id,
-            content or 0,
-            path,
-            self._formats.get(file_format) or self._lower(file_format),
-            partition or (),
-            rows,
-            size_bytes,
-            key is not None,
-            tuple(offsets) if offsets else (),
-            self._row_id(row_id, status, rows),
-            tuple(equality_ids) if equality_ids else (),
-            referenced,
-            blob_offset,
-            blob_size,
-            Metrics(rows, *(_NO_MAP if found is None else found for found in maps))
-            if self._with_metrics
-            else None,
+        # Called for every file of a table: `Entry(...)` would take twice as long.
+        return Entry._make(
+            (
+                status,
+                self._manifest_snapshot if snapshot is None else snapshot,
+                self._inherited(status, path) if sequence is None else sequence,
+                self._inherited(status, path) if file_sequence is None else file_sequence,
+                self._spec_id,
+                content or 0,
+                path,
+                self._formats.get(file_format) or self._lower(file_format),
+                partition or (),
+                rows,
+                size_bytes,
+                key is not None,
+                offsets or (),
+                self._row_id(row_id, status, rows),
+                equality_ids or (),
+                referenced,
+                blob_offset,
+                blob_size,
+                self._metrics(rows, maps) if self._metric_places else None,
+            )
         )
 
-    def _sequence(self, own: int | None, status: int, path: str) -> int:
-        if own is not None:
-            return own
+    def _metrics(self, rows: int, maps: list[Sequence[Any] | None]) -> Metrics:
+        unknown = self._unknown
+        parts = [unknown if found is None else found for found in maps]
+        columns = tuple(map(ColumnMetrics._make, zip(*parts, strict=True)))
+        return Metrics(rows, self._metric_places, columns)
+
+    def _inherited(self, status: int, path: str) -> int:
         if self._manifest_sequence and status != Status.ADDED:
             problem = f"entry of {path}: no sequence number, but not added here"
             raise ValueError(problem)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
     from tidegate.physical import PhysicalRows
-    from tidegate.source.iceberg.entries import Metrics
+    from tidegate.source.iceberg.metrics import Metrics
     from tidegate.source.protocol import EventColumn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -72,11 +72,9 @@ class EventBounds:
 
     def read(self, metrics: Metrics) -> TimeBounds | None:
         """Give the bounds of a file; None where its metrics do not say."""
-        nulls = metrics.null_value_counts.get(self.field_id)
+        _, nulls, _, low, high = metrics.of(self.field_id)
         if nulls is not None and nulls >= metrics.record_count:
             return TimeBounds()
-        low = metrics.lower_bounds.get(self.field_id)
-        high = metrics.upper_bounds.get(self.field_id)
         if low is None or high is None:
             return None
         return TimeBounds(self._moment(low, up=False), self._moment(high, up=True))
@@ -111,7 +109,9 @@ class EventBounds:
             microseconds = -(-count // _NANOSECONDS) if up else count // _NANOSECONDS
         else:
             microseconds = count * _PER_UNIT[self.unit]
-        moment = _EPOCH + timedelta(microseconds=min(max(microseconds, _FIRST), _LAST))
+        if not _FIRST <= microseconds <= _LAST:
+            microseconds = _FIRST if microseconds < 0 else _LAST
+        moment = _EPOCH + timedelta(0, 0, microseconds)
         if self.zone is None:
             return moment
         try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from tidegate.source.iceberg.delete_rules import KeyField
-    from tidegate.source.iceberg.entries import Metrics
+    from tidegate.source.iceberg.metrics import Metrics
     from tidegate.source.iceberg.overlaps import Range
 
 
@@ -31,10 +31,7 @@ def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyM
     """Read what a file's metrics say of a key column."""
     if metrics is None:
         return KeyMetrics(has_no_null=field.required)
-    nulls = metrics.null_value_counts.get(field_id)
-    values = metrics.value_counts.get(field_id)
-    lower = metrics.lower_bounds.get(field_id)
-    upper = metrics.upper_bounds.get(field_id)
+    values, nulls, _, lower, upper = metrics.of(field_id)
     return KeyMetrics(
         has_no_null=field.required or nulls == 0,
         has_only_null=nulls is not None and nulls == values,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.model.plan import Piece
-from tidegate.source.iceberg.columns import identity_values
+from tidegate.source.iceberg.columns import IdentityValues
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class PieceMaker:
             specs: of the table.
             bounds: reads event-time bounds from the metrics of an entry; None: pieces have none.
         """
-        self._specs = specs
+        self._identity = IdentityValues(specs)
         self._bounds = bounds
         self._refs: dict[int, tuple[tuple[DeleteFile, ...], list[dict[str, Any]]]] = {}
 
@@ -70,13 +70,15 @@ class PieceMaker:
             "sequence": entry.sequence_number,
             "file_sequence": entry.file_sequence_number,
             "spec": entry.spec_id,
-            "partition": identity_values(self._specs[entry.spec_id], entry.partition),
+            "partition": self._identity.of(entry.spec_id, entry.partition),
             "records": entry.rows,
             "length": entry.size_bytes,
-            "split_offsets": list(entry.split_offsets),
+            "split_offsets": entry.split_offsets,
             "first_row_id": entry.first_row_id,
-            **({"rivals": list(rivals)} if rivals else {}),
-            **further,
         }
+        if rivals:
+            details["rivals"] = rivals
+        if further:
+            details |= further
         bounds = self._bounds.read(entry.metrics) if self._bounds and entry.metrics else None
         return Piece(entry.path, entry.rows, entry.size_bytes, details=details, event_times=bounds)

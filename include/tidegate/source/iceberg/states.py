@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.source.iceberg.delete_index import DeleteIndex
@@ -113,8 +114,7 @@ class StateReader:
         wanted = _first(listed.rows, enough) if enough and all_count else listed.rows
         entries = self._manifests.rows(wanted, index.metric_ids, tally)
         found = _Applying(index, entries)
-        files = [LiveFile(entry, found.deletes(entry), found.rivals(entry)) for entry in entries]
-        files.sort(key=lambda each: each.entry.sequence_number)
+        files = [found.live(entry) for entry in sorted(entries, key=_age)]
         _count_deletes(tally, (index,), whole=not self._manifests.is_pruned)
         return State(tuple(files), +tally)
 
@@ -155,7 +155,7 @@ class StateReader:
         files = list(
             _changed(pairs, _Applying(old_index, pairs.old), _Applying(new_index, pairs.new))
         )
-        files.sort(key=lambda each: each.entry.sequence_number)
+        files.sort(key=lambda each: _age(each.entry))
         _count_deletes(tally, (old_index, new_index), whole=False)
         return Difference(tuple(files), +tally)
 
@@ -167,11 +167,19 @@ class _Applying:
         self._index = index
         self._rivals = rival_paths(entry.path for entry in entries) if index.needs_rivals else {}
 
+    def live(self, entry: Entry) -> LiveFile:
+        if self._index.is_empty:
+            return LiveFile(entry, ())
+        return LiveFile(entry, self.deletes(entry), self.rivals(entry))
+
     def rivals(self, entry: Entry) -> tuple[str, ...]:
         return self._rivals.get(entry.path, ())
 
     def deletes(self, entry: Entry) -> tuple[DeleteFile, ...]:
         return self._index.applying(entry, self.rivals(entry))
+
+
+_age = attrgetter("sequence_number")
 
 
 def _changed(pairs: Pairs, old: _Applying, new: _Applying) -> Iterator[ChangedFile]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import replace
 from math import inf, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -16,7 +16,10 @@ from iceberg_states import entry_of, metrics_of
 from tidegate.errors import AmbiguousPath, CorruptDeletes, UnsupportedFeature
 from tidegate.source.iceberg.delete_index import DeleteIndex
 from tidegate.source.iceberg.delete_rules import DeleteRules, KeyField
-from tidegate.source.iceberg.entries import Content, Entry, Metrics
+from tidegate.source.iceberg.entries import Content, Entry
+
+if TYPE_CHECKING:
+    from tidegate.source.iceberg.metrics import Metrics
 
 KEY, NAME, RATIO, FILE_PATH = 1, 2, 3, 2147483546
 GLOBAL, BY_REGION, BY_RATIO = 0, 1, 2

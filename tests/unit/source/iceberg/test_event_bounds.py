@@ -24,8 +24,8 @@ from pyiceberg.types import (
 
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.physical import ParquetRows
-from tidegate.source.iceberg.entries import Metrics
 from tidegate.source.iceberg.event_bounds import EventBounds
+from tidegate.source.iceberg.metrics import ColumnMetrics, Metrics
 from tidegate.source.protocol import EventColumn
 
 if TYPE_CHECKING:
@@ -43,14 +43,7 @@ def _bounds(kind: IcebergType, unit: str = "us") -> EventBounds | None:
 
 
 def _metrics(low: bytes | None, high: bytes | None, nulls: int | None = 0) -> Metrics:
-    return Metrics(
-        record_count=9,
-        value_counts={},
-        null_value_counts={} if nulls is None else {7: nulls},
-        nan_value_counts={},
-        lower_bounds={} if low is None else {7: low},
-        upper_bounds={} if high is None else {7: high},
-    )
+    return Metrics(9, {7: 0}, (ColumnMetrics(nulls=nulls, lower=low, upper=high),))
 
 
 def _long(number: int) -> bytes:

@@ -1,0 +1,67 @@
+"""Column metrics of one file, for the columns that somebody asks about; tables have many files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+class ColumnMetrics(NamedTuple):
+    """What a manifest says of one column of a file; None where it does not."""
+
+    values: int | None = None
+    """How many there are, NULL and NaN among them."""
+    nulls: int | None = None
+    nans: int | None = None
+    lower: bytes | None = None
+    upper: bytes | None = None
+
+
+class Metrics(NamedTuple):
+    """Metrics by column: a few tuples, where five mappings take four times the memory."""
+
+    record_count: int
+    places: Mapping[int, int]
+    """Field id → place in `columns`; one for all files of a manifest."""
+    columns: tuple[ColumnMetrics, ...]
+
+    def of(self, field_id: int) -> ColumnMetrics:
+        """Give what is said of a column, which is nothing if nobody asked for it."""
+        place = self.places.get(field_id)
+        return _UNKNOWN if place is None else self.columns[place]
+
+    # Named as pyiceberg names what it compares filters with.
+
+    @property
+    def value_counts(self) -> dict[int, int]:
+        """Field id → number of values."""
+        return self._known(0)
+
+    @property
+    def null_value_counts(self) -> dict[int, int]:
+        """Field id → number of NULLs."""
+        return self._known(1)
+
+    @property
+    def nan_value_counts(self) -> dict[int, int]:
+        """Field id → number of NaNs."""
+        return self._known(2)
+
+    @property
+    def lower_bounds(self) -> dict[int, bytes]:
+        """Field id → lower bound, as Iceberg serialises it."""
+        return self._known(3)
+
+    @property
+    def upper_bounds(self) -> dict[int, bytes]:
+        """Field id → upper bound."""
+        return self._known(4)
+
+    def _known(self, part: int) -> dict[int, Any]:
+        found = ((field_id, self.columns[place][part]) for field_id, place in self.places.items())
+        return {field_id: value for field_id, value in found if value is not None}
+
+
+_UNKNOWN = ColumnMetrics()
