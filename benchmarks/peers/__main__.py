@@ -21,9 +21,9 @@ from benchmarks.peers.tables_read import tables_read
 from benchmarks.versions import peers_measured_with
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
-SUITES: dict[str, Callable[[Settings], list[str]]] = {
+SUITES: dict[str, Callable[[Settings], Iterable[str]]] = {
     "tables": tables_read,
     "changelog": changelogs,
     "dense": dense,
@@ -52,7 +52,8 @@ def main() -> None:
     )
     print(peers_measured_with(ICEBERG))
     for name in given.suites:
-        print("\n".join(SUITES[name](settings)), flush=True)
+        for line in SUITES[name](settings):
+            print(line, flush=True)
     if not given.keep:
         shutil.rmtree(given.folder)
 

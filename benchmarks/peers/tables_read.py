@@ -18,6 +18,7 @@ from benchmarks.peers.layout import ORDER_TABLES, TableFiles
 from benchmarks.peers.settings import CONTESTANTS, Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from benchmarks.job import Job
@@ -26,20 +27,18 @@ _POLARS_GOAL = {"plain": 0.8}
 _POLARS_GOAL_WITH_DELETES = 0.6
 
 
-def tables_read(settings: Settings) -> list[str]:
-    """Run all of it; gives Markdown."""
+def tables_read(settings: Settings) -> Iterator[str]:
+    """Run all of it; gives Markdown, that of each comparison when it is through."""
     warehouse = settings.warehouse(settings.rows, ORDER_TABLES)
-    lines = []
     for name, title in ORDER_TABLES.items():
         files = TableFiles.of(warehouse, name).totals
-        lines += [
-            "",
+        yield ""
+        yield (
             f"**{title}**: {settings.rows:,} rows, {files['total-data-files']} data files, "
-            f"{files['total-delete-files']} delete files",
-        ]
+            f"{files['total-delete-files']} delete files"
+        )
         for incremental in (False, True):
-            lines += _read(settings, warehouse, name, incremental=incremental)
-    return lines
+            yield from _read(settings, warehouse, name, incremental=incremental)
 
 
 def _read(settings: Settings, warehouse: Path, name: str, *, incremental: bool) -> list[str]:
