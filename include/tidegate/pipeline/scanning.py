@@ -51,6 +51,10 @@ def _without_collections() -> Iterator[None]:
     try:
         yield
     finally:
+        if not gc.get_freeze_count():
+            # Both together make everything old, so that it is not looked through right now.
+            gc.freeze()
+            gc.unfreeze()
         if was_enabled:
             gc.enable()
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 
-@dataclass
+@dataclass(slots=True)
 class _Bin(Generic[Item]):
     number: int
     items: list[Item] = field(default_factory=list)
@@ -38,8 +38,10 @@ def pack(
     opened = given = 0
     for item in items:
         heavy = weight(item)
-        fitting = next((bin_ for bin_ in open_bins if bin_.weight + heavy <= target), None)
-        if fitting is None:
+        for fitting in open_bins:
+            if fitting.weight + heavy <= target:
+                break
+        else:
             fitting = _Bin(opened)
             opened += 1
             open_bins.append(fitting)

@@ -283,9 +283,10 @@ def test_weight_counts_deletes_and_of_a_vector_its_blob() -> None:
     deletes = [_ref("d", 700), _ref("dv", 10_000, 4, 30), _ref("dv", 10_000, 34, 5)]
     piece = Piece("f", 1, 100, details={"deletes": deletes})
 
-    load = Scale(row_width=1, open_cost=50).load(piece)
+    scale = Scale(row_width=1, open_cost=50)
 
-    assert (load.bytes, load.opening, load.term) == (100 + 700 + 30 + 5, 50 * 4, "bytes")
+    assert scale.load(piece) == (100 + 700 + 30 + 5, 1, 50 * 4)
+    assert scale.weigh([piece]) == (835, "bytes")
 
 
 def test_weight_counts_a_delete_of_both_states_once() -> None:
@@ -294,7 +295,28 @@ def test_weight_counts_a_delete_of_both_states_once() -> None:
 
     load = Scale(1, 1).load(Piece("f", 1, 100, details={"change": change}))
 
-    assert (load.bytes, load.opening) == (112, 3)
+    assert load == (112, 1, 3)
+
+
+def test_weights_of_pieces_that_share_their_deletes_are_those_of_each_alone() -> None:
+    lists = [[_ref("d", 7)], [_ref("d", 7), _ref("e", 5)], []]
+    pieces = [
+        Piece(str(number), 1, 100, details={"deletes": lists[number % 3]}) for number in range(9)
+    ]
+    pieces += [
+        Piece("c", 1, 100, details={"change": {"before": before, "after": after}})
+        for before, after in [(lists[0], lists[1]), (lists[1], lists[0]), (None, lists[1])]
+    ]
+    shared = Scale(1, 50)
+
+    assert [shared.load(piece) for piece in pieces] == [Scale(1, 50).load(it) for it in pieces]
+
+
+def test_term_of_several_pieces_is_that_of_most_of_their_weight() -> None:
+    pieces = [Piece("a", 1, 70), Piece("b", 100, 1), Piece("c", 1, 60)]
+
+    assert Scale(1, 40).weigh(pieces) == (230, "bytes")
+    assert Scale(1, 40).weigh([]) == (0, "bytes")
 
 
 def test_every_part_of_a_cut_file_keeps_its_deletes() -> None:
@@ -377,10 +399,10 @@ def test_nothing_to_read_gives_no_splits() -> None:
 def test_weight_is_the_heaviest_of_three(
     rows: int, size_bytes: int, weight: int, request: pytest.FixtureRequest
 ) -> None:
-    load = Scale(row_width=32, open_cost=40).load(Piece("f", rows, size_bytes))
+    piece, scale = Piece("f", rows, size_bytes), Scale(row_width=32, open_cost=40)
 
-    assert load.weight == weight
-    assert load.term in request.node.name
+    assert scale.weight(piece) == weight
+    assert scale.weigh([piece]) == (weight, request.node.callspec.id)
 
 
 def test_row_width_counts_fixed_types_and_assumes_the_others() -> None:

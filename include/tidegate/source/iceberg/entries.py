@@ -147,7 +147,7 @@ class EntryReader:
         unknown = self._unknown
         parts = [unknown if found is None else found for found in maps]
         columns = tuple(map(ColumnMetrics._make, zip(*parts, strict=True)))
-        return Metrics(rows, self._metric_places, columns)
+        return Metrics._make((rows, self._metric_places, columns))
 
     def _inherited(self, status: int, path: str) -> int:
         if self._manifest_sequence and status != Status.ADDED:
