@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tidegate.physical import avro_arrays
 from tidegate.physical.avro_primitives import PLAIN, AvroType, enum, fixed, plain, primitive
-from tidegate.physical.protocol import FIELD_ID
+from tidegate.physical.protocol import id_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -26,7 +26,8 @@ class AvroField:
     name: str
     type: AvroType | None
     """None: of the type null, which has no bytes and is not decoded."""
-    field_id: int | None
+    field_id: Any
+    """As the header gives it; None: not at all."""
 
     @property
     def field(self) -> pa.Field:
@@ -174,8 +175,8 @@ def _kind(schema: Any) -> Any:
     return schema.get("type") if isinstance(schema, dict) else schema
 
 
-def _arrow_field(name: str, kind: AvroType | None, field_id: int | None) -> pa.Field:
-    metadata = {FIELD_ID: str(field_id)} if field_id is not None else None
+def _arrow_field(name: str, kind: AvroType | None, field_id: Any) -> pa.Field:
+    metadata = id_metadata(name, field_id)
     return pa.field(name, kind.meaning if kind else pa.null(), metadata=metadata)
 
 

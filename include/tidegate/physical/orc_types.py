@@ -8,17 +8,22 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from tidegate.physical.protocol import FIELD_ID
+from tidegate.physical.protocol import id_metadata
 
 _UUID_BYTES = 16
+_MOST_BYTES = (1 << 31) - 1
+"""Longest value of a fixed length that Arrow has."""
 _TIMESTAMP_UNITS = {b"MICROS": "us", b"NANOS": "ns"}
 
 
 def meant(field: pa.Field) -> pa.Field:
-    """Give a field, at every depth, its field id under `FIELD_ID` and the type it stands for."""
+    """Give a field, at every depth, its field id under `FIELD_ID` and the type it stands for.
+
+    Raises:
+        pa.ArrowInvalid: an attribute has no sense.
+    """
     attributes = field.metadata or {}
-    identity = attributes.get(b"iceberg.id")
-    metadata = {FIELD_ID: identity} if identity is not None else None
+    metadata = id_metadata(field.name, attributes.get(b"iceberg.id"))
     return pa.field(field.name, _type(field.type, attributes), metadata=metadata)
 
 
@@ -49,5 +54,12 @@ def _primitive(kind: pa.DataType, attributes: dict[bytes, bytes]) -> pa.DataType
     if attributes.get(b"iceberg.binary-type") == b"UUID":
         return pa.binary(_UUID_BYTES)
     if attributes.get(b"iceberg.binary-type") == b"FIXED":
-        return pa.binary(int(attributes[b"iceberg.length"]))
+        return pa.binary(_length(attributes.get(b"iceberg.length", b"")))
     return kind
+
+
+def _length(text: bytes) -> int:
+    if not text.isdigit() or not 0 < int(text) <= _MOST_BYTES:
+        problem = f"a column of fixed length has no length: {text!r}"
+        raise pa.ArrowInvalid(problem)
+    return int(text)

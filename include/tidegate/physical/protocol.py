@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import pyarrow as pa
 
@@ -18,6 +18,25 @@ BATCH_BYTES = 32 << 20
 """Most bytes decoded at a time, by the footer; bounds memory where rows are wide (ICE-6.2)."""
 FIELD_ID = b"PARQUET:field_id"
 """Metadata key under which every format gives the field ids of its columns, at every depth."""
+
+
+def id_metadata(name: str, identity: Any) -> dict[bytes, bytes] | None:
+    """Give the metadata of a column that a file's own schema gives a field id.
+
+    Args:
+        name: the column.
+        identity: a number, or one in text; None: the file gives it none.
+
+    Raises:
+        pa.ArrowInvalid: it is no number.
+    """
+    if identity is None:
+        return None
+    try:
+        return {FIELD_ID: str(int(identity)).encode()}
+    except (TypeError, ValueError) as damaged:
+        problem = f"the field id of column {name} is no number: {identity!r}"
+        raise pa.ArrowInvalid(problem) from damaged
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import pytest
 
 from tidegate.physical.avro import AvroRows
 from tidegate.physical.avro_container import write_container
+from tidegate.physical.protocol import FIELD_ID
 
 
 def _schema(**types: Any) -> dict[str, Any]:
@@ -57,3 +58,20 @@ def test_header_with_broken_json_is_refused() -> None:
 
     with pytest.raises(pa.ArrowInvalid, match="no schema"):
         AvroRows(pa.BufferReader(whole))
+
+
+@pytest.mark.parametrize("identity", ["1a", [1], {}])
+def test_field_id_that_is_no_number_is_refused(identity: Any) -> None:
+    schema = _schema(a="long")
+    schema["fields"][0]["field-id"] = identity
+
+    with pytest.raises(pa.ArrowInvalid, match="the field id of column a is no number"):
+        AvroRows(pa.BufferReader(write_container(schema, 0, b"")))
+
+
+def test_field_id_in_text_is_a_number() -> None:
+    schema = _schema(a="long")
+    schema["fields"][0]["field-id"] = "12"
+
+    with AvroRows(pa.BufferReader(write_container(schema, 0, b""))) as rows:
+        assert rows.schema.field("a").metadata == {FIELD_ID: b"12"}

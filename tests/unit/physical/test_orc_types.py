@@ -56,3 +56,21 @@ def test_types_are_those_that_the_attributes_say() -> None:
 )
 def test_timestamps_are_found_at_every_depth(kind: pa.DataType, *, expected: bool) -> None:
     assert has_timestamps(kind) is expected
+
+
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"id": "1a"},
+        {"id": ""},
+        {"id": "1", "binary_type": "FIXED", "length": "x"},
+        {"id": "1", "binary_type": "FIXED", "length": "-7"},
+        {"id": "1", "binary_type": "FIXED", "length": str(1 << 31)},
+        {"id": "1", "binary_type": "FIXED"},
+    ],
+)
+def test_attribute_without_sense_is_refused(attributes: dict[str, str]) -> None:
+    field = pa.field("nested", pa.binary(), metadata=_attributes(**attributes))
+
+    with pytest.raises(pa.ArrowInvalid, match=r"a column of fixed length|column nested is no"):
+        meant(pa.field("s", pa.struct([field])))
