@@ -37,8 +37,8 @@ def kind_of(file: Path) -> str:
 
 
 KINDS = ["metadata", "manifest list", "manifest", "vector", "delete file", "data file"]
-CHECKED = {"vector", "delete file", "data file"}
-"""Kinds whose flipped bytes are found by checksums; metadata and manifests have none."""
+CHECKED = {".parquet", ".puffin"}
+"""Files whose flipped bytes are found by checksums; ORC, Avro and metadata have none."""
 
 
 @dataclass
@@ -80,6 +80,12 @@ def needed(table: Golden) -> set[Path]:
     tasks = expected(table.case)["head"]["tasks"]
     names = [name for task in tasks for name in (task, *task["deletes"])]
     return {table.metadata} | {table.folder / "table" / item["file"] for item in names}
+
+
+def has_key_deletes(case: str) -> bool:
+    """Whether values decide which rows of the head are gone."""
+    tasks = expected(case)["head"]["tasks"]
+    return any(item["content"] == "EQUALITY_DELETES" for task in tasks for item in task["deletes"])
 
 
 CASES = [
@@ -157,8 +163,14 @@ def test_flipped_byte_ends_with_an_error_of_ours_or_with_the_right_rows(
                 )
             )
 
-            if kind in CHECKED and not isinstance(outcome, Exception):
-                assert outcome == right(case), f"byte {place} of {one.file.name}"
+            if isinstance(outcome, Exception):
+                continue
+            where = f"byte {place} of {one.file.name}"
+            if one.file.suffix in CHECKED:
+                assert outcome == right(case), where
+            elif kind == "data file" and not has_key_deletes(case):
+                # A value may be another one, but manifests know how many rows there are.
+                assert outcome.total() == right(case).total(), where
 
 
 @pytest.mark.parametrize(("case", "kind"), CASES)
