@@ -1,7 +1,7 @@
 """Decode an Avro file of Iceberg's metadata that is in memory, record by record.
 
-Takes headers, codecs and decoders from pyiceberg, but not its loop over blocks, which takes a file
-that was cut off for one that ends.
+Takes schemas, codecs and decoders from pyiceberg, but finds header and blocks itself: pyiceberg's
+compiled decoder reads past the end of a file that was cut off, into whatever memory lies there.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from pyiceberg.avro.decoder import new_decoder
-from pyiceberg.avro.file import META_SCHEMA, SYNC_SIZE, AvroFileHeader
-from pyiceberg.avro.resolver import construct_reader
+from pyiceberg.avro.file import MAGIC, MAGIC_SIZE, SYNC_SIZE, AvroFileHeader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
 
 _Record = TypeVar("_Record")
-_HEADER = construct_reader(META_SCHEMA, {-1: AvroFileHeader})
+_LONG_BITS = 64
 
 
 class AvroRecords:
@@ -32,12 +31,11 @@ class AvroRecords:
             ValueError, EOFError, KeyError, IndexError: it is damaged.
             TypeError: a type is not written as Iceberg does (ICE-1.3).
         """
-        self._size_bytes = len(content)
-        self._decoder = new_decoder(content)
-        header: AvroFileHeader = _HEADER.read(self._decoder)
-        if header.magic != b"Obj\x01":
+        self._bytes = _Bytes(content)
+        if self._bytes.take(MAGIC_SIZE) != MAGIC:
             problem = "no Avro file"
             raise ValueError(problem)
+        header = AvroFileHeader(MAGIC, self._bytes.texts(), self._bytes.take(SYNC_SIZE))
         self.schema: Schema = header.get_schema()
         self._sync = header.sync
         self._codec = header.compression_codec() if header.meta.get("avro.codec") else None
@@ -48,10 +46,10 @@ class AvroRecords:
         Raises:
             ValueError, EOFError: the file is cut off, or not made of the records it says.
         """
-        while self._decoder.tell() < self._size_bytes:
-            count = self._decoder.read_int()
-            block = self._decoder.read_bytes()
-            if self._decoder.read(SYNC_SIZE) != self._sync:
+        while not self._bytes.is_at_end:
+            count = self._bytes.number()
+            block = self._bytes.take(self._bytes.number())
+            if self._bytes.take(SYNC_SIZE) != self._sync:
                 problem = "a block does not end where it should"
                 raise ValueError(problem)
             if self._codec is not None:
@@ -62,3 +60,46 @@ class AvroRecords:
             if decoder.tell() != len(block):
                 problem = "a block is longer than its records"
                 raise ValueError(problem)
+
+
+class _Bytes:
+    """A file in memory, read from its beginning and never past its end."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+        self._place = 0
+
+    @property
+    def is_at_end(self) -> bool:
+        return self._place >= len(self._content)
+
+    def take(self, length: int) -> bytes:
+        end = self._place + length
+        if length < 0 or end > len(self._content):
+            problem = f"it is cut off: expected {length} more bytes at byte {self._place}"
+            raise EOFError(problem)
+        found = self._content[self._place : end]
+        self._place = end
+        return found
+
+    def number(self) -> int:
+        value = shift = 0
+        # Whatever is cut off inside a number ends with an IndexError.
+        while (byte := self._content[self._place]) >= 0x80 and shift < _LONG_BITS:
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            self._place += 1
+        self._place += 1
+        value |= byte << shift
+        return (value >> 1) ^ -(value & 1)
+
+    def texts(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        while count := self.number():
+            if count < 0:
+                # How many bytes they have follows, too.
+                self.number()
+            for _ in range(abs(count)):
+                name = self.take(self.number()).decode()
+                found[name] = self.take(self.number()).decode()
+        return found

@@ -27,6 +27,7 @@ from pyiceberg.types import LongType, NestedField
 from golden_iceberg import answers, golden, golden_copy
 from iceberg_states import opened
 from tidegate.errors import SourceFileDamaged, SourceFileGone, UnsupportedFeature
+from tidegate.physical.avro_container import write_long
 from tidegate.source.iceberg.entries import Content, Entry, Status
 from tidegate.source.iceberg.manifests import ManifestReader, is_delete_manifest
 
@@ -178,6 +179,34 @@ def test_manifest_cut_off_anywhere_is_damaged(codec: str, tmp_path: Path) -> Non
         path.write_bytes(whole[:length])
         with pytest.raises(SourceFileDamaged, match=r"m\.avro"):
             _read(written)
+
+
+@pytest.mark.parametrize(
+    ("before", "length"),
+    [(b"Obj\x01\x02", 1 << 28), (b"Obj\x01\x02\x16avro.schema", 1 << 28), (b"Obj\x01\x02", -1)],
+    ids=["name", "schema", "negative"],
+)
+def test_manifest_that_promises_more_bytes_than_it_has_is_damaged(
+    before: bytes, length: int, tmp_path: Path
+) -> None:
+    # The compiled decoder would read on behind the file's bytes, and may take the process down.
+    written = _inheriting(_manifest(tmp_path, [(ADDED, None, "a")]), sequence_number=1)
+    Path(written.manifest_path).write_bytes(before + write_long(length) + b"{}")
+
+    with pytest.raises(SourceFileDamaged, match="it is cut off"):
+        _read(written)
+
+
+def test_block_that_promises_more_bytes_than_it_has_is_damaged(tmp_path: Path) -> None:
+    one = _manifest(tmp_path, [(ADDED, None, "a")])
+    path = Path(one.manifest_path)
+    # The block begins behind the first sync marker, with its count and its length.
+    whole = path.read_bytes()
+    start = whole.index(whole[-16:]) + 16
+    path.write_bytes(whole[: start + 1] + write_long(1 << 28) + whole[start + 3 :])
+
+    with pytest.raises(SourceFileDamaged, match="it is cut off"):
+        _read(_inheriting(one, sequence_number=1))
 
 
 def test_manifest_cut_off_between_blocks_is_damaged_without_counts_too(tmp_path: Path) -> None:
