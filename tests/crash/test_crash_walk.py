@@ -111,6 +111,16 @@ def test_killed_process_leaves_what_was_copied(folder: Path) -> None:
 
 
 @pytest.mark.timeout(300)
+def test_process_is_killed_after_a_call_that_fails_too(folder: Path) -> None:
+    # The first marker that is retracted is not there.
+    named = ("--named", "unlink _SUCCESS", "--most", "1")
+
+    codes, text = said([start(folder, "--kill", "after", *named)])
+
+    assert codes == [0], text
+
+
+@pytest.mark.timeout(300)
 def test_reader_between_any_two_changes_finds_every_marker_true(folder: Path) -> None:
     codes, text = said([start(folder, "--read-along")])
 
