@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.errors import CorruptDeletes, UnsupportedFeature
 from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.entries import Content, Entry
-from tidegate.source.iceberg.matching import partition_key
+from tidegate.source.iceberg.matching import partition_key, path_key
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator
+
     from tidegate.source.iceberg.delete_rules import DeleteRules
     from tidegate.source.iceberg.metrics import Metrics
 
 FILE_PATH_ID = 2147483546
 """Reserved field id of the path column of position delete files."""
+EVERYWHERE: Hashable = "every partition"
 _NO_IDS = "known equality ids"
 
 
 class FoundDelete(NamedTuple):
     """A delete file and what decides where it applies."""
 
+    entry: Entry
     file: DeleteFile
     target: str | None
     """The one data file that it addresses."""
-    partition: tuple[Any, ...]
+    target_key: str | None
+    """What of that path is compared."""
+    partition: Hashable
+    scope: Hashable
+    """Of those that address no file: the partition in which they apply, or `EVERYWHERE`."""
     path_bounds: tuple[str, str] | None
     """First and last data file that its rows name, if known."""
-    metrics: Metrics | None
 
 
 def found_delete(entry: Entry, rules: DeleteRules) -> FoundDelete:
@@ -63,7 +70,35 @@ def found_delete(entry: Entry, rules: DeleteRules) -> FoundDelete:
         referenced=target,
     )
     partition = partition_key(entry.spec_id, entry.partition)
-    return FoundDelete(file, target, partition, bounds, entry.metrics)
+    is_global = content is DeleteContent.KEYS and entry.spec_id in rules.global_specs
+    return FoundDelete(
+        entry=entry,
+        file=file,
+        target=target,
+        target_key=None if target is None else compared_path(target, rules),
+        partition=partition,
+        scope=EVERYWHERE if is_global else partition,
+        path_bounds=bounds,
+    )
+
+
+def compared_path(path: str, rules: DeleteRules) -> str:
+    """Give what of a path is compared (ICE-4.14)."""
+    return path if rules.exact_paths else path_key(path)
+
+
+def concerning(
+    deletes: Iterable[FoundDelete], entries: Iterable[Entry], rules: DeleteRules
+) -> Iterator[FoundDelete]:
+    """Leave out deletes of other files and partitions than those of some data files."""
+    asked = list(entries)
+    if not asked:
+        return
+    keys = {compared_path(entry.path, rules) for entry in asked}
+    scopes = {partition_key(entry.spec_id, entry.partition) for entry in asked} | {EVERYWHERE}
+    for found in deletes:
+        if (found.scope in scopes) if found.target_key is None else (found.target_key in keys):
+            yield found
 
 
 def _content(entry: Entry) -> DeleteContent:

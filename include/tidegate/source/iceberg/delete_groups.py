@@ -78,10 +78,9 @@ class KeyDeletes:
         self._by_age = _ByAge(ordered)
         self._fields = [(field_id, rules.key_fields[field_id]) for field_id in field_ids]
         self._columns = [
-            KeyColumn([key_metrics(each.metrics, field_id, field) for each in ordered])
+            KeyColumn([key_metrics(each.entry.metrics, field_id, field) for each in ordered])
             for field_id, field in self._fields
         ]
-        self.field_ids = field_ids
         self.ruled_out = 0
         """How often a delete file was ruled out for a data file."""
 

@@ -6,18 +6,16 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tidegate.errors import AmbiguousPath, CorruptDeletes
-from tidegate.source.iceberg.delete_entries import FoundDelete, found_delete
+from tidegate.source.iceberg.delete_entries import EVERYWHERE, FoundDelete, compared_path
 from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.delete_groups import KeyDeletes, PositionDeletes
-from tidegate.source.iceberg.matching import partition_key, path_key
+from tidegate.source.iceberg.matching import partition_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable
 
     from tidegate.source.iceberg.delete_rules import DeleteRules
     from tidegate.source.iceberg.entries import Entry
-
-_EVERYWHERE: Hashable = "every partition"
 
 
 class DeleteIndex:
@@ -27,16 +25,15 @@ class DeleteIndex:
     binary search over sequence numbers and bounds.
     """
 
-    def __init__(self, rules: DeleteRules, deletes: Iterable[Entry]) -> None:
+    def __init__(self, rules: DeleteRules, deletes: Iterable[FoundDelete]) -> None:
         """Sort the delete files by what they can touch.
 
         Args:
             rules: of the table.
-            deletes: live entries of delete manifests, with metrics if anything is to be ruled out.
+            deletes: live delete files, with metrics if anything is to be ruled out.
 
         Raises:
-            CorruptDeletes: a delete file contradicts itself, or two vectors address one file.
-            UnsupportedFeature: a delete file is encrypted, or deletes by a floating point number.
+            CorruptDeletes: two vectors address one file.
         """
         self._rules = rules
         self._by_path: dict[str, list[FoundDelete]] = defaultdict(list)
@@ -44,14 +41,13 @@ class DeleteIndex:
         keys: dict[Hashable, dict[tuple[int, ...], list[FoundDelete]]] = defaultdict(
             lambda: defaultdict(list)
         )
-        for entry in deletes:
-            found = found_delete(entry, rules)
-            if found.target is not None:
-                self._address(found, found.target)
+        for found in deletes:
+            if found.target_key is not None:
+                self._address(found, found.target_key)
             elif found.file.content is DeleteContent.KEYS:
-                keys[self._scope(entry)][entry.equality_ids].append(found)
+                keys[found.scope][found.file.field_ids].append(found)
             else:
-                positions[found.partition].append(found)
+                positions[found.scope].append(found)
         self._positions = {
             scope: PositionDeletes(found, exact_paths=rules.exact_paths)
             for scope, found in positions.items()
@@ -65,17 +61,6 @@ class DeleteIndex:
         """Whether nothing applies to any file."""
 
     @property
-    def needs_rivals(self) -> bool:
-        """Whether deletes name data files by paths of which only a part is compared (ICE-4.15)."""
-        return not self._rules.exact_paths and bool(self._by_path or self._positions)
-
-    @property
-    def metric_ids(self) -> frozenset[int]:
-        """Columns whose metrics, in data files, may rule out equality deletes."""
-        groups = [group for groups in self._keys.values() for group in groups]
-        return frozenset(field_id for group in groups for field_id in group.field_ids)
-
-    @property
     def ruled_out(self) -> int:
         """How many pairs of data file and equality delete the metrics ruled out so far."""
         return sum(group.ruled_out for groups in self._keys.values() for group in groups)
@@ -84,6 +69,17 @@ class DeleteIndex:
     def dangling(self) -> int:
         """How many delete files address a data file that was never asked about (ICE-4.10)."""
         return sum(len(found) for key, found in self._by_path.items() if key not in self._met)
+
+    def touches(self, entry: Entry) -> bool:
+        """Say whether one of the deletes may apply to a data file, whatever its rivals are."""
+        if self._by_path and compared_path(entry.path, self._rules) in self._by_path:
+            return True
+        partition = partition_key(entry.spec_id, entry.partition)
+        positions = self._positions.get(partition)
+        if positions and positions.applying(entry):
+            return True
+        groups = (*self._keys.get(EVERYWHERE, ()), *self._keys.get(partition, ()))
+        return any(group.applying(entry) for group in groups)
 
     def applying(self, entry: Entry, rivals: Collection[str] = ()) -> tuple[DeleteFile, ...]:
         """Name the delete files that apply to a data file: positions first, older ones first.
@@ -103,24 +99,16 @@ class DeleteIndex:
             else None
         )
         found = self._by_position(entry, partition, rivals)
-        for scope in (_EVERYWHERE, partition):
+        for scope in (EVERYWHERE, partition):
             for group in self._keys.get(scope, ()):
                 found += group.applying(entry)
         return found
 
-    def _scope(self, entry: Entry) -> Hashable:
-        if entry.spec_id in self._rules.global_specs:
-            return _EVERYWHERE
-        return partition_key(entry.spec_id, entry.partition)
-
-    def _key(self, path: str) -> str:
-        return path if self._rules.exact_paths else path_key(path)
-
-    def _address(self, found: FoundDelete, target: str) -> None:
-        known = self._by_path[self._key(target)]
+    def _address(self, found: FoundDelete, key: str) -> None:
+        known = self._by_path[key]
         if found.file.content is DeleteContent.VECTOR:
             for other in known:
-                if other.file.content is DeleteContent.VECTOR and other.target == target:
+                if other.file.content is DeleteContent.VECTOR and other.target == found.target:
                     raise _two_vectors(found, other)
         known.append(found)
 
@@ -144,7 +132,7 @@ class DeleteIndex:
     def _addressed(
         self, entry: Entry, partition: Hashable, rivals: Collection[str]
     ) -> list[FoundDelete]:
-        key = self._key(entry.path)
+        key = compared_path(entry.path, self._rules)
         addressed = self._by_path.get(key)
         if not addressed:
             return []

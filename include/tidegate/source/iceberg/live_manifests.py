@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tidegate.errors import UnsupportedFeature
 from tidegate.physical import FORMATS
-from tidegate.source.iceberg.delete_entries import FILE_PATH_ID
+from tidegate.source.iceberg.delete_entries import FILE_PATH_ID, FoundDelete, found_delete
 from tidegate.source.iceberg.entries import Status
 from tidegate.source.iceberg.manifests import has_live_files, is_delete_manifest
 from tidegate.source.iceberg.tally import MANIFESTS_PRUNED
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table.snapshots import Snapshot
 
+    from tidegate.source.iceberg.delete_rules import DeleteRules
     from tidegate.source.iceberg.entries import Entry
     from tidegate.source.iceberg.manifests import ManifestReader
     from tidegate.source.iceberg.pruning import Pruning
@@ -41,8 +42,7 @@ class LiveManifests:
         self,
         manifests: ManifestReader,
         pruning: Pruning,
-        source: str,
-        key_ids: Collection[int],
+        rules: DeleteRules,
         metric_ids: Collection[int] = (),
     ) -> None:
         """Prepare.
@@ -50,15 +50,16 @@ class LiveManifests:
         Args:
             manifests: of the table.
             pruning: by the filter.
-            source: the table, for errors.
-            key_ids: columns that equality deletes may name.
+            rules: of the table.
             metric_ids: columns whose metrics every data entry carries besides those asked for.
         """
         self._manifests = manifests
         self._pruning = pruning
-        self._source = source
+        self._rules = rules
         self._metric_ids = frozenset(metric_ids) | pruning.metric_ids
-        self._key_ids = frozenset(key_ids) | {FILE_PATH_ID}
+        self._key_ids = frozenset(rules.key_fields) | {FILE_PATH_ID}
+        self._deletes: dict[str, list[FoundDelete]] = {}
+        """Of manifests that are kept."""
         self._kept: OrderedDict[str, tuple[frozenset[int], list[Entry]]] = OrderedDict()
         self._kept_entries = 0
 
@@ -80,14 +81,24 @@ class LiveManifests:
             tuple(each for each in kept if is_delete_manifest(each)),
         )
 
-    def deletes(self, manifests: Sequence[ManifestFile]) -> list[Entry]:
-        """Read live delete files, without those of partitions that the filter rules out."""
-        return [
-            entry
-            for entries in self._live(manifests, self._key_ids)
-            for entry in entries
-            if self._pruning.keeps_partition(entry)
-        ]
+    def deletes(self, manifests: Sequence[ManifestFile]) -> list[FoundDelete]:
+        """Read live delete files, without those of partitions that the filter rules out.
+
+        Raises:
+            CorruptDeletes, UnsupportedFeature: see `found_delete`.
+        """
+        all_found: list[FoundDelete] = []
+        live = self._live(manifests, self._key_ids)
+        for manifest, entries in zip(manifests, live, strict=True):
+            path = manifest.manifest_path
+            found = self._deletes.get(path)
+            if found is None:
+                kept = filter(self._pruning.keeps_partition, entries)
+                found = [found_delete(entry, self._rules) for entry in kept]
+                if path in self._kept:
+                    self._deletes[path] = found
+            all_found += found
+        return all_found
 
     def rows(
         self, manifests: Sequence[ManifestFile], metric_ids: frozenset[int], tally: Counter[str]
@@ -102,7 +113,7 @@ class LiveManifests:
         self._metric_ids |= metric_ids
         for entries in self._live(manifests, self._metric_ids):
             for entry in entries:
-                check_readable(entry, self._source)
+                check_readable(entry, self._rules.source)
             found += self._pruning.keep(entries, tally)
         return found
 
@@ -133,7 +144,8 @@ class LiveManifests:
 
     def _forget(self) -> None:
         while self._kept_entries > _KEPT_ENTRIES and self._kept:
-            _, (_, entries) = self._kept.popitem(last=False)
+            path, (_, entries) = self._kept.popitem(last=False)
+            self._deletes.pop(path, None)
             self._kept_entries -= len(entries)
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from tidegate.source.iceberg.bounds import UNREADABLE, decode_bounds
-from tidegate.source.iceberg.entries import Content, Entry
+from tidegate.source.iceberg.delete_entries import EVERYWHERE
 from tidegate.source.iceberg.matching import partition_key
 
 if TYPE_CHECKING:
@@ -15,19 +15,21 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile, PartitionFieldSummary
     from pyiceberg.types import PrimitiveType
 
+    from tidegate.source.iceberg.delete_entries import FoundDelete
     from tidegate.source.iceberg.delete_rules import DeleteRules
 
 
 class Reach:
     """What a set of delete files can touch: everything, or some partitions, up to some age."""
 
-    def __init__(self, rules: DeleteRules, deletes: Iterable[Entry]) -> None:
+    def __init__(self, rules: DeleteRules, deletes: Iterable[FoundDelete]) -> None:
         self._types = rules.partition_types
         self._youngest_everywhere = -1
         youngest: dict[tuple[Any, ...], int] = defaultdict(lambda: -1)
         values: dict[tuple[Any, ...], tuple[Any, ...]] = {}
-        for entry in deletes:
-            if entry.content == Content.EQUALITY_DELETES and entry.spec_id in rules.global_specs:
+        for found in deletes:
+            entry = found.entry
+            if found.scope is EVERYWHERE:
                 self._youngest_everywhere = max(self._youngest_everywhere, entry.sequence_number)
                 continue
             key = partition_key(entry.spec_id, entry.partition)

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import chain
 from typing import TYPE_CHECKING
-
-from tidegate.source.iceberg.matching import partition_key
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
 
+    from tidegate.source.iceberg.delete_entries import FoundDelete
     from tidegate.source.iceberg.entries import Entry
 
 
@@ -37,11 +35,15 @@ class Pairs:
         self.removed = [entry for entries in left.values() for entry in entries]
 
 
-def only_on_one_side(gone: Iterable[Entry], come: Iterable[Entry]) -> list[Entry]:
-    """Give the delete files of one side only; rewritten manifests list the same ones again."""
-    sides = [{_delete_identity(entry): entry for entry in side} for side in (gone, come)]
-    common = sides[0].keys() & sides[1].keys()
-    return [entry for key, entry in chain(*(side.items() for side in sides)) if key not in common]
+def only_on_one_side(
+    gone: Iterable[FoundDelete], come: Iterable[FoundDelete]
+) -> tuple[list[FoundDelete], list[FoundDelete]]:
+    """Give the delete files of each side only; rewritten manifests list the same ones again."""
+    old, new = ({_delete_identity(found): found for found in side} for side in (gone, come))
+    return (
+        [found for key, found in old.items() if key not in new],
+        [found for key, found in new.items() if key not in old],
+    )
 
 
 def _identity(entry: Entry) -> Hashable:
@@ -49,6 +51,5 @@ def _identity(entry: Entry) -> Hashable:
     return entry.path, entry.sequence_number
 
 
-def _delete_identity(entry: Entry) -> Hashable:
-    partition = partition_key(entry.spec_id, entry.partition)
-    return entry.path, entry.content_offset, entry.sequence_number, partition
+def _delete_identity(found: FoundDelete) -> Hashable:
+    return *found.file.key, found.file.sequence, found.partition

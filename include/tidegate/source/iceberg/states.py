@@ -12,20 +12,21 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegate.source.iceberg.delete_entries import FoundDelete, concerning
+from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.delete_index import DeleteIndex
 from tidegate.source.iceberg.live_manifests import LiveManifests
+from tidegate.source.iceberg.manifest_lists import common, first, relevant, without
 from tidegate.source.iceberg.manifest_reach import Reach
 from tidegate.source.iceberg.matching import rival_paths
 from tidegate.source.iceberg.pairing import Pairs, only_on_one_side
 from tidegate.source.iceberg.tally import DELETES_DANGLING, DELETES_RULED_OUT, MANIFESTS_SHARED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from pyiceberg.manifest import ManifestFile
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.source.iceberg.delete_file import DeleteFile
     from tidegate.source.iceberg.delete_rules import DeleteRules
     from tidegate.source.iceberg.entries import Entry
     from tidegate.source.iceberg.manifests import ManifestReader
@@ -89,9 +90,7 @@ class StateReader:
             rules: of the table.
             metric_ids: columns whose metrics entries should carry besides those needed here.
         """
-        self._manifests = LiveManifests(
-            manifests, pruning, rules.source, rules.key_fields.keys(), metric_ids
-        )
+        self._manifests = LiveManifests(manifests, pruning, rules, metric_ids)
         self._rules = rules
 
     def state(self, snapshot: Snapshot, enough: int | None = None) -> State:
@@ -109,11 +108,12 @@ class StateReader:
         """
         tally: Counter[str] = Counter()
         listed = self._manifests.listed(snapshot, tally)
-        index = DeleteIndex(self._rules, self._manifests.deletes(listed.deletes))
+        deletes = self._manifests.deletes(listed.deletes)
+        index = DeleteIndex(self._rules, deletes)
         all_count = not listed.deletes and not self._manifests.is_pruned
-        wanted = _first(listed.rows, enough) if enough and all_count else listed.rows
-        entries = self._manifests.rows(wanted, index.metric_ids, tally)
-        found = _Applying(index, entries)
+        wanted = first(listed.rows, enough) if enough and all_count else listed.rows
+        entries = self._manifests.rows(wanted, _key_ids(deletes), tally)
+        found = _Applying(index, self._rivals(deletes, entries))
         files = [found.live(entry) for entry in sorted(entries, key=_age)]
         _count_deletes(tally, (index,), whole=not self._manifests.is_pruned)
         return State(tuple(files), +tally)
@@ -133,42 +133,86 @@ class StateReader:
         """
         tally: Counter[str] = Counter()
         old, new = self._manifests.listed(before, tally), self._manifests.listed(after, tally)
-        deletes_gone = self._manifests.deletes(_without(old.deletes, new.deletes))
-        deletes_come = self._manifests.deletes(_without(new.deletes, old.deletes))
-        reach = Reach(self._rules, only_on_one_side(deletes_gone, deletes_come))
-        shared = _common(old.rows, new.rows)
+        deletes_gone = self._manifests.deletes(without(old.deletes, new.deletes))
+        deletes_come = self._manifests.deletes(without(new.deletes, old.deletes))
+        changed = only_on_one_side(deletes_gone, deletes_come)
+        reach = Reach(self._rules, chain(*changed))
+        shared = common(old.rows, new.rows)
         touched = [manifest for manifest in shared if reach.touches(manifest)]
         tally[MANIFESTS_SHARED] += len(shared) - len(touched)
-        gone, come = _without(old.rows, new.rows), _without(new.rows, old.rows)
+        gone, come = without(old.rows, new.rows), without(new.rows, old.rows)
         kept_deletes = self._manifests.deletes(
-            _relevant(_common(old.deletes, new.deletes), [*gone, *come, *touched])
+            relevant(common(old.deletes, new.deletes), [*gone, *come, *touched])
         )
-        old_index = DeleteIndex(self._rules, chain(kept_deletes, deletes_gone))
-        new_index = DeleteIndex(self._rules, chain(kept_deletes, deletes_come))
-        metric_ids = old_index.metric_ids | new_index.metric_ids
+        metric_ids = _key_ids(chain(kept_deletes, deletes_gone, deletes_come))
         kept = self._manifests.rows(touched, metric_ids, tally)
         pairs = Pairs(
             self._manifests.rows(gone, metric_ids, tally),
             self._manifests.rows(come, metric_ids, tally),
             kept,
         )
-        files = list(
-            _changed(pairs, _Applying(old_index, pairs.old), _Applying(new_index, pairs.new))
+        files = self._changed(
+            pairs,
+            _Side([*kept_deletes, *deletes_gone], changed[0], pairs.old, pairs.removed),
+            _Side([*kept_deletes, *deletes_come], changed[1], pairs.new, pairs.added),
+            tally,
         )
-        files.sort(key=lambda each: _age(each.entry))
-        _count_deletes(tally, (old_index, new_index), whole=False)
-        return Difference(tuple(files), +tally)
+        return Difference(tuple(sorted(files, key=lambda each: _age(each.entry))), +tally)
+
+    def _changed(
+        self, pairs: Pairs, old: _Side, new: _Side, tally: Counter[str]
+    ) -> list[ChangedFile]:
+        """Compare only what deletes that came or went can touch: a commit has few of all."""
+        changes = [DeleteIndex(self._rules, side.changed) for side in (old, new)]
+        rivals = [self._rivals(side.deletes, side.state) for side in (old, new)]
+        doubtful = [
+            entry
+            for entry in pairs.kept
+            if any(index.touches(entry) for index in changes)
+            or rivals[0].get(entry.path) != rivals[1].get(entry.path)
+        ]
+        before, after = (
+            _Applying(self._index(side, doubtful), found)
+            for side, found in zip((old, new), rivals, strict=True)
+        )
+        files = list(_compared(pairs, doubtful, before, after))
+        _count_deletes(tally, (*changes, before.index, after.index), whole=False)
+        return files
+
+    def _index(self, side: _Side, doubtful: Sequence[Entry]) -> DeleteIndex:
+        asked = [*side.own, *doubtful]
+        return DeleteIndex(self._rules, concerning(side.deletes, asked, self._rules))
+
+    def _rivals(
+        self, deletes: Iterable[FoundDelete], entries: Iterable[Entry]
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Find rivals where deletes name files by paths that are compared in part (ICE-4.15)."""
+        if self._rules.exact_paths or all(it.file.content is DeleteContent.KEYS for it in deletes):
+            return {}
+        return rival_paths(entry.path for entry in entries)
+
+
+class _Side(NamedTuple):
+    """One state of a difference."""
+
+    deletes: Sequence[FoundDelete]
+    changed: Sequence[FoundDelete]
+    """Those that the other state has not."""
+    state: Sequence[Entry]
+    """Its data files, as far as they were read."""
+    own: Sequence[Entry]
+    """Those of them that the other state has not."""
 
 
 class _Applying:
     """The deletes of one state's data files; knows which paths only the scheme tells apart."""
 
-    def __init__(self, index: DeleteIndex, entries: Iterable[Entry]) -> None:
-        self._index = index
-        self._rivals = rival_paths(entry.path for entry in entries) if index.needs_rivals else {}
+    def __init__(self, index: DeleteIndex, rivals: Mapping[str, tuple[str, ...]]) -> None:
+        self.index = index
+        self._rivals = rivals
 
     def live(self, entry: Entry) -> LiveFile:
-        if self._index.is_empty:
+        if self.index.is_empty:
             return LiveFile(entry, ())
         return LiveFile(entry, self.deletes(entry), self.rivals(entry))
 
@@ -176,55 +220,29 @@ class _Applying:
         return self._rivals.get(entry.path, ())
 
     def deletes(self, entry: Entry) -> tuple[DeleteFile, ...]:
-        return self._index.applying(entry, self.rivals(entry))
+        return self.index.applying(entry, self.rivals(entry))
 
 
 _age = attrgetter("sequence_number")
 
 
-def _changed(pairs: Pairs, old: _Applying, new: _Applying) -> Iterator[ChangedFile]:
+def _key_ids(deletes: Iterable[FoundDelete]) -> frozenset[int]:
+    """Name the columns whose metrics, in data files, may rule out equality deletes."""
+    return frozenset(chain.from_iterable({found.file.field_ids for found in deletes}))
+
+
+def _compared(
+    pairs: Pairs, doubtful: Iterable[Entry], old: _Applying, new: _Applying
+) -> Iterator[ChangedFile]:
     for entry in pairs.removed:
         yield ChangedFile(entry, old.deletes(entry), None, old.rivals(entry))
     for entry in pairs.added:
         yield ChangedFile(entry, None, new.deletes(entry), new.rivals(entry))
-    for entry in pairs.kept:
+    for entry in doubtful:
         before, after = old.deletes(entry), new.deletes(entry)
         if before is not after and {it.key for it in before} != {it.key for it in after}:
             rivals = tuple(sorted({*old.rivals(entry), *new.rivals(entry)}))
             yield ChangedFile(entry, before, after, rivals)
-
-
-def _without(
-    manifests: Iterable[ManifestFile], others: Iterable[ManifestFile]
-) -> list[ManifestFile]:
-    paths = {manifest.manifest_path for manifest in others}
-    return [manifest for manifest in manifests if manifest.manifest_path not in paths]
-
-
-def _common(
-    manifests: Iterable[ManifestFile], others: Iterable[ManifestFile]
-) -> list[ManifestFile]:
-    paths = {manifest.manifest_path for manifest in others}
-    return [manifest for manifest in manifests if manifest.manifest_path in paths]
-
-
-def _first(manifests: Sequence[ManifestFile], rows: int) -> Sequence[ManifestFile]:
-    """Give the oldest manifests that have so many live rows; unknown counts do not count."""
-    found = 0
-    oldest = sorted(manifests, key=lambda manifest: manifest.min_sequence_number or 0)
-    for place, manifest in enumerate(oldest, 1):
-        found += (manifest.added_rows_count or 0) + (manifest.existing_rows_count or 0)
-        if found >= rows:
-            return oldest[:place]
-    return manifests
-
-
-def _relevant(deletes: Iterable[ManifestFile], rows: Sequence[ManifestFile]) -> list[ManifestFile]:
-    """Leave out delete manifests that are older than every file of interest."""
-    if not rows:
-        return []
-    oldest = min(manifest.min_sequence_number or 0 for manifest in rows)
-    return [manifest for manifest in deletes if (manifest.sequence_number or 0) >= oldest]
 
 
 def _count_deletes(tally: Counter[str], indexes: Iterable[DeleteIndex], *, whole: bool) -> None:

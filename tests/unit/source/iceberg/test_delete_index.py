@@ -14,11 +14,14 @@ from pyiceberg.types import DoubleType, LongType, StringType
 
 from iceberg_states import entry_of, metrics_of
 from tidegate.errors import AmbiguousPath, CorruptDeletes, UnsupportedFeature
+from tidegate.source.iceberg.delete_entries import found_delete
 from tidegate.source.iceberg.delete_index import DeleteIndex
 from tidegate.source.iceberg.delete_rules import DeleteRules, KeyField
 from tidegate.source.iceberg.entries import Content, Entry
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tidegate.source.iceberg.metrics import Metrics
 
 KEY, NAME, RATIO, FILE_PATH = 1, 2, 3, 2147483546
@@ -57,6 +60,10 @@ def _keys(**values: Any) -> Entry:
 
 def _long(value: int) -> bytes:
     return struct.pack("<q", value)
+
+
+def _index(rules: DeleteRules, deletes: Iterable[Entry]) -> DeleteIndex:
+    return DeleteIndex(rules, [found_delete(entry, rules) for entry in deletes])
 
 
 def _paths(index: DeleteIndex, entry: Entry, rivals: tuple[str, ...] = ()) -> set[str]:
@@ -232,7 +239,7 @@ def test_index_gives_what_comparing_each_pair_gives(
 ) -> None:
     rows, deletes = table
 
-    index = DeleteIndex(WIDE_RULES, deletes)
+    index = _index(WIDE_RULES, deletes)
 
     for entry in rows:
         assert _paths(index, entry) == _oracle(deletes, entry)
@@ -243,7 +250,7 @@ def test_scheme_of_the_delete_s_paths_does_not_matter(
     table: tuple[list[Entry], list[Entry]],
 ) -> None:
     rows, deletes = table
-    index = DeleteIndex(WIDE_RULES, deletes)
+    index = _index(WIDE_RULES, deletes)
     moved = [
         entry._replace(path=entry.path.replace("s3://lake", "hdfs://node:9000")) for entry in rows
     ]
@@ -253,7 +260,7 @@ def test_scheme_of_the_delete_s_paths_does_not_matter(
 
 def test_exact_paths_tell_schemes_apart() -> None:
     rows = entry_of(path="s3a://lake/data/a.parquet")
-    index = DeleteIndex(replace(RULES, exact_paths=True), [_vector("s3://lake/data/a.parquet")])
+    index = _index(replace(RULES, exact_paths=True), [_vector("s3://lake/data/a.parquet")])
 
     assert _paths(index, rows) == set()
 
@@ -263,14 +270,14 @@ def test_position_deletes_of_the_same_commit_apply_and_equality_deletes_do_not()
     positions = entry_of(content=Content.POSITION_DELETES, sequence_number=3)
     keys = _keys(sequence_number=3)
 
-    assert _paths(DeleteIndex(RULES, [positions, keys]), rows) == {positions.path}
+    assert _paths(_index(RULES, [positions, keys]), rows) == {positions.path}
 
 
 def test_metrics_rule_out_and_count_equality_deletes() -> None:
     rows = entry_of(metrics=metrics_of({KEY: (_long(1), _long(9))}, {KEY: 0}))
     apart = _keys(metrics=metrics_of({KEY: (_long(10), _long(12))}, {KEY: 1}))
     touching = _keys(metrics=metrics_of({KEY: (_long(9), _long(12))}, {KEY: 1}))
-    index = DeleteIndex(RULES, [apart, touching])
+    index = _index(RULES, [apart, touching])
 
     assert _paths(index, rows) == {touching.path}
     assert index.ruled_out == 1
@@ -282,7 +289,7 @@ def test_bound_of_a_promoted_column_is_read_by_its_length() -> None:
     )
     apart = _keys(metrics=metrics_of({KEY: (_long(10), _long(12))}, {KEY: 0}))
 
-    assert _paths(DeleteIndex(RULES, [apart]), rows) == set()
+    assert _paths(_index(RULES, [apart]), rows) == set()
 
 
 @pytest.mark.parametrize("bound", [b"", b"\x01\x02\x03"], ids=["empty", "odd-length"])
@@ -290,7 +297,7 @@ def test_bound_that_cannot_be_read_rules_nothing_out(bound: bytes) -> None:
     rows = entry_of(metrics=metrics_of({KEY: (bound, bound)}, {KEY: 0}))
     apart = _keys(metrics=metrics_of({KEY: (_long(10), _long(12))}, {KEY: 0}))
 
-    assert _paths(DeleteIndex(RULES, [apart]), rows) == {apart.path}
+    assert _paths(_index(RULES, [apart]), rows) == {apart.path}
 
 
 def test_bounds_of_several_schemes_rule_nothing_out() -> None:
@@ -300,12 +307,12 @@ def test_bounds_of_several_schemes_rule_nothing_out() -> None:
         content=Content.POSITION_DELETES, sequence_number=2, metrics=metrics_of(bounds, {})
     )
 
-    assert _paths(DeleteIndex(RULES, [delete]), rows) == {delete.path}
+    assert _paths(_index(RULES, [delete]), rows) == {delete.path}
 
 
 def test_deletes_of_files_that_are_gone_dangle() -> None:
     rows = entry_of()
-    index = DeleteIndex(RULES, [_vector("s3://lake/gone.parquet"), _vector(rows.path)])
+    index = _index(RULES, [_vector("s3://lake/gone.parquet"), _vector(rows.path)])
 
     index.applying(rows)
 
@@ -362,25 +369,25 @@ ROW = entry_of(path="s3://lake/data/a.parquet", sequence_number=3)
 )
 def test_deletes_that_contradict_themselves_are_corrupt(deletes: list[Entry], problem: str) -> None:
     with pytest.raises(CorruptDeletes, match=problem) as refused:
-        DeleteIndex(RULES, deletes).applying(ROW)
+        _index(RULES, deletes).applying(ROW)
 
     assert refused.value.path in {delete.path for delete in deletes}
 
 
 def test_equality_delete_by_a_floating_point_number_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="double"):
-        DeleteIndex(RULES, [_keys(equality_ids=(RATIO,))])
+        _index(RULES, [_keys(equality_ids=(RATIO,))])
 
 
 def test_encrypted_delete_file_is_refused() -> None:
     with pytest.raises(UnsupportedFeature, match="encrypted"):
-        DeleteIndex(RULES, [_keys(encrypted=True)])
+        _index(RULES, [_keys(encrypted=True)])
 
 
 def test_rivals_are_told_apart_by_exact_path() -> None:
     rows = [entry_of(path=f"s3://{bucket}/a.parquet") for bucket in ("one", "two")]
     vectors = [_vector(entry.path) for entry in rows]
-    index = DeleteIndex(RULES, vectors)
+    index = _index(RULES, vectors)
 
     assert _paths(index, rows[0], (rows[1].path,)) == {vectors[0].path}
     assert _paths(index, rows[1], (rows[0].path,)) == {vectors[1].path}
@@ -388,7 +395,7 @@ def test_rivals_are_told_apart_by_exact_path() -> None:
 
 def test_delete_of_neither_rival_is_ambiguous() -> None:
     rows = [entry_of(path=f"s3://{bucket}/a.parquet") for bucket in ("one", "two")]
-    index = DeleteIndex(RULES, [_vector("s3a://one/a.parquet")])
+    index = _index(RULES, [_vector("s3a://one/a.parquet")])
 
     with pytest.raises(AmbiguousPath, match="s3a://one"):
         index.applying(rows[0], (rows[1].path,))

@@ -16,6 +16,8 @@ from pyiceberg.types import LongType, StringType
 
 from iceberg_states import entry_of
 from tidegate.errors import AmbiguousPath
+from tidegate.source.iceberg import live_manifests
+from tidegate.source.iceberg.delete_index import DeleteIndex
 from tidegate.source.iceberg.delete_rules import DeleteRules, KeyField
 from tidegate.source.iceberg.entries import Content, Entry, Status
 from tidegate.source.iceberg.manifests import ManifestReader
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from pyiceberg.table.snapshots import Snapshot
+
+    from tidegate.source.iceberg.delete_entries import FoundDelete
+    from tidegate.source.iceberg.delete_file import DeleteFile
 
 WHOLE, BY_REGION = 0, 1
 REGIONS = ["de", "fr", "us", None]
@@ -285,6 +290,60 @@ def test_manifests_of_several_differences_are_read_once() -> None:
         reader.difference(_snapshot(before), _snapshot(after))
 
     assert len(written.read) == len(set(written.read))
+
+
+def test_commit_asks_only_for_the_deletes_of_files_that_it_may_touch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    history = History()
+    rows = [entry_of() for _ in range(9)]
+    history.commit(rows, set(), merge=False)
+    for entry in rows:
+        history.commit([_vector(history, entry)[0]], set(), merge=False)
+    asked: list[str] = []
+    described: list[str] = []
+    applying, found_delete = DeleteIndex.applying, live_manifests.found_delete
+
+    def count(index: DeleteIndex, entry: Entry, rivals: Collection[str]) -> tuple[DeleteFile, ...]:
+        asked.append(entry.path)
+        return applying(index, entry, rivals)
+
+    def describe(entry: Entry, rules: DeleteRules) -> FoundDelete:
+        described.append(entry.path)
+        return found_delete(entry, rules)
+
+    monkeypatch.setattr(DeleteIndex, "applying", count)
+    monkeypatch.setattr(live_manifests, "found_delete", describe)
+    reader, _ = _reader()
+
+    for before, after in pairwise(history.commits):
+        reader.difference(_snapshot(before), _snapshot(after))
+
+    assert asked == [path for entry in rows for path in (entry.path, entry.path)]
+    assert len(described) == len(set(described)) == len(rows)
+
+
+def test_delete_leaves_a_file_for_a_rival_that_it_names_exactly() -> None:
+    history = History()
+    rows = entry_of(path="s3://one/data/a.parquet")
+    history.commit([rows], set(), merge=False)
+    delete = entry_of(
+        content=Content.POSITION_DELETES,
+        sequence_number=history.sequence,
+        referenced="s3a://one/data/a.parquet",
+    )
+    history.commit([delete], set(), merge=False)
+    rival = entry_of(path="s3a://one/data/a.parquet", sequence_number=history.sequence)
+    # Both in one manifest, as rewriting it leaves them.
+    history.commit([rival], set(), merge=True)
+
+    found = _reader()[0].difference(_snapshot(history.commits[1]), _snapshot(history.commits[2]))
+
+    deletes = {
+        it.entry.path: [side and [each.path for each in side] for side in (it.before, it.after)]
+        for it in found.files
+    }
+    assert deletes == {rows.path: [[delete.path], ()], rival.path: [None, ()]}
 
 
 def test_files_that_only_the_scheme_tells_apart_are_rivals() -> None:
