@@ -18,7 +18,7 @@ from tidegate.model.wire import pretty
 from tidegate.pipeline import taking
 from tidegate.pipeline.holders import is_gone
 from tidegate.pipeline.limits import limited
-from tidegate.pipeline.plan_files import read_plan, read_splits
+from tidegate.pipeline.plan_files import read_plan, read_splits, write_splits
 from tidegate.pipeline.plan_names import PlanNames
 from tidegate.pipeline.scanning import Scanner, pinned_at
 from tidegate.stage import layout
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from tidegate.pipeline.work import Roots
     from tidegate.source.protocol import Source
     from tidegate.storage import Storage
-
-_LINES_PER_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -280,7 +278,7 @@ class Loader:
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
         """Write the splits first: where `plan.json` stands, the plan is complete."""
-        self.storage.write_once(layout.splits_file(uri), _blocks(splits))
+        write_splits(self.storage, uri, splits)
         self.storage.write_once(layout.plan_file(uri), pretty(scan.to_json()))
 
     def _pending(self, uri: str, totals: PlanTotals) -> tuple[int, int]:
@@ -299,13 +297,6 @@ class Loader:
         ]
         parts = (part for split in pending for part in split.sub_splits)
         return len(pending), sum(piece.size_bytes for part in parts for piece in part.pieces)
-
-
-def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
-    """Write splits as lines, many at a time: each block is a call to the file system."""
-    for first in range(0, len(splits), _LINES_PER_BLOCK):
-        lines = [split.to_text() + "\n" for split in splits[first : first + _LINES_PER_BLOCK]]
-        yield "".join(lines).encode()
 
 
 def _planned(

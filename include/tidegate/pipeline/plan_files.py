@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, overload
 
 from tidegate.model.plan import ScanPlan, Split
+from tidegate.pipeline.delete_table import DeleteTable, StoredDeletes
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tidegate.storage import Storage
+
+_LINES_PER_BLOCK = 256
 
 
 def read_plan(storage: Storage, uri: str) -> ScanPlan:
@@ -21,8 +27,9 @@ def read_plan(storage: Storage, uri: str) -> ScanPlan:
 class StoredSplits(Sequence[Split]):
     """The splits of a plan, each read when it is asked for: a task wants one of many thousands."""
 
-    def __init__(self, lines: Sequence[bytes]) -> None:
+    def __init__(self, lines: Sequence[bytes], deletes: StoredDeletes) -> None:
         self._lines = lines
+        self._deletes = deletes
 
     def __len__(self) -> int:
         """Count them."""
@@ -35,13 +42,30 @@ class StoredSplits(Sequence[Split]):
     def __getitem__(self, index: int | slice) -> Split | StoredSplits:
         """Read one; a slice reads none."""
         if isinstance(index, slice):
-            return StoredSplits(self._lines[index])
-        return Split.from_json(json.loads(self._lines[index]))
+            return StoredSplits(self._lines[index], self._deletes)
+        raw = json.loads(self._lines[index])
+        self._deletes.restore(raw)
+        return Split.from_json(raw)
 
 
 def read_splits(storage: Storage, uri: str) -> StoredSplits:
     """Read the splits that stand in a plan directory, in plan order."""
-    return StoredSplits(storage.read_bytes(layout.splits_file(uri)).splitlines())
+    lines = storage.read_bytes(layout.splits_file(uri)).splitlines()
+    deletes = StoredDeletes.before(lines)
+    return StoredSplits(lines[len(deletes) :], deletes)
+
+
+def write_splits(storage: Storage, uri: str, splits: Sequence[Split]) -> None:
+    """Make splits stand in a plan directory."""
+    storage.write_once(layout.splits_file(uri), _blocks(splits))
+
+
+def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
+    """Give lines, many at a time: each block is a call to the file system."""
+    table = DeleteTable(splits)
+    lines = chain(table.lines, (table.shorten(split).to_text() for split in splits))
+    while block := list(islice(lines, _LINES_PER_BLOCK)):
+        yield "".join(f"{line}\n" for line in block).encode()
 
 
 def pending_stages(storage: Storage, uri: str) -> list[list[int]]:

@@ -35,6 +35,7 @@ class PieceMaker:
         self._identity = IdentityValues(specs)
         self._bounds = bounds
         self._refs: dict[int, tuple[tuple[DeleteFile, ...], list[dict[str, Any]]]] = {}
+        self._ref_of: dict[int, tuple[DeleteFile, dict[str, Any]]] = {}
 
     def live(self, file: LiveFile) -> Piece:
         """Give a file of a state with the deletes that apply to it."""
@@ -50,7 +51,13 @@ class PieceMaker:
         known = self._refs.get(id(deletes))
         if known is None:
             # The tuple is kept with its list, so that its id is not given to another one.
-            known = self._refs[id(deletes)] = deletes, [each.to_json() for each in deletes]
+            known = self._refs[id(deletes)] = deletes, [self._ref(each) for each in deletes]
+        return known[1]
+
+    def _ref(self, file: DeleteFile) -> dict[str, Any]:
+        known = self._ref_of.get(id(file))
+        if known is None:
+            known = self._ref_of[id(file)] = file, file.to_json()
         return known[1]
 
     def piece(
