@@ -14,9 +14,10 @@ import typing
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 from tidegate.errors import FormatUnknown
+from tidegate.model.texts import TextField, Texts
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -162,27 +163,6 @@ def _same(value: Any) -> Any:
     return value
 
 
-class _Texts(dict[type, Callable[[Any], str]]):
-    """How values of a type are written as canonical text; the rest as its objects are."""
-
-    def __missing__(self, kind: type) -> Callable[[Any], str]:
-        """Work it out when the first value of a type comes."""
-        if dataclasses.is_dataclass(kind):
-            self[kind] = _object_text(*_text_fields(kind))
-        elif issubclass(kind, tuple | list):
-            self[kind] = _items_text
-        else:
-            self[kind] = _leaf_text
-        return self[kind]
-
-
-_TEXTS = _Texts()
-
-
-def _items_text(items: Iterable[Any]) -> str:
-    return f"[{','.join([_TEXTS[type(item)](item) for item in items])}]"
-
-
 _leaf_text = json.JSONEncoder(
     sort_keys=True,
     separators=(",", ":"),
@@ -190,41 +170,13 @@ _leaf_text = json.JSONEncoder(
     check_circular=False,
     default=_encode,
 ).encode
-_TEXTS |= {
-    str: json.encoder.encode_basestring,
-    int: int.__repr__,
-    datetime: lambda moment: f'"{instant_text(moment)}"',
-}
-
-
-class _TextField(NamedTuple):
-    start: str
-    name: str
-    is_sparse: bool
-
-
-def _text_fields(cls: type) -> Iterator[_TextField]:
-    for name, sparse in sorted(_fields(cls)):
-        yield _TextField(f"{json.dumps(name)}:", name, sparse)
-
-
-def _object_text(*fields: _TextField) -> Callable[[Any], str]:
-    def write(value: Any) -> str:
-        parts = [
-            start + _TEXTS[type(item)](item)
-            for start, name, is_sparse in fields
-            if (item := getattr(value, name)) is not None or not is_sparse
-        ]
-        return f"{{{','.join(parts)}}}"
-
-    return write
+_TEXTS = Texts(_leaf_text, _fields, {datetime: lambda moment: f'"{instant_text(moment)}"'})
 
 
 @functools.cache
 def _outermost_text(cls: type) -> Callable[[Any], str]:
     # `FORMAT` is found on the value like its fields.
-    version = _TextField('"format":', "FORMAT", False)
-    return _object_text(*sorted((version, *_text_fields(cls))))
+    return _TEXTS.of_object(cls, TextField.of("format", "FORMAT"))
 
 
 def _decode(hint: Any, raw: Any) -> Any:
