@@ -80,6 +80,7 @@ def pending_stages(storage: Storage, uri: str) -> list[list[int]]:
     }
     stages: dict[int, list[int]] = {}
     for index, split in enumerate(read_splits(storage, uri)):
-        if any(part.id not in done for part in split.sub_splits):
+        # Ids are hashes of all that a line says.
+        if not done or any(part.id not in done for part in split.sub_splits):
             stages.setdefault(split.stage, []).append(index)
     return [stages[stage] for stage in sorted(stages)]
