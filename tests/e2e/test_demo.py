@@ -101,14 +101,17 @@ def _start(places: DemoPlaces, name: str) -> Demo:
 
 
 def _processes_of(places: DemoPlaces) -> list[int]:
-    """Find every process that was told of this home, however it was started."""
+    """Find every process that was told of this home or works in it, however it was started.
+
+    Those of Airflow that give themselves a title write it over what they were told.
+    """
     found = []
     for process in psutil.process_iter():
         try:
-            variables = process.environ()
+            told, folder = process.environ().get("TIDEGATE_HOME"), Path(process.cwd())
         except psutil.Error:
             continue
-        is_ours = variables.get("TIDEGATE_HOME") == str(places.home)
+        is_ours = told == str(places.home) or folder.is_relative_to(places.home)
         if is_ours and process.pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:
             found.append(process.pid)
     return found
