@@ -190,3 +190,18 @@ def test_file_with_the_content_of_another_kind_is_named(
             if one.file in needed(one.table):
                 assert isinstance(outcome, strange)
             assert isinstance(outcome, strange) or outcome == right(case)
+
+
+@pytest.mark.parametrize("case", ["mor_v2", "mor_v3"])
+@pytest.mark.parametrize("field_id", [500, 502, 515, 517])
+def test_manifest_list_without_a_field_that_its_version_requires_is_named(
+    tmp_path: Path, field_id: int, case: str
+) -> None:
+    table = golden_copy(case, tmp_path)
+    for file in table.folder.rglob("snap-*.avro"):
+        whole, named = file.read_bytes(), f'"field-id":{field_id}}}'.encode()
+        assert named in whole
+        file.write_bytes(whole.replace(named, b'"field-id":999}'))
+
+    with pytest.raises(errors.SourceFileDamaged, match=rf"snap-.*field {field_id}"):
+        bag(table.changes("snapshot"))

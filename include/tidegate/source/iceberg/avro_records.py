@@ -12,7 +12,7 @@ from pyiceberg.avro.decoder import new_decoder
 from pyiceberg.avro.file import MAGIC, MAGIC_SIZE, SYNC_SIZE, AvroFileHeader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pyiceberg.avro.decoder import BinaryDecoder
     from pyiceberg.schema import Schema
@@ -22,7 +22,10 @@ _LONG_BITS = 64
 
 
 class AvroRecords:
-    """The records of one file; `schema` is the writer's, with field ids."""
+    """The records of one file.
+
+    `schema` is the writer's, with field ids; `meta` are the texts of its header.
+    """
 
     def __init__(self, content: bytes) -> None:
         """Read the header.
@@ -37,6 +40,7 @@ class AvroRecords:
             raise ValueError(problem)
         header = AvroFileHeader(MAGIC, self._bytes.texts(), self._bytes.take(SYNC_SIZE))
         self.schema: Schema = header.get_schema()
+        self.meta: Mapping[str, str] = header.meta
         self._sync = header.sync
         self._codec = header.compression_codec() if header.meta.get("avro.codec") else None
 

@@ -43,6 +43,8 @@ _DAMAGE = (
     MemoryError,
     zlib.error,
 )
+# Path and spec; since v2 sequence number and content, without which deletes would look like data.
+_REQUIRED_IN_LISTS = {1: (500, 502), 2: (500, 502, 515, 517)}
 # Older lists lack fields that v3 requires; they read as NULL instead of failing (ICE-4.1).
 _LIST_SCHEMA = Schema(
     *[
@@ -164,6 +166,11 @@ class ManifestReader:
 
 
 def _manifest_files(records: AvroRecords) -> tuple[ManifestFile, ...]:
+    version = min(int(records.meta.get("format-version", 1)), max(_REQUIRED_IN_LISTS))
+    for field_id in _REQUIRED_IN_LISTS[version]:
+        if field_id not in records.schema.field_ids:
+            problem = f"expected field {field_id} in every list of format v{version}, found none"
+            raise ValueError(problem)
     reader = resolve_reader(records.schema, _LIST_SCHEMA, _LIST_TYPES)
     return tuple(records.read(reader.read))
 
