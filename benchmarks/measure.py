@@ -15,6 +15,7 @@ import psutil
 from benchmarks.rounds import END, go_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 _SAMPLE_SECONDS = 0.03
@@ -78,17 +79,17 @@ class Contestant:
         """End the process."""
         go_file(self._out, None).touch()
         self._process.communicate()
-        self._tree.close()
         self._log.close()
 
     def cold(self) -> Round:
         """Do the first round, measured from the start of the process."""
-        return self._round(self._started, 0.0)
+        with self._tree.watched():
+            return self._round(self._started, 0.0)
 
     def warm(self) -> Round:
         """Do one more round."""
-        self._tree.peak_bytes = 0
-        return self._round(time.perf_counter(), self._tree.cpu())
+        with self._tree.watched():
+            return self._round(time.perf_counter(), self._tree.cpu())
 
     def written(self) -> list[Path]:
         """Give the part files of the last round."""
@@ -120,16 +121,30 @@ class Contestant:
 
 
 class Tree:
-    """CPU and memory of a process and all that it starts, sampled until it is closed."""
+    """CPU and memory of a process and all that it starts.
+
+    Sampled only while it is watched: looking through all processes of the machine takes time, which
+    the engine whose turn it is must not lack.
+    """
 
     def __init__(self, root: int) -> None:
         self._root = psutil.Process(root)
         self._cpu: dict[tuple[int, float], float] = {}
         self._lock = threading.Lock()
-        self._done = threading.Event()
         self.peak_bytes = 0
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
+
+    @contextlib.contextmanager
+    def watched(self) -> Iterator[None]:
+        """Sample, and find a new peak, while the context lasts."""
+        self.peak_bytes = 0
+        done = threading.Event()
+        watching = threading.Thread(target=self._watch, args=(done,), daemon=True)
+        watching.start()
+        try:
+            yield
+        finally:
+            done.set()
+            watching.join()
 
     def cpu(self) -> float:
         """CPU seconds so far, of ended processes as far as they were seen."""
@@ -137,13 +152,8 @@ class Tree:
         with self._lock:
             return sum(self._cpu.values())
 
-    def close(self) -> None:
-        """Stop watching."""
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._done.wait(_SAMPLE_SECONDS):
+    def _watch(self, done: threading.Event) -> None:
+        while not done.wait(_SAMPLE_SECONDS):
             self._sample()
 
     def _sample(self) -> None:
