@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,25 @@ def test_run_each_split_is_a_task_of_one_stage(
 def test_open_session_takes_the_one_that_is_there(spark: SparkSession) -> None:
     assert open_session("another").sparkContext is spark.sparkContext
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+def test_open_context_leaves_to_spark_submit_what_it_says(tmp_path: Path) -> None:
+    script = tmp_path / "said.py"
+    script.write_text(
+        "from tidegate.execute.session import open_context, open_session\n"
+        "conf, zone = open_context('ours').getConf(), 'spark.sql.session.timeZone'\n"
+        "print(conf.get('spark.master'), conf.get('spark.ui.enabled'))\n"
+        "print(conf.get('spark.sql.catalogImplementation'), open_session('x').conf.get(zone))"
+    )
+    options = ["--master", "local[3]"]
+    for said in ("spark.ui.enabled=true", "spark.sql.session.timeZone=Asia/Tokyo"):
+        options += ["--conf", said]
+
+    done = subprocess.run(
+        ["spark-submit", *options, script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.split() == ["local[3]", "true", "in-memory", "Asia/Tokyo"]
 
 
 def test_executor_with_a_given_context_leaves_it_open(spark: SparkSession) -> None:

@@ -60,7 +60,7 @@ def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) 
         "PYTHONPATH": os.pathsep.join([str(_ROOT / "include"), str(_ROOT / "plugins")]),
         "PYTHONWARNINGS": ",".join(_QUIET),
         "AIRFLOW_HOME": str(home),
-        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2]"}),
+        "AIRFLOW_CONN_SPARK_DEFAULT": json.dumps({"conn_type": "spark", "host": "local[2,4]"}),
         **{
             f"AIRFLOW__{name}": str(value)
             for name, value in {

@@ -55,6 +55,9 @@ def open_context(name: str, master: str | None = None) -> SparkContext:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark import SparkConf, SparkContext
 
+    # Only the JVM knows what `spark-submit` was told: asked before it is there, a configuration is
+    # empty, and our master would win over the cluster's.
+    SparkContext._ensure_initialized()
     conf = SparkConf()
     for key, value in _unsaid(conf, name, master):
         conf.set(key, value)
@@ -75,7 +78,9 @@ def open_session(name: str) -> SparkSession:
 
 def _unsaid(conf: SparkConf, name: str, master: str | None) -> Iterator[tuple[str, str]]:
     """Give the settings for a new Spark on which `spark-submit` has no say."""
-    chosen = master or conf.get("spark.master", LOCAL_MASTER)
+    said = conf.get("spark.master")
+    # Without a word from anybody Spark chooses all cores itself, and tries a task once.
+    chosen = master or (LOCAL_MASTER if said in {None, "local[*]"} else said)
     yield "spark.app.name", name
     yield "spark.master", chosen
     for key, value in (_SETTINGS | (_LOCAL_SETTINGS if chosen.startswith("local") else {})).items():
