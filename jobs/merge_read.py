@@ -16,8 +16,9 @@ from tidegate.pipeline.submitted import run_job
 
 def merge_read(executor: SparkExecutor, pipeline: Pipeline, request: Mapping[str, Any]) -> None:
     """Stage each planned window in one Spark application."""
-    for planned in request["planned"]:
-        pipeline.stage(PlannedWindow.from_json(planned), executor)
+    planned = [PlannedWindow.from_json(item) for item in request["planned"]]
+    for window in planned:
+        pipeline.stage(window, executor, beside=planned)
 
 
 if __name__ == "__main__":

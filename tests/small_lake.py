@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
 from tidegate.execute.local import LocalExecutor
+from tidegate.ledger.clock import database_time
 from tidegate.model.instant import DataInterval
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
@@ -128,6 +129,12 @@ class SmallLake:
     def stamps(self) -> dict[str, tuple[str, int]]:
         """Give every file below the target with its hash and modification time."""
         return stamps(self.target)
+
+
+def later(pipeline: Pipeline, by: timedelta) -> Pipeline:
+    """Give the pipeline as it is when that time has passed by its ledger's clock."""
+    ledger = replace(pipeline.ledger, clock=lambda connection: database_time(connection) + by)
+    return replace(pipeline, ledger=ledger)
 
 
 def merged(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

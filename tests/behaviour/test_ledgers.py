@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
+import time
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,8 @@ from tidegate.errors import (
 )
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.announcing import Announcement
-from tidegate.ledger.windows import Holder
+from tidegate.ledger.clock import database_time
+from tidegate.ledger.holder import Holder, Life
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import Claim, RevisionEntry
 from tidegate.model.message import Contribution, EventTimes, RunSummary
@@ -90,8 +92,8 @@ def draft(start: int | None, end: int, *, kind: WindowKind = WindowKind.LOAD) ->
     return Window(0, InstantRange(start_exclusive, instant(end)), kind, None, f"run-{end}")
 
 
-def holder(owner: str = "run-a", now: datetime = NOW) -> Holder:
-    return Holder(owner, now, now + HOUR)
+def holder(owner: str = "run-a", life: Life = Life.RENEWING) -> Holder:
+    return Holder(owner, NOW, HOUR, lambda _owner: life)
 
 
 def contribution(
@@ -273,27 +275,226 @@ def test_take_by_many_at_once_lets_exactly_one_through(ledger: Ledger) -> None:
     assert sorted(outcomes) == ["refused"] * 5 + ["taken"]
 
 
-@pytest.mark.parametrize(
-    ("owner", "later", "gone", "allowed"),
-    [
-        ("run-a", timedelta(0), False, True),
-        ("run-b", HOUR - timedelta(microseconds=1), False, False),
-        ("run-b", HOUR, False, True),
-        ("run-b", timedelta(0), True, True),
-    ],
-    ids=["same owner", "just before expiry", "at expiry", "holder is gone"],
-)
-def test_resume_open_window_by_owner_and_time(
-    ledger: Ledger, owner: str, later: timedelta, gone: bool, allowed: bool
-) -> None:
-    ledger.windows.take(draft(None, 1), None, holder("run-a"))
-    second = replace(holder(owner, NOW + later), is_gone=lambda _owner: gone)
+MOMENT = timedelta(microseconds=1)
 
+
+@dataclass
+class SetClock:
+    """A ledger's time that a test moves on."""
+
+    time: datetime = NOW
+
+    def __call__(self, _connection: sa.Connection) -> datetime:
+        return self.time
+
+
+@pytest.fixture
+def clock() -> SetClock:
+    return SetClock()
+
+
+@pytest.fixture
+def timed(ledger: Ledger, clock: SetClock) -> Ledger:
+    """The ledger by a clock of the test's."""
+    return replace(ledger, clock=clock)
+
+
+TAKEN = pytest.mark.parametrize(
+    ("owner", "later", "life", "allowed"),
+    [
+        pytest.param("run-a", timedelta(0), Life.RENEWING, True, id="same owner"),
+        pytest.param("run-b", HOUR - MOMENT, Life.RENEWING, False, id="just before expiry"),
+        pytest.param("run-b", HOUR, Life.RENEWING, True, id="at expiry"),
+        pytest.param("run-b", timedelta(0), Life.GONE, True, id="holder is gone"),
+        pytest.param("run-b", 1000 * HOUR, Life.WAITING, False, id="holder may wait"),
+    ],
+)
+
+
+@TAKEN
+def test_resume_open_window_by_owner_time_and_life(
+    timed: Ledger, clock: SetClock, owner: str, later: timedelta, life: Life, allowed: bool
+) -> None:
+    timed.windows.take(draft(None, 1), None, holder("run-a"))
+    clock.time = NOW + later
+    second = holder(owner, life)
+
+    assert timed.windows.is_free(1, second) is allowed
     if allowed:
-        assert ledger.windows.resume(1, second).attempt == 2
+        assert timed.windows.resume(1, second).attempt == 2
+        assert timed.windows.get(1).expires == clock.time + HOUR
     else:
-        with pytest.raises(WindowOpen):
-            ledger.windows.resume(1, second)
+        with pytest.raises(WindowOpen, match="run-a"):
+            timed.windows.resume(1, second)
+
+
+@TAKEN
+def test_claim_of_a_claimed_partition_by_owner_time_and_life(
+    timed: Ledger, clock: SetClock, owner: str, later: timedelta, life: Life, allowed: bool
+) -> None:
+    load(timed, 1, DAY_1)
+    timed.partitions.claim(DAY_1, holder("run-a"))
+    clock.time = NOW + later
+    second = holder(owner, life)
+
+    assert timed.partitions.is_free(DAY_1, second) is allowed
+    if allowed:
+        assert timed.partitions.claim(DAY_1, second).fence == 2
+        assert timed.partitions.get(DAY_1).expires == clock.time + HOUR
+    else:
+        with pytest.raises(ClaimHeld, match="run-a"):
+            timed.partitions.claim(DAY_1, second)
+
+
+def test_clock_of_the_command_takes_nothing(timed: Ledger) -> None:
+    """A host whose clock is a year ahead."""
+    timed.windows.take(draft(None, 1), None, holder("run-a"))
+    ahead = replace(holder("run-b"), now=NOW + timedelta(days=365))
+
+    with pytest.raises(WindowOpen):
+        timed.windows.resume(1, ahead)
+
+
+def test_database_time_is_aware_and_now(engine: sa.Engine) -> None:
+    with engine.connect() as connection:
+        told = database_time(connection)
+
+    assert told.tzinfo is UTC
+    assert abs(told - datetime.now(UTC)) < timedelta(seconds=5)
+
+
+def test_database_time_goes_on_inside_a_transaction(engine: sa.Engine) -> None:
+    """A claim is taken after a wait for its row: what counts is the time then."""
+    with engine.begin() as connection:
+        first = database_time(connection)
+        time.sleep(0.01)
+
+        assert database_time(connection) > first
+
+
+def test_window_renewed_is_kept_from_others(timed: Ledger, clock: SetClock) -> None:
+    taken = timed.windows.take(draft(None, 1), None, holder("run-a"))
+    clock.time = NOW + HOUR - MOMENT
+    timed.windows.renew(1, taken.attempt, HOUR)
+    clock.time = NOW + HOUR + HOUR / 2
+
+    with pytest.raises(WindowOpen):
+        timed.windows.resume(1, holder("run-b"))
+
+
+def test_window_taken_over_is_not_renewed_by_its_first_holder(
+    timed: Ledger, clock: SetClock
+) -> None:
+    taken = timed.windows.take(draft(None, 1), None, holder("run-a"))
+    clock.time = NOW + HOUR
+    timed.windows.resume(1, holder("run-b"))
+    before = timed.windows.get(1)
+    clock.time = NOW + HOUR + MOMENT
+
+    with pytest.raises(FenceLost):
+        timed.windows.renew(1, taken.attempt, HOUR)
+
+    assert timed.windows.get(1) == before
+
+
+def test_window_announced_stays_free_when_its_holder_renews_late(timed: Ledger) -> None:
+    load(timed, 1, DAY_1)
+
+    timed.windows.renew(1, 1, HOUR)
+
+    found = timed.windows.get(1)
+    assert (found.owner, found.expires) == (None, None)
+
+
+def test_window_that_a_restore_took_away_is_lost(timed: Ledger) -> None:
+    with pytest.raises(FenceLost):
+        timed.windows.renew(7, 1, HOUR)
+
+
+def test_claim_renewed_is_kept_from_others(timed: Ledger, clock: SetClock) -> None:
+    load(timed, 1, DAY_1)
+    claim = timed.partitions.claim(DAY_1, holder("run-a"))
+    clock.time = NOW + HOUR - MOMENT
+    timed.partitions.renew(DAY_1, claim, HOUR)
+    clock.time = NOW + HOUR + HOUR / 2
+
+    with pytest.raises(ClaimHeld):
+        timed.partitions.claim(DAY_1, holder("run-b"))
+
+
+def test_claim_taken_over_is_not_renewed_by_its_first_holder(
+    timed: Ledger, clock: SetClock
+) -> None:
+    load(timed, 1, DAY_1)
+    claim = timed.partitions.claim(DAY_1, holder("run-a"))
+    clock.time = NOW + HOUR
+    timed.partitions.claim(DAY_1, holder("run-b"))
+    before = timed.partitions.get(DAY_1)
+    clock.time = NOW + HOUR + MOMENT
+
+    with pytest.raises(FenceLost):
+        timed.partitions.renew(DAY_1, claim, HOUR)
+
+    assert timed.partitions.get(DAY_1) == before
+
+
+def test_claim_given_back_stays_free_when_its_holder_renews_late(timed: Ledger) -> None:
+    load(timed, 1, DAY_1)
+    claim = timed.partitions.claim(DAY_1, holder())
+    timed.partitions.release(DAY_1, claim)
+
+    timed.partitions.renew(DAY_1, claim, HOUR)
+
+    found = timed.partitions.get(DAY_1)
+    assert (found.owner, found.expires) == (None, None)
+
+
+@pytest.mark.parametrize("owner", ["run-a", "airflow:orders_load/run-a"])
+def test_nobody_is_asked_what_became_of_a_holder_inside_a_transaction(
+    timed: Ledger, owner: str
+) -> None:
+    """The answer may come from another host, and a transaction of SQLite's keeps all waiting."""
+    timed.windows.take(draft(None, 1), None, holder(owner))
+    other = Ledger(timed.engine, "beside")
+
+    def writes_meanwhile(_owner: str) -> Life:
+        other.pipeline.register({}, "/lake/beside", NOW)
+        return Life.WAITING
+
+    second = Holder("run-b", NOW, HOUR, writes_meanwhile)
+
+    for attempt in (
+        lambda: timed.windows.resume(1, second),
+        lambda: timed.windows.take(draft(None, 2), None, second),
+    ):
+        with pytest.raises(WindowOpen, match="--take-over"):
+            attempt()
+
+
+def test_interval_that_ends_where_a_window_of_another_ends_does_not_replay_it(
+    ledger: Ledger,
+) -> None:
+    """Ends of intervals are excluded: the instant at the end belongs to the next one."""
+    before, after = (DataInterval(NOW + n * HOUR, NOW + (n + 1) * HOUR) for n in (0, 1))
+    taken = ledger.windows.take(replace(draft(None, 1), interval=after), None, holder())
+    assert taken.window.range.end_inclusive.time == before.end == after.start
+    ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
+
+    assert ledger.windows.sealed_for(before) == ()
+    assert [item.window.sequence for item in ledger.windows.sealed_for(after)] == [1]
+
+
+@pytest.mark.parametrize("offset", [-1, 0], ids=["just before the end", "at the end"])
+def test_window_without_an_interval_is_replayed_only_where_its_end_lies(
+    ledger: Ledger, offset: int
+) -> None:
+    ledger.windows.take(draft(None, 1), None, holder())
+    ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
+    end = instant(1).time - offset * MOMENT
+
+    found = ledger.windows.sealed_for(DataInterval(end - HOUR, end))
+
+    assert len(found) == -offset
 
 
 def test_resume_unknown_window_names_it(ledger: Ledger) -> None:
@@ -399,17 +600,16 @@ def test_late_flag_is_stored_once_and_kept_by_replay(ledger: Ledger) -> None:
     assert ledger.windows.get(second).summary.rows_late == 10
 
 
-def test_claim_held_by_another_run_is_refused_until_it_expires(ledger: Ledger) -> None:
-    load(ledger, 1, DAY_1)
-    first = ledger.partitions.claim(DAY_1, holder("run-a"))
+def test_claim_taken_over_ends_the_right_of_the_first_holder(
+    timed: Ledger, clock: SetClock
+) -> None:
+    load(timed, 1, DAY_1)
+    first = timed.partitions.claim(DAY_1, holder("run-a"))
+    clock.time = NOW + HOUR
+    timed.partitions.claim(DAY_1, holder("run-b"))
 
-    with pytest.raises(ClaimHeld):
-        ledger.partitions.claim(DAY_1, holder("run-b", NOW + HOUR - timedelta(microseconds=1)))
-    second = ledger.partitions.claim(DAY_1, holder("run-b", NOW + HOUR))
-
-    assert second.fence == first.fence + 1
     with pytest.raises(FenceLost):
-        ledger.partitions.check_fence(DAY_1, first)
+        timed.partitions.check_fence(DAY_1, first)
 
 
 def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:

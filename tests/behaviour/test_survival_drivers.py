@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from driver import Driver
-from small_lake import NOW, SmallLake, day, load, publish
+from small_lake import NOW, SmallLake, day, later, load, publish
 from tidegate.errors import PartitionBusy, WindowOpen
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-LATER = NOW + timedelta(hours=2)
-"""After every claim of `NOW` has run out."""
+CLAIM = timedelta(minutes=2)
+"""After this time without a renewal a claim has run out."""
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def test_stale_loader_woken_after_its_successor_announces_nothing(
     ids = lake.commit({1: 5, 2: 1})
     first = Driver.start(lake, "load", NOW, stop="create part-")
     drivers.append(first)
-    second = lake.pipeline()
-    load(second, owner="second", now=LATER)
-    publish(second, now=LATER)
+    second = later(lake.pipeline(), CLAIM)
+    load(second, owner="second")
+    publish(second)
     before = lake.stamps(), second.ledger.windows.all(), second.ledger.windows.contributions(day(1))
 
     assert first.wake() == "FenceLost"
@@ -78,7 +78,7 @@ def test_stale_committer_woken_after_its_successor_changes_nothing(
     load(pipeline)
     first = Driver.start(lake, "publish", NOW, after=r"link \.1-[0-9a-f]+\.json", stop="open_lock")
     drivers.append(first)
-    publish(pipeline, "second", LATER)
+    publish(later(pipeline, CLAIM), "second")
     before = lake.stamps(), pipeline.ledger.publications.revisions(day(1))
 
     assert first.wake() == "FenceLost"
@@ -97,7 +97,7 @@ def test_stale_committer_that_finds_its_work_done_changes_nothing(
     load(pipeline)
     first = Driver.start(lake, "publish", NOW, after=r"link \.1-.*gate\.json", stop="open_lock")
     drivers.append(first)
-    publish(pipeline, "second", LATER)
+    publish(later(pipeline, CLAIM), "second")
     before = lake.stamps(), pipeline.ledger.publications.revisions(day(1))
 
     assert first.wake() == "done"
@@ -118,10 +118,10 @@ def test_committer_stopped_while_it_moves_files_ends_right(
     drivers.append(first)
 
     with pytest.raises(PartitionBusy, match=f"scheduled__a .process {first.process.pid} "):
-        pipeline.publish(day(1), owner, LATER)
+        later(pipeline, CLAIM).publish(day(1), owner, NOW)
     assert first.wake() == "done"
 
-    assert [item.state for item in publish(pipeline, owner, LATER)] == ["pending"]
+    assert [item.state for item in publish(later(pipeline, CLAIM), owner)] == ["pending"]
     assert lake.ids() == {"dt=2026-02-01": ids[:5]}
     assert pipeline.ledger.partitions.get(day(1)).revision == 1
 

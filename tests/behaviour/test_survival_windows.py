@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, interval, known, load, local, publish
+from small_lake import NOW, SmallLake, day, interval, known, later, load, local, publish
 from tidegate.errors import WindowOpen, WindowOverlap
 from tidegate.model.plan import WindowKind
 from tidegate.model.run import Run
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.pipeline import Pipeline
+
+CLAIM = timedelta(minutes=2)
+"""After this time without a renewal a window has run out."""
 
 
 @pytest.fixture
@@ -206,8 +209,8 @@ def test_load_after_the_holders_time_is_over_goes_on_with_its_window(lake: Small
     first = lake.pipeline()
     first.plan(Run("a", "scheduled__a"), NOW)
 
-    second = lake.pipeline()
-    load(second, owner="scheduled__b", now=NOW + timedelta(hours=2))
+    second = later(lake.pipeline(), CLAIM)
+    load(second, owner="scheduled__b")
     publish(second)
 
     assert lake.ids() == {"dt=2026-02-01": ids[:2]}
@@ -220,8 +223,8 @@ def test_load_that_takes_over_a_dead_runs_window_loads_its_own_as_well(lake: Sma
     dead.plan(Run("a", "scheduled__a", interval(1)), NOW)
     own_ids = lake.commit({2: 3, 3: 1})
 
-    heir = lake.pipeline()
-    announced = heir.load(Run("b", "scheduled__b", interval(2)), NOW + timedelta(hours=2), local)
+    heir = later(lake.pipeline(), CLAIM)
+    announced = heir.load(Run("b", "scheduled__b", interval(2)), NOW, local)
     publish(heir)
 
     assert announced.windows == (1, 2)

@@ -228,5 +228,8 @@ class ExecuteConfig(Section):
     """`auto` reads less than this in process, more on Spark."""
     workers: int | None = Field(None, gt=0)
     """Local threads; the cores of the machine by default."""
-    claim_timeout: Duration = Field(timedelta(hours=1), gt=timedelta(0))
-    """After this time without a sign of life a run's right to a partition or window passes on."""
+    claim_timeout: Duration = Field(timedelta(minutes=2), gt=timedelta(0))
+    """How long a run keeps a window or partition without renewing it, by the ledger's clock.
+
+    Long steps renew three times as often. An Airflow run keeps what it holds until it has ended.
+    """

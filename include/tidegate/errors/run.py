@@ -49,10 +49,13 @@ class WindowOpen(TransientError):
     pipeline: str
     sequence: int
     run: str
-    until: str
+    renewed: str
+    """When the holder gave its last sign of life."""
+    outlook: str
+    """What becomes of the window, and the command that finishes it if its holder is gone."""
     template = (
-        "pipeline '{pipeline}': window {sequence} is open in run {run} until {until}. "
-        "Wait for it; if that run is gone for good, its window passes on after that time."
+        "pipeline '{pipeline}': window {sequence} is worked on by {run}, last renewed {renewed}. "
+        "{outlook}"
     )
 
 
@@ -99,10 +102,13 @@ class ClaimHeld(TransientError):
     pipeline: str
     partition: str
     owner: str
-    until: str
+    renewed: str
+    """When the holder gave its last sign of life."""
+    outlook: str
+    """What becomes of the claim, and the command that goes on if its holder is gone."""
     template = (
-        "pipeline '{pipeline}': {partition} is claimed by {owner} until {until}. The run is "
-        "retried."
+        "pipeline '{pipeline}': {partition} is claimed by {owner}, last renewed {renewed}. "
+        "{outlook}"
     )
 
 

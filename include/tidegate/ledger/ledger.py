@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tidegate.ledger.clock import database_time
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.ledger.publications import Publications
@@ -14,6 +15,8 @@ from tidegate.ledger.windows import Windows
 if TYPE_CHECKING:
     import sqlalchemy as sa
 
+    from tidegate.ledger.clock import Clock
+
 
 @dataclass(frozen=True)
 class Ledger:
@@ -21,6 +24,8 @@ class Ledger:
 
     engine: sa.Engine
     name: str
+    clock: Clock = database_time
+    """What claims are measured by."""
 
     @cached_property
     def pipeline(self) -> Pipelines:
@@ -30,12 +35,12 @@ class Ledger:
     @cached_property
     def windows(self) -> Windows:
         """Its windows and their contributions."""
-        return Windows(self.engine, self.name)
+        return Windows(self.engine, self.name, self.clock)
 
     @cached_property
     def partitions(self) -> Partitions:
         """Its partitions and claims."""
-        return Partitions(self.engine, self.name)
+        return Partitions(self.engine, self.name, self.clock)
 
     @cached_property
     def publications(self) -> Publications:

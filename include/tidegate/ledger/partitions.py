@@ -15,8 +15,10 @@ from tidegate.model.ledger_rows import Claim, PartitionState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import timedelta
 
-    from tidegate.ledger.windows import Holder
+    from tidegate.ledger.clock import Clock
+    from tidegate.ledger.holder import Holder
     from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
 
@@ -30,6 +32,7 @@ class Partitions:
 
     engine: sa.Engine
     name: str
+    clock: Clock
 
     def all(self) -> tuple[PartitionState, ...]:
         """Give every partition in order of partition time, then path (PC-T05)."""
@@ -83,25 +86,54 @@ class Partitions:
         """Take the right to propose, check or commit a partition; the fence goes up each time.
 
         Raises:
-            ClaimHeld: another run has it and its time is not over (Transient).
+            ClaimHeld: another run has it and is not known to be dead (Transient).
         """
+        holder = holder.asked_about(self.get(target).owner)
         with self.engine.begin() as connection:
             query = sa.select(partition).where(*self._key(target)).with_for_update()
             row = connection.execute(query).mappings().one()
-            if not holder.may_take(row["claim_owner"], row["claim_expires"]):
-                raise ClaimHeld(
-                    pipeline=self.name,
-                    partition=str(target),
-                    owner=row["claim_owner"],
-                    until=f"{row['claim_expires']:%Y-%m-%d %H:%M:%S}Z",
-                )
+            now = self.clock(connection)
+            if not holder.may_take(row["claim_owner"], row["claim_expires"], now):
+                raise self._held_error(target, row, holder)
             fence = row["claim_fence"] + 1
             connection.execute(
                 sa.update(partition)
                 .where(*self._key(target))
-                .values(claim_owner=holder.owner, claim_fence=fence, claim_expires=holder.expires)
+                .values(
+                    claim_owner=holder.owner,
+                    claim_fence=fence,
+                    claim_expires=now + holder.timeout,
+                )
             )
             return Claim(holder.owner, fence)
+
+    def is_free(self, target: Partition, holder: Holder) -> bool:
+        """Return whether `claim` would succeed now; true for a partition that is not known."""
+        held = self.find(target)
+        if held is None:
+            return True
+        holder = holder.asked_about(held.owner)
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            return holder.may_take(held.owner, held.expires, self.clock(connection))
+
+    def renew(self, target: Partition, claim: Claim, timeout: timedelta) -> None:
+        """Let the time of a claim begin anew; one that was given back stays so.
+
+        Raises:
+            FenceLost: the claim was taken over.
+        """
+        with self.engine.begin() as connection:
+            renewed = connection.execute(
+                sa.update(partition)
+                .where(
+                    *self._key(target),
+                    partition.c.claim_fence == claim.fence,
+                    partition.c.claim_owner == claim.owner,
+                )
+                .values(claim_expires=self.clock(connection) + timeout)
+            )
+            if renewed.rowcount == 0:
+                check_fence(connection, self.name, target, claim)
 
     def check_fence(self, target: Partition, claim: Claim) -> None:
         """Make sure that nobody took the claim over.
@@ -147,6 +179,17 @@ class Partitions:
                 )
             )
             return True
+
+    def _held_error(self, target: Partition, row: rows.Row, holder: Holder) -> ClaimHeld:
+        owner, expires = row["claim_owner"], row["claim_expires"]
+        command = f"tidegate publish {self.name} {target}"
+        return ClaimHeld(
+            pipeline=self.name,
+            partition=str(target),
+            owner=owner,
+            renewed=holder.renewed(expires),
+            outlook=holder.outlook(owner, expires, command),
+        )
 
     def _key(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:
         return (partition.c.pipeline == self.name, partition.c.partition == target.path)

@@ -17,31 +17,13 @@ from tidegate.model.message import Contribution, RunSummary
 from tidegate.model.plan import ScanPlan, Window, WindowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
+    from datetime import datetime, timedelta
 
+    from tidegate.ledger.clock import Clock
+    from tidegate.ledger.holder import Holder
     from tidegate.model.instant import DataInterval, Instant
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
-
-
-@dataclass(frozen=True)
-class Holder:
-    """Who takes a window or a claim, until when.
-
-    And how to find out that another holder is gone.
-    """
-
-    owner: str
-    now: datetime
-    expires: datetime
-    is_gone: Callable[[str], bool] = lambda _owner: False
-
-    def may_take(self, owner: str | None, expires: datetime | None) -> bool:
-        """Say whether what `owner` holds until `expires` may be taken."""
-        if owner is None or owner == self.owner:
-            return True
-        return (expires is not None and expires <= self.now) or self.is_gone(owner)
 
 
 @dataclass(frozen=True)
@@ -53,6 +35,7 @@ class Windows:
 
     engine: sa.Engine
     name: str
+    clock: Clock
 
     def open(self) -> WindowState | None:
         """Give the open window, if there is one."""
@@ -98,17 +81,20 @@ class Windows:
         Raises:
             WindowOpen: another window is open, or a run came between (Transient).
         """
+        standing = self.open()
+        holder = holder.asked_about(standing.owner if standing else None)
         with self.engine.begin() as connection:
             state = self._lock(connection)
             held = connection.execute(self._where(window.c.state == "open")).mappings().first()
             if held is not None:
-                raise self._open_error(held)
+                raise self._open_error(held, holder)
             if draft.kind.moves_checkpoint and state["checkpoint"] != rows.json_or_none(checkpoint):
                 raise WindowOpen(
                     pipeline=self.name,
                     sequence=state["next_sequence"] - 1,
                     run="another run",
-                    until="now",
+                    renewed="this moment",
+                    outlook="Its window was taken in; the same command goes on from there.",
                 )
             taken = replace(draft, sequence=state["next_sequence"])
             connection.execute(
@@ -116,7 +102,9 @@ class Windows:
                 .where(pipeline.c.name == self.name)
                 .values(next_sequence=taken.sequence + 1)
             )
-            connection.execute(sa.insert(window).values(**self._window_values(taken, holder)))
+            expires = self.clock(connection) + holder.timeout
+            values = self._window_values(taken, holder, expires)
+            connection.execute(sa.insert(window).values(**values))
             return rows.read_window(
                 connection.execute(self._where(window.c.sequence == taken.sequence))
                 .mappings()
@@ -129,23 +117,69 @@ class Windows:
         The attempt goes up, so that whoever worked on it before can no longer announce.
 
         Raises:
-            WindowOpen: another run works on it and its time is not over (Transient).
+            WindowNotFound: it was never taken.
+            WindowOpen: another run works on it and is not known to be dead (Transient).
         """
+        holder = holder.asked_about(self.get(sequence).owner)
         with self.engine.begin() as connection:
             self._lock(connection)
-            held = connection.execute(self._where(window.c.sequence == sequence)).mappings().first()
-            if held is None:
-                raise WindowNotFound(pipeline=self.name, sequence=sequence)
-            if not holder.may_take(held["owner"], held["expires"]):
-                raise self._open_error(held)
+            held = connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
+            now = self.clock(connection)
+            if not holder.may_take(held["owner"], held["expires"], now):
+                raise self._open_error(held, holder)
             connection.execute(
                 sa.update(window)
                 .where(window.c.pipeline == self.name, window.c.sequence == sequence)
-                .values(attempt=held["attempt"] + 1, owner=holder.owner, expires=holder.expires)
+                .values(
+                    attempt=held["attempt"] + 1, owner=holder.owner, expires=now + holder.timeout
+                )
             )
             return rows.read_window(
                 connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
             )
+
+    def is_free(self, sequence: int, holder: Holder) -> bool:
+        """Return whether `resume` would take a window now.
+
+        Raises:
+            WindowNotFound: it was never taken.
+        """
+        held = self.get(sequence)
+        holder = holder.asked_about(held.owner)
+        with self._reading() as connection:
+            return holder.may_take(held.owner, held.expires, self.clock(connection))
+
+    def renew(self, sequence: int, attempt: int, timeout: timedelta) -> None:
+        """Let the time of a window that is worked on begin anew.
+
+        The attempt tells whose it is, since every taking raises it. A window that was announced
+        meanwhile is held by nobody, and stays so.
+
+        Raises:
+            FenceLost: a newer attempt took the window over.
+        """
+        with self.engine.begin() as connection:
+            renewed = connection.execute(
+                sa.update(window)
+                .where(
+                    window.c.pipeline == self.name,
+                    window.c.sequence == sequence,
+                    window.c.attempt == attempt,
+                    window.c.owner.is_not(None),
+                )
+                .values(expires=self.clock(connection) + timeout)
+            )
+            if renewed.rowcount == 0:
+                self._check_attempt(connection, sequence, attempt)
+
+    def check_fence(self, sequence: int, attempt: int) -> None:
+        """Make sure that nobody took a window over.
+
+        Raises:
+            FenceLost: a newer attempt did.
+        """
+        with self._reading() as connection:
+            self._check_attempt(connection, sequence, attempt)
 
     def record_plan(self, scan: ScanPlan, uri: str) -> None:
         """Note that a plan stands in the work directory."""
@@ -225,13 +259,7 @@ class Windows:
                 .mappings()
                 .one()
             )
-            if held["attempt"] != announced.attempt:
-                raise FenceLost(
-                    pipeline=self.name,
-                    subject=f"window {announced.sequence}",
-                    held=announced.attempt,
-                    found=held["attempt"],
-                )
+            self._check_attempt(connection, announced.sequence, announced.attempt)
             if held["state"] == "sealed" and held["plan_digest"] == announced.plan_digest:
                 self._let_go(connection, announced.sequence)
                 return ()
@@ -305,15 +333,34 @@ class Windows:
             ).mappings()
             return tuple(rows.read_window(row) for row in found)
 
-    def _open_error(self, held: rows.Row) -> WindowOpen:
+    def _check_attempt(self, connection: sa.Connection, sequence: int, attempt: int) -> None:
+        query = sa.select(window.c.attempt).where(
+            window.c.pipeline == self.name, window.c.sequence == sequence
+        )
+        found = connection.scalar(query)
+        if found != attempt:
+            raise FenceLost(
+                pipeline=self.name,
+                subject=f"window {sequence}",
+                held=attempt,
+                found=int(found or 0),
+            )
+
+    def _open_error(self, held: rows.Row, holder: Holder) -> WindowOpen:
+        run, expires = held["owner"] or held["run"], held["expires"]
+        # Only a window that is open stands in the way of the next load, which finishes it.
+        command = f"load {self.name}"
+        if held["state"] == "sealed":
+            command = f"replay {self.name} {held['sequence']}"
         return WindowOpen(
             pipeline=self.name,
             sequence=held["sequence"],
-            run=held["owner"] or held["run"],
-            until=f"{held['expires']:%Y-%m-%d %H:%M:%S}Z" if held["expires"] else "it is announced",
+            run=run,
+            renewed=holder.renewed(expires),
+            outlook=holder.outlook(run, expires, f"tidegate {command}"),
         )
 
-    def _window_values(self, taken: Window, holder: Holder) -> dict[str, Any]:
+    def _window_values(self, taken: Window, holder: Holder, expires: datetime) -> dict[str, Any]:
         return {
             "pipeline": self.name,
             "sequence": taken.sequence,
@@ -327,7 +374,7 @@ class Windows:
             "state": "open",
             "attempt": 1,
             "owner": holder.owner,
-            "expires": holder.expires,
+            "expires": expires,
             "taken_at": holder.now,
         }
 

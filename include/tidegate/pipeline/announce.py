@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
-from tidegate.errors import FenceLost
 from tidegate.ledger.announcing import Announcement
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
@@ -80,19 +79,13 @@ class Announcer:
         scan = read_plan(self.storage, item.uri)
         path = layout.sealed_file(item.uri)
         held = self.ledger.windows.get(item.sequence)
-        if held.attempt != item.attempt:
-            # Before anything is written: what stands in `sealed.json` counts when a ledger is lost.
-            raise FenceLost(
-                pipeline=self.config.name,
-                subject=f"window {item.sequence}",
-                held=item.attempt,
-                found=held.attempt,
-            )
         if held.sealed and held.plan_digest != item.digest and self.storage.exists(path):
             # An earlier plan comes back into effect: its first file tells another time.
             path = layout.sealed_file(item.uri, item.attempt)
         if not self.storage.exists(path):
             drafted = self._draft(item, scan, now)
+            # What stands in `sealed.json` counts when a ledger is lost, and drafting takes long.
+            self.ledger.windows.check_fence(item.sequence, item.attempt)
             self.storage.write_once(path, pretty(drafted.to_json()))
         sealed = SealedWindow.from_text(self.storage.read_bytes(path))
         # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger

@@ -9,26 +9,27 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import WindowIncomplete
-from tidegate.ledger.windows import Holder
+from tidegate.ledger.holder import Holder
 from tidegate.model.instant import InstantRange
 from tidegate.model.message import CommitMessage
 from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window, WindowKind
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
 from tidegate.pipeline import taking
-from tidegate.pipeline.holders import is_gone
 from tidegate.pipeline.limits import limited
 from tidegate.pipeline.plan_files import read_plan, read_splits, write_splits
 from tidegate.pipeline.plan_names import PlanNames
+from tidegate.pipeline.renewing import renewing_windows
 from tidegate.pipeline.scanning import Scanner, pinned_at
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
+    from tidegate.ledger.holder import Life
     from tidegate.model.ledger_rows import PipelineState, WindowState
     from tidegate.model.partition import Partition
     from tidegate.pipeline.work import Roots
@@ -61,6 +62,8 @@ class Loader:
     ledger: Ledger
     storage: Storage
     source: Source
+    life_of: Callable[[str], Life]
+    """Finds out what became of the run that holds a window."""
 
     def look(self, run: Run, now: datetime) -> Look:
         """Say what a run would find, from the source's metadata alone; takes nothing."""
@@ -94,19 +97,17 @@ class Loader:
             WindowOpen: another run works on the pipeline's open window (Transient).
         """
         pin, _ = self._pin(run, now)
+        taken = self._windows(run, pin, now)
         return tuple(
-            replace(
-                self._plan_window(taken, pin, now),
-                taken_over=not taken.sealed and taken.window.run != run.id,
-            )
-            for taken in self._windows(run, pin, now)
+            replace(planned, taken_over=not item.sealed and item.window.run != run.id)
+            for item, planned in zip(taken, self._plan_windows(taken, pin, now), strict=True)
         )
 
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan one window again, with the configuration as it is now."""
         pin, _ = self._pin(run, now)
         taken = self.ledger.windows.resume(sequence, self._holder(run, now))
-        return (self._plan_window(taken, pin, now),)
+        return self._plan_windows([taken], pin, now)
 
     def rebuild(
         self, partitions: Sequence[Partition], run: Run, now: datetime
@@ -131,7 +132,7 @@ class Loader:
             taken = self.ledger.windows.resume(held.window.sequence, holder)
         else:
             taken = self.ledger.windows.take(draft, state.checkpoint, holder)
-        return (self._plan_window(taken, pin, now),)
+        return self._plan_windows([taken], pin, now)
 
     def preview(self, run: Run, now: datetime) -> Preview:
         """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
@@ -178,7 +179,7 @@ class Loader:
         return self.source.pin(now, state.source_identity, run.end_exclusive), state
 
     def _holder(self, run: Run, now: datetime) -> Holder:
-        return Holder(run.owner, now, now + self.config.execute.claim_timeout, is_gone)
+        return Holder(run.owner, now, self.config.execute.claim_timeout, self.life_of)
 
     def _windows(self, run: Run, pin: Pin, now: datetime) -> list[WindowState]:
         holder = self._holder(run, now)
@@ -251,6 +252,14 @@ class Loader:
             else "no window"
         )
         return Look("none", f"the interval lies behind the checkpoint; {where} covers it")
+
+    def _plan_windows(
+        self, taken: Sequence[WindowState], pin: Pin, now: datetime
+    ) -> tuple[PlannedWindow, ...]:
+        """Plan what was taken, one after the other; all of it is kept meanwhile."""
+        attempts = {item.window.sequence: item.attempt for item in taken}
+        with renewing_windows(self.ledger, attempts, self.config.execute.claim_timeout):
+            return tuple(self._plan_window(item, pin, now) for item in taken)
 
     def _plan_window(self, taken: WindowState, pin: Pin, now: datetime) -> PlannedWindow:
         window = taken.window

@@ -21,6 +21,7 @@ from tidegate.config import (
 from tidegate.errors import NotHeld, PlanMissing, PublicationLapsed, TidegateError
 from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger.holder import Holder, Life
 from tidegate.model.publication import Outcome, Verdict
 from tidegate.model.report import CheckpointState
 from tidegate.model.run import (
@@ -38,11 +39,13 @@ from tidegate.pipeline.content import Contents
 from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.gating import Gatekeeper
 from tidegate.pipeline.history import SourceInstant, source_instants
+from tidegate.pipeline.holders import life_of
 from tidegate.pipeline.inspection import Garbage, Inspector
 from tidegate.pipeline.load import Loader, Preview
 from tidegate.pipeline.plan_files import pending_stages, read_plan, read_splits
 from tidegate.pipeline.publish import Committer
 from tidegate.pipeline.reading import filter_columns
+from tidegate.pipeline.renewing import Renewing, renewing_windows
 from tidegate.pipeline.report import Reporter
 from tidegate.pipeline.restore import Restored, Restorer
 from tidegate.pipeline.staging import stage_split
@@ -83,6 +86,8 @@ class Pipeline:
     ledger: Ledger
     storage: Storage
     spark_frame: SparkFrame | None = None
+    life_of: Callable[[str], Life] = life_of
+    """Finds out what became of another holder of a window or partition."""
 
     @cached_property
     def source(self) -> Source:
@@ -96,7 +101,7 @@ class Pipeline:
 
     @cached_property
     def _loader(self) -> Loader:
-        return Loader(self.config, self.roots, self.ledger, self.storage, self.source)
+        return Loader(self.config, self.roots, self.ledger, self.storage, self.source, self.life_of)
 
     @cached_property
     def _announcer(self) -> Announcer:
@@ -105,7 +110,13 @@ class Pipeline:
     @cached_property
     def _committer(self) -> Committer:
         return Committer(
-            self.config, self.roots, self.ledger, self.storage, self._contents, self._gatekeeper
+            self.config,
+            self.roots,
+            self.ledger,
+            self.storage,
+            self._contents,
+            self._gatekeeper,
+            self.life_of,
         )
 
     @cached_property
@@ -201,17 +212,34 @@ class Pipeline:
         planned: PlannedWindow,
         executor: Executor,
         progress: Callable[[int], None] | None = None,
+        *,
+        beside: Sequence[PlannedWindow] = (),
     ) -> int:
-        """Read and stage what a plan still lacks; how many sub-splits were finished."""
+        """Read and stage what a plan still lacks.
+
+        Args:
+            planned: the window; it is renewed meanwhile.
+            executor: where the splits are read.
+            progress: told how many sub-splits are finished.
+            beside: windows of the same run that wait for their turn; they are renewed, too.
+
+        Returns:
+            How many sub-splits were finished.
+
+        Raises:
+            FenceLost: a successor took a window over; what was staged stays for it.
+        """
         started = time.monotonic()
         finished = 0
         task = functools.partial(stage_split, self.storage)
-        # One stage after the other: the rows that one spreads are what the next one gathers.
-        for indexes in pending_stages(self.storage, planned.uri):
-            for _ in executor.run(task, planned.uri, indexes, f"w{planned.attempt}"):
-                finished += 1
-                if progress is not None:
-                    progress(finished)
+        with self.renewing((planned, *beside)) as held:
+            # One stage after the other: the rows that one spreads are what the next one gathers.
+            for indexes in pending_stages(self.storage, planned.uri):
+                for _ in executor.run(task, planned.uri, indexes, f"w{planned.attempt}"):
+                    held.check()
+                    finished += 1
+                    if progress is not None:
+                        progress(finished)
         self._note([planned], "stage", started)
         _log.info(
             "staged %d sub-splits of window %d",
@@ -221,9 +249,46 @@ class Pipeline:
         )
         return finished
 
+    @contextlib.contextmanager
+    def renewing(
+        self, planned: Sequence[PlannedWindow], on_loss: Callable[[], None] = lambda: None
+    ) -> Iterator[Renewing]:
+        """Keep the windows of a run while one of its steps lasts.
+
+        Args:
+            planned: the windows; they are renewed at once and from then on.
+            on_loss: called from another thread once a successor took one over.
+
+        Raises:
+            FenceLost: a successor took one over, before or meanwhile.
+        """
+        attempts = {item.sequence: item.attempt for item in planned}
+        timeout = self.config.execute.claim_timeout
+        with renewing_windows(self.ledger, attempts, timeout, on_loss) as held:
+            # A stale step must not find out at its end, after it has read for an hour.
+            held.renew()
+            yield held
+
+    def take_over(self, sequence: int, run: Run, now: datetime) -> None:
+        """Take a window for a run without planning it, so that its next step may go on with it.
+
+        Raises:
+            WindowOpen: its holder is not known to be dead (Transient).
+        """
+        self.ledger.windows.resume(sequence, self._holder(run.owner, now))
+
+    def window_is_free(self, sequence: int, owner: str, now: datetime) -> bool:
+        """Return whether no other living run works on a window."""
+        return self.ledger.windows.is_free(sequence, self._holder(owner, now))
+
+    def partition_is_free(self, partition: Partition, owner: str, now: datetime) -> bool:
+        """Return whether no other living run has claimed a partition."""
+        return self.ledger.partitions.is_free(partition, self._holder(owner, now))
+
     def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
         """Seal the windows of a run; with none, let an idle source move the watermark."""
-        announced = self._announcer.announce(planned, now)
+        with self.renewing(planned):
+            announced = self._announcer.announce(planned, now)
         _log.info(
             "announced windows %s: %d rows read, %d kept, %d late, %d put aside",
             list(announced.windows),
@@ -256,7 +321,7 @@ class Pipeline:
         if engine != "none":
             with executors(engine) as executor:
                 for item in planned:
-                    self.stage(item, executor)
+                    self.stage(item, executor, beside=planned)
         return self.announce(planned, now)
 
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
@@ -355,7 +420,7 @@ class Pipeline:
             state.partition
             for state in self.ledger.partitions.all()
             if state.pending == "pending"
-            and (state.owner is None or (state.expires and state.expires <= now))
+            and (state.owner is None or self.partition_is_free(state.partition, "", now))
         )
 
     def status(self, now: datetime) -> PipelineReport | None:
@@ -431,6 +496,9 @@ class Pipeline:
             error=error,
         )
 
+    def _holder(self, owner: str, now: datetime) -> Holder:
+        return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+
     def _facts(self, **facts: object) -> dict[str, object]:
         """Give what a log line carries beside its text, for those who search logs."""
         return {"pipeline": self.config.name, **facts}
@@ -448,6 +516,7 @@ def open_pipeline(
     ledger: str | None = None,
     storage: Storage | None = None,
     spark_frame: SparkFrame = part_files_in_spark,
+    life_of: Callable[[str], Life] = life_of,
 ) -> Pipeline:
     """Wire a pipeline from its file.
 
@@ -457,6 +526,8 @@ def open_pipeline(
         storage: where it writes; the local file system by default.
         spark_frame: gives the gate a Spark frame of part files that are too large for pandas; by
             default of the session that this process has, or opens then.
+        life_of: finds out what became of another holder of a window or partition; by default as far
+            as a process can tell that cannot ask Airflow.
 
     Raises:
         ConfigInvalid, PipelineNotFound: there is no usable file.
@@ -472,6 +543,7 @@ def open_pipeline(
         ledger=Ledger(engine, config.name),
         storage=storage or LocalStorage(),
         spark_frame=spark_frame,
+        life_of=life_of,
     )
 
 

@@ -16,7 +16,7 @@ from tidegate.commit.triggers import evaluate
 from tidegate.commit.watermark import is_idle
 from tidegate.config import CustomPolicy, PipelineConfig
 from tidegate.errors import NotHeld, PublicationLapsed
-from tidegate.ledger.windows import Holder
+from tidegate.ledger.holder import Holder
 from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
 from tidegate.model.publication import (
     CommitPlan,
@@ -31,14 +31,15 @@ from tidegate.model.run import Committed, Proposal
 from tidegate.model.watermark import Evaluation
 from tidegate.model.wire import instant_text, pretty
 from tidegate.pipeline.gating import failed_why
-from tidegate.pipeline.holders import is_gone
+from tidegate.pipeline.renewing import Renewing, renewing_claim
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
+    from tidegate.ledger.holder import Life
     from tidegate.model.partition import Partition
     from tidegate.pipeline.content import Contents
     from tidegate.pipeline.gating import Gatekeeper
@@ -61,6 +62,8 @@ class Committer:
     storage: Storage
     contents: Contents
     gatekeeper: Gatekeeper
+    life_of: Callable[[str], Life]
+    """Finds out what became of the run that holds a partition."""
 
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
         """Look whether a partition may be committed, and keep the answer in the ledger (PC-C01).
@@ -104,11 +107,12 @@ class Committer:
         claim = self._claim(partition, owner, now)
         state = self.ledger.partitions.get(partition)
         before = self.ledger.publications.proposed(partition)
-        drafted = self.contents.drafted(partition, state)
-        while drafted.is_empty:
-            if self.ledger.partitions.settle(partition, claim, drafted.contributions):
-                return None
+        with self._renewing(partition, claim):
             drafted = self.contents.drafted(partition, state)
+            while drafted.is_empty:
+                if self.ledger.partitions.settle(partition, claim, drafted.contributions):
+                    return None
+                drafted = self.contents.drafted(partition, state)
         entry = self.ledger.publications.propose(drafted, claim, now)
         return Proposal(
             partition=partition,
@@ -139,7 +143,8 @@ class Committer:
         if entry.verdict is not None and _may_commit(entry):
             return entry.verdict
         claim = self._claim(partition, owner, now)
-        verdict, report = self.gatekeeper.judge(partition, entry, now)
+        with self._renewing(partition, claim):
+            verdict, report = self.gatekeeper.judge(partition, entry, now)
         why = failed_why(verdict, now)
         held = why if verdict.outcome is Outcome.HOLD else None
         self.gatekeeper.keep(GateRecord(entry.publication, verdict, held, report))
@@ -169,7 +174,8 @@ class Committer:
                 entry = self._committable(partition, publication)
                 claim = self._claim(partition, owner, now)
                 # What was prepared has to be finished first: a lost file is found before that.
-                self._publisher(entry.publication).examine(entry.publication)
+                with self._renewing(partition, claim):
+                    self._publisher(entry.publication).examine(entry.publication)
                 path = self._write_commit_plan(partition, entry, owner, now)
                 self.ledger.publications.prepare(partition, publication, claim)
                 self._carry_out(partition, path, claim, owner, now)
@@ -208,12 +214,16 @@ class Committer:
         Raises:
             ClaimHeld, PartitionBusy: another run is at work (Transient).
         """
-        holder = Holder(owner, now, now + self.config.execute.claim_timeout, is_gone)
-        state = self.ledger.partitions.get(partition)
-        if state.owner is None or not holder.may_take(state.owner, state.expires):
-            return self.ledger.partitions.claim(partition, holder)
+        holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+        held = self.ledger.partitions
+        if held.get(partition).owner is None or not held.is_free(partition, holder):
+            return held.claim(partition, holder)
         with self.storage.lock(self.roots.places(partition, 0).lock, owner):
-            return self.ledger.partitions.claim(partition, holder)
+            return held.claim(partition, holder)
+
+    def _renewing(self, partition: Partition, claim: Claim) -> Renewing:
+        timeout = self.config.execute.claim_timeout
+        return renewing_claim(self.ledger, partition, claim, timeout)
 
     def _finish(
         self, partition: Partition, claim: Claim, owner: str, now: datetime, only: str | None = None
@@ -312,7 +322,8 @@ class Committer:
         plan = self.contents.read_commit_plan(path)
         publication = plan.publication
         steps = _Steps(self.ledger, partition, publication.digest, claim)
-        self._publisher(publication, plan.policies).carry_out(plan, owner, steps)
+        with self._renewing(partition, claim):
+            self._publisher(publication, plan.policies).carry_out(plan, owner, steps)
         commit_plan = layout.relative_to_work(self.roots.work, path)
         self.ledger.publications.record(revision_of(plan, commit_plan, owner, now), claim)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.propose import with_content
 from tidegate.errors import LedgerNotLost, WorkUnknown
-from tidegate.ledger.windows import Holder
+from tidegate.ledger.holder import Holder
 from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord, Publication
 from tidegate.model.sealed import SealedWindow
 from tidegate.pipeline.announce import announcement_of
@@ -111,7 +111,7 @@ class Restorer:
 
     def _announce(self, uri: str, sealed: SealedWindow) -> None:
         now, sequence = sealed.announced_at, sealed.window.sequence
-        holder = Holder(_OWNER, now, now + _CLAIM)
+        holder = Holder(_OWNER, now, _CLAIM)
         self.ledger.pipeline.start_at(sealed.first_start, sealed.source_identity)
         state = self.ledger.pipeline.find()
         if sequence in {item.window.sequence for item in self.ledger.windows.all()}:
@@ -244,7 +244,7 @@ class Restorer:
             self.ledger.partitions.release(target, claim)
 
     def _claim(self, target: Partition, now: datetime) -> Claim:
-        holder = Holder(_OWNER, now, now + _CLAIM)
+        holder = Holder(_OWNER, now, _CLAIM)
         return self.ledger.partitions.claim(target, holder)
 
 

@@ -33,7 +33,9 @@ GONE = SourceFileGone(path="s3://lake/[a].parquet")
         ),
         pytest.param(GONE, FAILED, id="terminal"),
         pytest.param(
-            WindowOpen(pipeline="a", sequence=1, run="r", until="u"), FAILED, id="transient"
+            WindowOpen(pipeline="a", sequence=1, run="r", renewed="n", outlook="o"),
+            FAILED,
+            id="transient",
         ),
         pytest.param(
             NotHeld(pipeline="a", partition="p", state="committed"), NOTHING, id="nothing-to-decide"
@@ -65,7 +67,7 @@ def test_error_for_machines_is_one_object_on_stdout(capsys: pytest.CaptureFixtur
 
 def test_error_that_may_pass_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(typer.Exit), reporting(as_json=False):
-        raise WindowOpen(pipeline="a", sequence=1, run="r", until="u")
+        raise WindowOpen(pipeline="a", sequence=1, run="r", renewed="n", outlook="o")
 
     assert "WindowOpen (trying again may help):" in capsys.readouterr().err
 

@@ -1,0 +1,116 @@
+"""Renew what a process holds while a long step runs. Decides nothing and takes nothing."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import threading
+from typing import TYPE_CHECKING, Self
+
+from tidegate.errors import TerminalError, TransientError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import Claim
+    from tidegate.model.partition import Partition
+
+_log = logging.getLogger(__name__)
+
+_RENEWALS_PER_TIMEOUT = 3
+_LAST_RENEWAL_SECONDS = 10.0
+
+
+class Renewing:
+    """Renews in the background for as long as its context lasts.
+
+    *Runs on:* a thread of the step's process, over a connection of its own. *Called:* once per
+    step. *Failure:* a ledger that does not answer is asked again at the next turn; others can ask
+    it as little. Once a successor took over, no more is renewed, `check` and the end of the context
+    raise `FenceLost`, and the successor's hold is never touched.
+
+    Args:
+        renewals: what is renewed at each turn; none: nothing happens.
+        timeout: how long each renewal holds.
+        on_loss: called in the thread once a successor took over, to end what the step waits for.
+    """
+
+    def __init__(
+        self,
+        renewals: Sequence[Callable[[], None]],
+        timeout: timedelta,
+        on_loss: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._renewals = renewals
+        self._seconds = timeout.total_seconds() / _RENEWALS_PER_TIMEOUT
+        self._on_loss = on_loss
+        self._ended = threading.Event()
+        self._lost: TerminalError | None = None
+        self._thread = threading.Thread(target=self._run, name="renew-claims", daemon=True)
+
+    def __enter__(self) -> Self:
+        if self._renewals:
+            self._thread.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
+        """End the renewals; raise what ended them early, unless the process is told to stop."""
+        self._ended.set()
+        if self._renewals:
+            # A ledger that hangs must not keep a step that is over; a late renewal does no harm.
+            self._thread.join(_LAST_RENEWAL_SECONDS)
+        if kind is None or issubclass(kind, Exception):
+            self.check()
+
+    def check(self) -> None:
+        """Make sure that what is renewed is still held.
+
+        Raises:
+            FenceLost: a successor took it over.
+        """
+        if self._lost is not None:
+            raise self._lost
+
+    def renew(self) -> None:
+        """Renew now, in the calling thread.
+
+        Raises:
+            FenceLost: a successor took over.
+        """
+        for renewal in self._renewals:
+            renewal()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._seconds):
+            try:
+                self.renew()
+            except TransientError as silent:
+                _log.warning("could not renew, tried again soon: %s", silent)
+            except TerminalError as lost:
+                self._lost = lost
+                self._on_loss()
+                return
+
+
+def renewing_windows(
+    ledger: Ledger,
+    attempts: Mapping[int, int],
+    timeout: timedelta,
+    on_loss: Callable[[], None] = lambda: None,
+) -> Renewing:
+    """Return what renews windows: sequence → the attempt that the caller works on."""
+    renewals = [
+        functools.partial(ledger.windows.renew, sequence, attempt, timeout)
+        for sequence, attempt in attempts.items()
+    ]
+    return Renewing(renewals, timeout, on_loss)
+
+
+def renewing_claim(
+    ledger: Ledger, partition: Partition, claim: Claim, timeout: timedelta
+) -> Renewing:
+    """Return what renews the claim of a partition."""
+    renewal = functools.partial(ledger.partitions.renew, partition, claim, timeout)
+    return Renewing([renewal], timeout)
