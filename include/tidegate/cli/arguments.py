@@ -1,10 +1,14 @@
 """The arguments and options that several commands share, and how their text is read."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
+
+from tidegate.ledger.holder import Life
+from tidegate.pipeline.holders import life_by_time, life_of
 
 PipelineName = Annotated[
     str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or its file.")
@@ -15,6 +19,13 @@ PartitionText = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Comment = Annotated[str, typer.Option("--comment", "-m", help="Why; kept with the decision.")]
+TakeOver = Annotated[
+    bool,
+    typer.Option(
+        "--take-over",
+        help="Finish also what an Airflow run holds that is gone for good and no longer renews it.",
+    ),
+]
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="TIME", help="Begin of a data interval, included."),
@@ -32,6 +43,11 @@ Until = Annotated[
 def utc_now() -> datetime:
     """Read the clock: once per command."""
     return datetime.now(UTC)
+
+
+def judging(*, take_over: bool) -> Callable[[str], Life]:
+    """Return how a command finds out what became of a run that holds what it needs."""
+    return life_by_time if take_over else life_of
 
 
 def read_moment(text: str, option: str, zone: str) -> datetime:

@@ -11,7 +11,9 @@ from tidegate.cli.arguments import (
     AsJson,
     From,
     PipelineName,
+    TakeOver,
     Until,
+    judging,
     read_moment,
     utc_now,
 )
@@ -26,16 +28,21 @@ from tidegate.pipeline.touching import touched_partitions
 
 
 def load(
-    pipeline: PipelineName, begin: From = None, until: Until = None, as_json: AsJson = False
+    pipeline: PipelineName,
+    begin: From = None,
+    until: Until = None,
+    take_over: TakeOver = False,
+    as_json: AsJson = False,
 ) -> None:
     """Take in what the source has brought: window, plan, stage, announce.
 
     With --from and --until it does what Airflow does for that data interval: an interval that was
-    taken in before is done again, and changes nothing where nothing changed.
+    taken in before is done again, and changes nothing where nothing changed. What a dead run left
+    is finished first.
     """
     with reporting(as_json=as_json) as output:
         now = utc_now()
-        opened = open_pipeline(pipeline)
+        opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
         run = run_for(opened, now, begin, until)
         planned = opened.plan(run, now)
         if not planned:
@@ -43,7 +50,7 @@ def load(
             announced = opened.announce((), now)
             output.show(announced.to_json(), f"Nothing to load: {detail}.")
             raise typer.Exit(NOTHING)
-        _finish(opened, planned, now, output)
+        _finish(opened, run, planned, now, output)
 
 
 def plan(
@@ -86,14 +93,15 @@ def plan(
 def replay(
     pipeline: PipelineName,
     window: Annotated[int, typer.Argument(help="Number of a window that was taken before.")],
+    take_over: TakeOver = False,
     as_json: AsJson = False,
 ) -> None:
     """Read a window again with the configuration as it is now; its rows are replaced."""
     with reporting(as_json=as_json) as output:
         now = utc_now()
-        opened = open_pipeline(pipeline)
-        planned = opened.replay(window, run_for(opened, now, None, None), now)
-        _finish(opened, planned, now, output)
+        opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
+        run = run_for(opened, now, None, None)
+        _finish(opened, run, opened.replay(window, run, now), now, output)
 
 
 def rebuild(
@@ -108,11 +116,12 @@ def rebuild(
         now = utc_now()
         opened = open_pipeline(pipeline)
         named = [opened.parse_partition(text) for text in partitions]
-        planned = opened.rebuild(named, run_for(opened, now, None, None), now)
+        run = run_for(opened, now, None, None)
+        planned = opened.rebuild(named, run, now)
         if not planned:
             output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to rebuild.")
             raise typer.Exit(NOTHING)
-        _finish(opened, planned, now, output)
+        _finish(opened, run, planned, now, output)
 
 
 def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | None) -> Run:
@@ -152,11 +161,19 @@ def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
 
 
 def _finish(
-    opened: Pipeline, planned: Sequence[PlannedWindow], now: datetime, output: Output
+    opened: Pipeline, run: Run, planned: Sequence[PlannedWindow], now: datetime, output: Output
 ) -> None:
-    """Stage and announce what was planned, and say what that changed."""
+    """Stage and announce what was planned, and say what that changed.
+
+    After the window of a dead run comes what this one is for.
+    """
     with output.progress() as progress:
         announced = _stage_and_announce(opened, planned, now, progress)
+        latest = planned
+        while any(item.taken_over for item in latest):
+            latest = opened.plan(run, now)
+            planned = (*planned, *latest)
+            announced = announced.joined(_stage_and_announce(opened, latest, now, progress))
     plans = [opened.stored_plan(item.sequence)[0] for item in planned]
     raw = {
         "planned": [item.to_json() for item in planned],
@@ -184,7 +201,8 @@ def _stage_and_announce(
                 label = f"window {item.sequence}: {item.pending} of {item.splits} splits to read"
                 task = progress.add_task(label, total=None)
 
-                opened.stage(item, executor, _counting(progress, task, label))
+                counting = _counting(progress, task, label)
+                opened.stage(item, executor, counting, beside=planned)
     progress.add_task("announcing", total=None)
     return opened.announce(planned, now)
 

@@ -7,7 +7,15 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.arguments import AsJson, Comment, PartitionText, PipelineName, utc_now
+from tidegate.cli.arguments import (
+    AsJson,
+    Comment,
+    PartitionText,
+    PipelineName,
+    TakeOver,
+    judging,
+    utc_now,
+)
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.cli.status_view import outcome_table
 from tidegate.model.run import PublishOutcome
@@ -21,6 +29,7 @@ def publish(
         list[str] | None,
         typer.Argument(metavar="[PARTITION…]", help="Only these; all pending ones by default."),
     ] = None,
+    take_over: TakeOver = False,
     as_json: AsJson = False,
 ) -> None:
     """Commit the partitions that are complete and good; hold the others back. Never asks.
@@ -29,7 +38,7 @@ def publish(
     """
     with reporting(as_json=as_json) as output:
         now = utc_now()
-        opened = open_pipeline(pipeline)
+        opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
         owner = process_owner("cli")
         outcomes = []
         with output.progress() as progress:

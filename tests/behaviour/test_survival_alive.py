@@ -1,0 +1,435 @@
+"""A sign of life: who works keeps what it holds, who died loses it, and the messages tell which."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pytest
+from typer.testing import CliRunner
+
+from crash.faults import Stopper, stopping_storage
+from small_lake import NOW, SmallLake, day, interval, later, load, local, publish
+from tidegate.cli.app import app
+from tidegate.errors import ClaimHeld, FenceLost, TidegateError, WindowOpen
+from tidegate.execute.local import LocalExecutor
+from tidegate.ledger import Ledger
+from tidegate.ledger.clock import database_time
+from tidegate.model.instant import DataInterval
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    import sqlalchemy as sa
+
+    from tidegate.pipeline import Pipeline
+    from tidegate.storage import Storage
+
+CLAIM = timedelta(minutes=2)
+SHORT = {"execute": {"claim_timeout": "300ms"}}
+"""So that a test need not wait for a renewal; the ledger's time is what the test says."""
+
+ELSEWHERE = "cli:elsewhere:1:1:0.0"
+"""A process of another host, of which only its time tells."""
+
+IN_AIRFLOW = "airflow:orders_load/scheduled__a"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake")
+
+
+def at(pipeline: Pipeline, moment: datetime) -> Pipeline:
+    """Give the pipeline with its ledger's clock stopped."""
+    return replace(pipeline, ledger=replace(pipeline.ledger, clock=lambda _connection: moment))
+
+
+@dataclass
+class Contender:
+    """Waits at a change of the first run's until that has renewed, and then tries to take over."""
+
+    place: str
+    contend: Callable[[datetime], None]
+    """Gets the time at which the first run would have lost what it holds without a renewal."""
+    expires: Callable[[], datetime]
+    refused: list[str] = field(default_factory=list)
+
+    def storage(self) -> Storage:
+        self.stopper = Stopper(between=self._wait)
+        return stopping_storage(self.stopper)
+
+    def _wait(self) -> None:
+        if self.refused or not re.search(self.place, self.stopper.made[-1]):
+            return
+        first, patience = self.expires(), time.monotonic() + 30
+        while self.expires() == first and time.monotonic() < patience:
+            time.sleep(0.02)
+        try:
+            self.contend(first)
+        except (WindowOpen, ClaimHeld) as refused:
+            self.refused.append(refused.code)
+
+
+@pytest.mark.parametrize("place", [r"plan\.json", "part-", r"sealed\.json"])
+def test_window_is_kept_from_others_while_a_step_lasts(lake: SmallLake, place: str) -> None:
+    ids = lake.commit({1: 4, 2: 1})
+    lake.keys = SHORT
+    second = lake.pipeline()
+    contender = Contender(
+        place,
+        lambda moment: at(second, moment).plan(Run("b", "second"), NOW),
+        lambda: second.ledger.windows.get(1).expires,
+    )
+
+    load(lake.pipeline(contender.storage()), owner="first")
+    publish(second)
+
+    assert contender.refused == ["WindowOpen"]
+    assert [item.attempt for item in second.ledger.windows.all()] == [1]
+    assert lake.ids() == {"dt=2026-02-01": ids[:4]}
+
+
+def test_partition_is_kept_from_others_while_a_commit_moves_files(lake: SmallLake) -> None:
+    ids = lake.commit({1: 4, 2: 1})
+    lake.keys = SHORT
+    second = lake.pipeline()
+    load(second)
+    contender = Contender(
+        "link part-",
+        # Not through the pipeline: the lock on the files would refuse it before the ledger does.
+        lambda moment: claim(at(second, moment), "second"),
+        lambda: second.ledger.partitions.get(day(1)).expires,
+    )
+
+    publish(lake.pipeline(contender.storage()), "first")
+
+    assert contender.refused == ["ClaimHeld"]
+    assert lake.ids() == {"dt=2026-02-01": ids[:4]}
+
+
+def claim(pipeline: Pipeline, owner: str) -> None:
+    pipeline.ledger.partitions.claim(day(1), pipeline._holder(owner, NOW))
+
+
+def test_partition_is_kept_from_others_while_its_gate_runs(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Great Expectations may take longer than a claim lasts, above all on Spark."""
+    from tidegate.pipeline import gating
+
+    lake.commit({1: 4, 2: 1})
+    lake.keys = SHORT
+    second = lake.pipeline()
+    load(second)
+    check, taken = gating.check, []
+
+    def slow(*arguments: Any) -> Any:
+        contender = Contender(
+            "",
+            lambda moment: claim(at(second, moment), "second"),
+            lambda: second.ledger.partitions.get(day(1)).expires,
+        )
+        contender.stopper = Stopper(made=["gate"])
+        contender._wait()
+        taken.extend(contender.refused)
+        return check(*arguments)
+
+    monkeypatch.setattr(gating, "check", slow)
+
+    assert [item.state for item in publish(lake.pipeline(), "first")] == ["committed", "pending"]
+    assert taken == ["ClaimHeld"]
+
+
+def test_windows_that_wait_for_their_turn_are_kept_while_another_is_read(lake: SmallLake) -> None:
+    first = lake.pipeline()
+    for number in (1, 2, 3):
+        lake.commit({number: 3})
+        load(first, interval(number))
+    lake.keys = SHORT | {"source": {"read": {"filter": "amount < 9"}}}
+    second = lake.pipeline()
+    both = DataInterval(interval(1).start, interval(2).end)
+    contender = Contender(
+        "part-",
+        lambda moment: at(second, moment).replay(2, Run("c", "second"), NOW),
+        lambda: second.ledger.windows.get(2).expires,
+    )
+
+    announced = load(lake.pipeline(contender.storage()), both, owner="backfill")
+
+    assert contender.refused == ["WindowOpen"]
+    assert announced.windows == (1, 2)
+
+
+def test_command_whose_clock_is_a_year_ahead_takes_nothing(lake: SmallLake) -> None:
+    lake.commit({1: 4, 2: 1})
+    first = lake.pipeline()
+    first.plan(Run("a", ELSEWHERE), NOW)
+    ahead = NOW + timedelta(days=365)
+
+    with pytest.raises(WindowOpen):
+        load(lake.pipeline(), owner="second", now=ahead)
+    load(later(lake.pipeline(), CLAIM), owner="first")
+    first.propose(day(1), ELSEWHERE, NOW)
+
+    with pytest.raises(ClaimHeld):
+        first.propose(day(1), "second", ahead)
+
+
+def test_command_whose_clock_is_a_year_behind_keeps_nothing_for_longer(lake: SmallLake) -> None:
+    lake.commit({1: 4})
+    first = lake.pipeline()
+    first.plan(Run("a", ELSEWHERE), NOW + timedelta(days=365))
+
+    assert load(later(first, CLAIM), owner="second").windows == (1,)
+
+
+def test_stale_stage_reads_nothing(lake: SmallLake) -> None:
+    lake.commit({1: 4, 2: 1})
+    first = lake.pipeline()
+    planned = first.plan(Run("a", ELSEWHERE), NOW)
+    later(lake.pipeline(), CLAIM).plan(Run("b", "second"), NOW)
+
+    with LocalExecutor(2) as executor, pytest.raises(FenceLost):
+        first.stage(planned[0], executor)
+
+    assert list(lake.work.rglob("part-*")) == []
+
+
+def test_stale_announcer_writes_nothing_before_its_successor_did(lake: SmallLake) -> None:
+    lake.commit({1: 4, 2: 1})
+    first = lake.pipeline()
+    planned = staged(first, "a", ELSEWHERE)
+    second = later(lake.pipeline(), CLAIM)
+    again = second.plan(Run("b", "second"), NOW)
+
+    with pytest.raises(FenceLost):
+        first.announce(planned, NOW)
+
+    assert list(lake.work.rglob("sealed*")) == []
+    second.finish_load(again, NOW, local)
+    assert len(list(lake.work.rglob("sealed*"))) == 1
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["same plan", "another plan"])
+def test_announcer_taken_over_while_it_reads_messages_writes_nothing(
+    lake: SmallLake, changed: bool
+) -> None:
+    """Its `sealed.json` would count when the ledger is lost."""
+    ids = lake.commit({1: 4, 2: 1})
+    first = lake.pipeline()
+    planned = staged(first, "a", ELSEWHERE)
+    keys: dict[str, Any] = {"source": {"read": {"filter": "id > 2"}}} if changed else {}
+    second = later(lake.pipeline(**keys), CLAIM)
+    (message,) = (lake.work / "windows").rglob("messages/*.json")
+    overtaken = _Overtaken(first.storage, str(message), second)
+
+    with pytest.raises(FenceLost):
+        replace(first, storage=overtaken).announce(planned, NOW)
+
+    assert list(lake.work.rglob("sealed*")) == []
+    second.finish_load(overtaken.planned, NOW, local)
+    publish(second)
+    assert lake.ids() == {"dt=2026-02-01": ids[2 if changed else 0 : 4]}
+
+
+class _Overtaken:
+    """A storage through which the second run takes the window while the first reads a message."""
+
+    def __init__(self, storage: Storage, path: str, second: Pipeline) -> None:
+        self._storage, self._path, self._second = storage, path, second
+        self.planned: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._storage, name)
+
+    def read_bytes(self, path: str) -> bytes:
+        if path == self._path and self.planned is None:
+            self.planned = self._second.plan(Run("b", "second"), NOW)
+        return self._storage.read_bytes(path)
+
+
+def staged(pipeline: Pipeline, run: str, owner: str) -> Any:
+    planned = pipeline.plan(Run(run, owner), NOW)
+    with LocalExecutor(2) as executor:
+        for item in planned:
+            pipeline.stage(item, executor)
+    return planned
+
+
+@pytest.mark.parametrize("found", ["first", "second"])
+def test_attempt_that_fails_leaves_no_directory(lake: SmallLake, found: str) -> None:
+    """A disk that is full stays full otherwise, and every retry makes it fuller."""
+    lake.commit({1: 4, 2: 1})
+    lake.commit({1: 1})
+    rules = [{"name": "one", "where": "id <> 1", "on_failure": "quarantine"}]
+    pipeline = lake.pipeline(rows=rules)
+    planned = pipeline.plan(Run("a", "cli"), NOW)
+    gone = sorted((lake.root / "raw").rglob("*.parquet"), key=lambda path: path.stat().st_mtime)
+    content = gone[found == "second"].read_bytes()
+    gone[found == "second"].write_bytes(content[: len(content) // 2])
+
+    with LocalExecutor(1) as executor, pytest.raises(TidegateError):
+        pipeline.stage(planned[0], executor)
+
+    assert attempts(lake) == []
+    gone[found == "second"].write_bytes(content)
+    with LocalExecutor(1) as executor:
+        pipeline.stage(planned[0], executor)
+    assert len(attempts(lake)) == 2  # what is kept, and what was put aside
+
+
+def attempts(lake: SmallLake) -> list[str]:
+    """Name the directories below those for staged and quarantined files."""
+    places = [*(lake.work / "windows").rglob("staged"), *lake.work.rglob("quarantine")]
+    return [path.name for place in places for path in place.glob("*/*") if path.is_dir()]
+
+
+@pytest.fixture
+def shift(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
+    """How much later it is for the ledger of every command; commands make theirs themselves."""
+    shifts = [timedelta(0)]
+
+    def shifted(engine: sa.Engine, name: str) -> Ledger:
+        return Ledger(engine, name, lambda connection: database_time(connection) + shifts[-1])
+
+    monkeypatch.setattr("tidegate.pipeline.pipeline.Ledger", shifted)
+    return shifts
+
+
+class Command(Protocol):
+    """Runs a command line as it stands in a message: how it ended and what it wrote."""
+
+    def __call__(self, line: str) -> tuple[int, str]: ...
+
+
+@pytest.fixture
+def tidegate(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> Command:
+    lake.pipeline()
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(lake.root))
+    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{lake.root}/ledger.db")
+
+    def run(line: str) -> tuple[int, str]:
+        program, *arguments = shlex.split(line)
+        assert program == "tidegate"
+        done = CliRunner().invoke(app, arguments)
+        return done.exit_code, done.output
+
+    return run
+
+
+def told(text: str) -> tuple[str, datetime, datetime]:
+    """Read a message: the command, when the holder renewed, and from when the command helps."""
+    flat = " ".join(text.split())
+    found = re.search(r"last renewed (\S+ \S+)Z\..*`(tidegate [^`]+)` after (\S+ \S+)Z", flat)
+    assert found is not None, flat
+    renewed, until = (datetime.fromisoformat(f"{found[place]}+00:00") for place in (1, 3))
+    return found[2], renewed, until
+
+
+@pytest.mark.parametrize("owner", [ELSEWHERE, IN_AIRFLOW], ids=["process", "airflow run"])
+@pytest.mark.parametrize("asked", ["load orders", "rebuild orders dt=2026-02-01"])
+def test_message_about_a_window_of_a_dead_run_followed_to_the_letter(
+    lake: SmallLake, shift: list[timedelta], tidegate: Command, owner: str, asked: str
+) -> None:
+    first_ids = lake.commit({1: 4})
+    load(lake.pipeline(), interval(1))
+    dead_ids = lake.commit({1: 2})
+    lake.pipeline().plan(Run("dead", owner, interval(2)), NOW)
+    own_ids = lake.commit({2: 1})
+
+    code, text = tidegate(f"tidegate {asked}")
+    command, renewed, until = told(text)
+
+    assert (code, owner in text) == (1, True)
+    assert until - renewed == CLAIM
+    # Before that time the very command is refused, so that a run that lives loses nothing.
+    assert tidegate(command)[0] == 1
+    shift.append(CLAIM)
+    assert tidegate(command)[0] == 0
+    windows = lake.pipeline().ledger.windows.all()
+    assert [item.sealed for item in windows] == [True, True, True]
+    if asked.startswith("rebuild"):
+        assert tidegate(f"tidegate {asked}")[0] == 0
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": sorted(first_ids + dead_ids)}
+    assert own_ids
+    assert windows[2].window.range.start_exclusive == windows[1].window.range.end_inclusive
+
+
+def test_message_about_a_replay_that_died_followed_to_the_letter(
+    lake: SmallLake, shift: list[timedelta], tidegate: Command
+) -> None:
+    ids = lake.commit({1: 4, 2: 1})
+    load(lake.pipeline())
+    lake.pipeline().replay(1, Run("dead", ELSEWHERE), NOW)
+
+    code, text = tidegate("tidegate replay orders 1")
+    command, _, _ = told(text)
+    shift.append(CLAIM)
+
+    assert code == 1
+    assert tidegate(command)[0] == 0
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids[:4]}
+
+
+@pytest.mark.parametrize("owner", [ELSEWHERE, IN_AIRFLOW], ids=["process", "airflow run"])
+def test_message_about_a_claim_of_a_dead_run_followed_to_the_letter(
+    lake: SmallLake, shift: list[timedelta], tidegate: Command, owner: str
+) -> None:
+    ids = lake.commit({1: 4, 2: 1})
+    load(lake.pipeline())
+    lake.pipeline().propose(day(1), owner, NOW)
+
+    code, text = tidegate("tidegate publish orders dt=2026-02-01")
+    command, _, _ = told(text)
+
+    assert code == 1
+    assert tidegate(command)[0] == 1
+    shift.append(CLAIM)
+    assert tidegate(command)[0] == 0
+    assert lake.ids() == {"dt=2026-02-01": ids[:4]}
+
+
+def test_command_that_takes_over_loads_its_own_as_well(
+    lake: SmallLake, shift: list[timedelta], tidegate: Command
+) -> None:
+    dead_ids = lake.commit({1: 4})
+    lake.pipeline().plan(Run("dead", ELSEWHERE), NOW)
+    own_ids = lake.commit({1: 1, 2: 1})
+    shift.append(CLAIM)
+
+    code, _ = tidegate("tidegate load orders")
+    publish(lake.pipeline())
+
+    assert code == 0
+    assert lake.ids() == {"dt=2026-02-01": [*dead_ids, own_ids[0]]}
+
+
+def test_run_of_airflow_that_waits_is_not_taken_over_by_time_alone(lake: SmallLake) -> None:
+    lake.commit({1: 4})
+    lake.pipeline().plan(Run("a", IN_AIRFLOW), NOW)
+    month = later(lake.pipeline(), timedelta(days=30))
+
+    with pytest.raises(WindowOpen, match="--take-over"):
+        load(month, owner="cli")
+    # The run itself goes on, also after a retry or a clear: it has the same name.
+    assert load(month, owner=IN_AIRFLOW).windows == (1,)
+
+
+def test_reconcile_leaves_partitions_of_living_runs_alone(lake: SmallLake) -> None:
+    lake.commit({1: 4, 2: 4, 3: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    pipeline.propose(day(1), ELSEWHERE, NOW)
+    pipeline.propose(day(2), IN_AIRFLOW, NOW)
+
+    assert pipeline.pending(NOW) == (day(3),)
+    assert later(pipeline, CLAIM).pending(NOW) == (day(1), day(3))
