@@ -2,6 +2,8 @@
 
 Paths are text. Everything that changes a disk goes through `LocalStorage`, and there through the
 few system calls of `OsCalls`, so that a test can stop the process before and after each of them.
+What is absent is empty; what is there and cannot be looked at is an error, never an empty answer:
+gc would take what a directory that it cannot list needs for garbage.
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ import fcntl
 import hashlib
 import os
 import socket
+import stat
 from collections.abc import Hashable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, BinaryIO, Protocol, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, cast
 
 from tidegate.errors import (
     FileContentWrong,
@@ -28,6 +31,7 @@ from tidegate.errors import (
     StagedFileMissing,
     StorageDenied,
     StorageFull,
+    StorageSilent,
     TidegateError,
 )
 
@@ -36,11 +40,34 @@ if TYPE_CHECKING:
 
 _HASH_CHUNK = 1 << 20
 _SYNC_THREADS = 16
+_PASSING = (errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOLCK)
+"""What a server or a busy machine answers now and not for ever."""
+
+
+class Entry(NamedTuple):
+    """A name in a directory."""
+
+    name: str
+    is_directory: bool
+    """A link to a directory is none."""
+    is_link: bool
 
 
 @dataclass(frozen=True)
 class OsCalls:
-    """Each system call that changes a disk, once."""
+    """Each system call that changes a disk, once, and the two that look at one."""
+
+    def scan(self, path: str) -> list[Entry]:
+        """List one directory."""
+        with os.scandir(path) as entries:
+            return [
+                Entry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink())
+                for entry in entries
+            ]
+
+    def status(self, path: str, *, follow: bool = True) -> os.stat_result:
+        """Ask what stands there; of a link itself unless it is followed."""
+        return os.stat(path, follow_symlinks=follow)
 
     def create(self, path: str) -> int:
         """Open a new file for writing; fails if the name is taken."""
@@ -105,6 +132,10 @@ class Storage(Hashable, Protocol):
 
     def list_files(self, root: str) -> list[str]:
         """List every file below a directory, relative to it, sorted."""
+        ...
+
+    def real_path(self, path: str) -> str:
+        """Give the one name of a place that may have several."""
         ...
 
     def write_once(
@@ -175,41 +206,67 @@ class LocalStorage:
             raise _refusal(path, refused) from refused
 
     def exists(self, path: str) -> bool:
-        """Say whether a file or directory stands there."""
-        return os.path.lexists(path)
+        """Say whether a file, a directory or a link stands there.
+
+        Raises:
+            StorageDenied: it cannot be told.
+        """
+        return self._status(path, follow=False) is not None
 
     def length(self, path: str) -> int | None:
-        """Give a file's size in bytes, None if there is none."""
-        try:
-            return os.stat(path).st_size
-        except FileNotFoundError:
-            return None
+        """Give a file's size in bytes, None if there is none.
+
+        Raises:
+            StorageDenied: it cannot be told.
+        """
+        found = self._status(path)
+        return found.st_size if found else None
 
     def modified(self, path: str) -> datetime | None:
-        """Give when a file was last changed, None if there is none."""
-        try:
-            return datetime.fromtimestamp(os.stat(path).st_mtime, UTC)
-        except FileNotFoundError:
-            return None
+        """Give when a file was last changed, None if there is none.
+
+        Raises:
+            StorageDenied: it cannot be told.
+        """
+        found = self._status(path)
+        return datetime.fromtimestamp(found.st_mtime, UTC) if found else None
 
     def sha256(self, path: str) -> str:
-        """Hash a file's content."""
+        """Hash a file's content.
+
+        Raises:
+            SourceFileGone: there is none.
+        """
         hasher = hashlib.sha256()
-        with open(path, "rb") as file:
-            while chunk := file.read(_HASH_CHUNK):
-                hasher.update(chunk)
+        try:
+            with open(path, "rb") as file:
+                while chunk := file.read(_HASH_CHUNK):
+                    hasher.update(chunk)
+        except FileNotFoundError as gone:
+            raise SourceFileGone(path=path) from gone
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
         return hasher.hexdigest()
 
     def list_files(self, root: str) -> list[str]:
         """List every file below a directory, sorted, relative to it.
 
-        Empty if there is no directory.
+        Empty if there is no directory. Links to directories are not followed.
+
+        Raises:
+            StorageDenied: a directory cannot be listed.
         """
-        found = []
-        for folder, _, names in os.walk(root):
-            prefix = os.path.relpath(folder, root)
-            found += [name if prefix == "." else f"{prefix}/{name}" for name in names]
-        return sorted(found)
+        return sorted(self._files_below(root, ""))
+
+    def real_path(self, path: str) -> str:
+        """Give the one name of a place that may have several: absolute, links resolved.
+
+        Of a place that is not there yet, as far as there is something.
+
+        Raises:
+            StorageDenied: it cannot be told.
+        """
+        return _real_path(path)
 
     def write_once(
         self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
@@ -286,13 +343,17 @@ class LocalStorage:
 
     def delete_tree(self, path: str) -> None:
         """Remove a directory with all below it; nothing happens if there is none."""
-        for folder, folders, names in os.walk(path, topdown=False):
-            for name in names:
-                self.delete(f"{folder}/{name}")
-            for name in folders:
-                self.calls.remove_dir(f"{folder}/{name}")
-        if self.exists(path):
+        for entry in self._scan(path):
+            if entry.is_directory:
+                self.delete_tree(f"{path}/{entry.name}")
+            else:
+                self.delete(f"{path}/{entry.name}")
+        try:
             self.calls.remove_dir(path)
+        except FileNotFoundError:
+            return
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
 
     def make_dirs(self, path: str) -> None:
         """Make a directory and those above it."""
@@ -352,19 +413,48 @@ class LocalStorage:
         except OSError as refused:
             raise _refusal(path, refused) from refused
         try:
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as busy:
-                found = os.pread(descriptor, 4096, 0).decode(errors="replace")
-                raise PartitionBusy(partition=path, holder=found or "another process") from busy
-            here = f"{holder} (process {os.getpid()} on {socket.gethostname()})"
-            try:
-                self.calls.rewrite(descriptor, here.encode())
-            except OSError as refused:
-                raise _refusal(path, refused) from refused
+            self._take_lock(path, descriptor, holder)
             yield
         finally:
             os.close(descriptor)
+
+    def _take_lock(self, path: str, descriptor: int, holder: str) -> None:
+        here = f"{holder} (process {os.getpid()} on {socket.gethostname()})"
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.calls.rewrite(descriptor, here.encode())
+        except BlockingIOError as busy:
+            found = os.pread(descriptor, 4096, 0).decode(errors="replace")
+            raise PartitionBusy(partition=path, holder=found or "another process") from busy
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+    def _status(self, path: str, *, follow: bool = True) -> os.stat_result | None:
+        try:
+            return self.calls.status(path, follow=follow)
+        except FileNotFoundError:
+            return None
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+    def _scan(self, path: str) -> list[Entry]:
+        try:
+            return self.calls.scan(path)
+        except FileNotFoundError:
+            return []
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+    def _files_below(self, folder: str, prefix: str) -> Iterator[str]:
+        for entry in self._scan(folder):
+            if entry.is_directory:
+                yield from self._files_below(f"{folder}/{entry.name}", f"{prefix}{entry.name}/")
+            elif not (entry.is_link and self._is_directory(f"{folder}/{entry.name}")):
+                yield f"{prefix}{entry.name}"
+
+    def _is_directory(self, path: str) -> bool:
+        found = self._status(path)
+        return found is not None and stat.S_ISDIR(found.st_mode)
 
 
 @dataclass(frozen=True)
@@ -487,8 +577,8 @@ def below(root: str, path: str) -> str:
         PathEscapes: it does not.
     """
     joined = f"{root}/{path}"
-    real_root = os.path.realpath(root)
-    if not f"{os.path.realpath(joined)}/".startswith(f"{real_root}/") or ".." in path.split("/"):
+    real_root = _real_path(root)
+    if not f"{_real_path(joined)}/".startswith(f"{real_root}/") or ".." in path.split("/"):
         raise PathEscapes(path=joined, root=root)
     return joined
 
@@ -498,17 +588,33 @@ def same_file_system(one: str, other: str) -> bool:
 
     Of which the nearest existing parents count.
     """
-    return os.stat(_nearest(one)).st_dev == os.stat(_nearest(other)).st_dev
+    return _device(one) == _device(other)
 
 
-def _nearest(path: str) -> str:
-    while not os.path.exists(path):
-        path = os.path.dirname(path)
-    return path
+def _device(path: str) -> int:
+    while True:
+        try:
+            return os.stat(path).st_dev
+        except FileNotFoundError:
+            path = os.path.dirname(path)
+        except OSError as refused:
+            raise _refusal(path, refused) from refused
+
+
+def _real_path(path: str) -> str:
+    try:
+        return os.path.realpath(path, strict=True)
+    except FileNotFoundError:
+        # What stands before the missing name could be read, and behind it is nothing.
+        return os.path.realpath(path)
+    except OSError as refused:
+        raise _refusal(path, refused) from refused
 
 
 def _refusal(path: str, refused: OSError) -> TidegateError:
     problem = refused.strerror or str(refused)
     if refused.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         return StorageFull(path=path, problem=problem)
+    if refused.errno in _PASSING:
+        return StorageSilent(path=path, problem=problem)
     return StorageDenied(path=path, problem=problem)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 CHANGES = ("INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+_LOOKS = {"scan", "status"}
 _WATCHED = {
     "os.mkdir",
     "os.rmdir",
@@ -80,9 +81,9 @@ class StoppingCalls(OsCalls):
     inside: list[bool] = field(default_factory=list, hash=False, compare=False)
 
     def __getattribute__(self, name: str) -> Any:
-        """Number the calls that change something, which are all that `OsCalls` has."""
+        """Number the calls that change something: all that `OsCalls` has but those that look."""
         found = super().__getattribute__(name)
-        if name.startswith("_") or name not in vars(OsCalls):
+        if name.startswith("_") or name not in vars(OsCalls) or name in _LOOKS:
             return found
 
         def numbered(*arguments: Any) -> Any:

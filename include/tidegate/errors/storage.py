@@ -25,7 +25,18 @@ class StorageDenied(TerminalError):
 
     path: str
     problem: str
-    template = "{path}: access denied: {problem}. Give the user of this process the right to it."
+    template = (
+        "{path}: access denied: {problem}. Give the user of this process the right to it, or move "
+        "away what stands in its place."
+    )
+
+
+class StorageSilent(TransientError):
+    """A file system does not answer now, such as one whose server was started again."""
+
+    path: str
+    problem: str
+    template = "{path}: no answer: {problem}. Look after that file system; the run is retried."
 
 
 class WorkElsewhere(TerminalError):
