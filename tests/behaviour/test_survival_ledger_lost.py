@@ -8,6 +8,7 @@ import pytest
 
 from crash.scenario import ledger_content
 from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from tidegate.errors import LedgerDamaged
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -93,3 +94,20 @@ def test_restored_ledger_is_the_one_that_was_lost(
     load(lake.pipeline(), now=NOW.replace(hour=9))
     publish(lake.pipeline(), now=NOW.replace(hour=9))
     assert lake.ids()["dt=2026-02-01"] == sorted(rows["dt=2026-02-01"] + ids)
+
+
+def test_damaged_ledger_moved_away_and_restored_is_the_one_that_it_was(lake: SmallLake) -> None:
+    """What `LedgerDamaged` says to do, done."""
+    lived(lake)
+    before = ledger_content(lake.root)
+    (lake.root / "ledger.db").write_bytes(b"overwritten" * 1000)
+    with pytest.raises(LedgerDamaged, match=r"Move it away.*tidegate fsck PIPELINE --rebuild"):
+        lake.pipeline()
+
+    for path in lake.root.glob("ledger.db*"):
+        path.rename(path.with_name(f"away-{path.name}"))
+    lake.pipeline().restore_ledger()
+
+    after = ledger_content(lake.root)
+    for table, content in before.items():
+        assert after[table] == content, table

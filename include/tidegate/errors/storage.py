@@ -93,6 +93,30 @@ class LedgerUnreachable(TransientError):
     )
 
 
+class LedgerDamaged(TerminalError):
+    """What stands where the ledger should be is no database, or a broken one."""
+
+    ledger: str
+    problem: str
+    template = (
+        "{ledger}: expected the ledger's database, found one that cannot be read: {problem}. Move "
+        "it away, with the files beside it whose names begin the same, and restore each of its "
+        "pipelines with `tidegate fsck PIPELINE --rebuild`."
+    )
+
+
+class LedgerNewer(TerminalError):
+    """A later version of Tidegate has changed the ledger's tables."""
+
+    ledger: str
+    found: str
+    newest: str
+    template = (
+        "{ledger}: expected tables of schema '{newest}' or before, found '{found}'. Use the "
+        "version of Tidegate that knows it, or a later one; this one cannot read it."
+    )
+
+
 class ExchangeFileLost(TerminalError):
     """Rows that one sub-split wrote for others are gone, or not as they were written."""
 

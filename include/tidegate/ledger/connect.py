@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
 from sqlalchemy import event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from tidegate.errors import LedgerUnreachable
+from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import ExceptionContext
@@ -21,6 +24,11 @@ READS_ONLY = "tidegate_reads_only"
 
 _BUSY_SECONDS = 60
 _MIGRATION_LOCK = 0x71DE6A7E
+_PRIMARY = 0xFF
+"""Bits of a SQLite error code that say what it is; those above say more precisely how."""
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_DAMAGED_STATES = {"XX001", "XX002"}
+"""PostgreSQL's data_corrupted and index_corrupted."""
 
 
 def open_engine(url: str) -> sa.Engine:
@@ -28,6 +36,8 @@ def open_engine(url: str) -> sa.Engine:
 
     Raises:
         LedgerUnreachable: the database does not answer or cannot be made (Transient).
+        LedgerDamaged: what stands there is no database, or a broken one.
+        LedgerNewer: a later version has changed its tables.
     """
     address = sa.make_url(url)
     if address.get_backend_name() == "sqlite" and address.database:
@@ -35,8 +45,9 @@ def open_engine(url: str) -> sa.Engine:
     engine = sa.create_engine(address, pool_pre_ping=True, **_pool(address))
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)
-    _name_refusals(engine, address.render_as_string(hide_password=True))
-    migrate(engine)
+    ledger = address.render_as_string(hide_password=True)
+    _name_refusals(engine, ledger)
+    migrate(engine, ledger)
     return engine
 
 
@@ -49,7 +60,16 @@ def _name_refusals(engine: sa.Engine, ledger: str) -> None:
         # Its subclasses but one are mistakes of the caller, which trying again would repeat.
         refusal = isinstance(error, OperationalError) or type(error) is DatabaseError
         if refusal and not context.is_pre_ping:
-            raise LedgerUnreachable(ledger=ledger, problem=str(context.original_exception))
+            problem = str(context.original_exception)
+            if _is_damage(context.original_exception):
+                raise LedgerDamaged(ledger=ledger, problem=problem)
+            raise LedgerUnreachable(ledger=ledger, problem=problem)
+
+
+def _is_damage(refused: BaseException) -> bool:
+    """Tell a database that will never answer again from one that is locked, full or away."""
+    code = getattr(refused, "sqlite_errorcode", 0) & _PRIMARY
+    return code in _DAMAGED or str(getattr(refused, "sqlstate", "")) in _DAMAGED_STATES
 
 
 def _make_folder(address: sa.URL, folder: Path) -> None:
@@ -63,13 +83,22 @@ def _make_folder(address: sa.URL, folder: Path) -> None:
         ) from refused
 
 
-def migrate(engine: sa.Engine) -> None:
-    """Apply the migrations that the database lacks, one process at a time."""
+def migrate(engine: sa.Engine, ledger: str) -> None:
+    """Apply the migrations that the database lacks, one process at a time.
+
+    Raises:
+        LedgerNewer: it has one that this version does not know.
+    """
     script = Config()
     script.set_main_option("script_location", "tidegate.ledger:migrations")
     with engine.connect() as connection, _unhindered(connection).begin():
         if connection.dialect.name == "postgresql":
             connection.execute(sa.select(sa.func.pg_advisory_xact_lock(_MIGRATION_LOCK)))
+        known = ScriptDirectory.from_config(script)
+        found = MigrationContext.configure(connection).get_current_revision()
+        if found not in {None, *(item.revision for item in known.walk_revisions())}:
+            newest = known.get_current_head()
+            raise LedgerNewer(ledger=ledger, found=str(found), newest=str(newest))
         script.attributes["connection"] = connection
         command.upgrade(script, "head")
 

@@ -11,7 +11,7 @@ from alembic import command
 from alembic.config import Config
 from sqlalchemy.exc import IntegrityError
 
-from tidegate.errors import LedgerUnreachable
+from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable, TerminalError
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.schema import pipeline, plan, window
 
@@ -76,12 +76,52 @@ def test_ledger_opened_again_keeps_what_it_has(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"not a database" * 100, bytes(4096) + b"x"])
-def test_file_that_is_no_database_is_named(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_database_is_damaged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "ledger.db"
     path.write_bytes(content)
 
-    with pytest.raises(LedgerUnreachable, match=r"ledger\.db.*not a database"):
+    with pytest.raises(LedgerDamaged, match=r"ledger\.db.*not a database"):
         open_engine(f"sqlite:///{path}")
+
+    assert path.read_bytes() == content
+
+
+def test_database_with_overwritten_pages_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    engine = open_engine(f"sqlite:///{path}")
+    register(engine)
+    engine.dispose()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+
+    with pytest.raises(LedgerDamaged, match=r"ledger\.db.*malformed"):
+        register(open_engine(f"sqlite:///{path}"), "other")
+
+
+def test_ledger_that_is_locked_is_unreachable(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    engine = open_engine(url)
+    impatient = open_engine(url)
+
+    @sa.event.listens_for(impatient, "connect")
+    def _hurry(connection: sqlite3.Connection, _record: object) -> None:
+        connection.execute("PRAGMA busy_timeout=1")
+
+    with engine.begin(), pytest.raises(LedgerUnreachable, match="locked"):
+        register(impatient)
+
+
+def test_ledger_of_a_later_version_is_named_with_its_schema(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    schema = sa.table("alembic_version", sa.column("version_num"))
+    with open_engine(url).begin() as connection:
+        connection.execute(sa.update(schema).values(version_num="9999"))
+
+    with pytest.raises(LedgerNewer, match=r"ledger\.db.*'9999'") as refused:
+        open_engine(url)
+
+    assert issubclass(LedgerNewer, TerminalError)
+    assert refused.value.newest != "9999"
 
 
 def test_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
