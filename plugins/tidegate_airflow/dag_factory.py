@@ -5,23 +5,23 @@ Loads the configuration and nothing that reads data: DAG files are parsed again 
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import TYPE_CHECKING, Any
 
 import pendulum
 from airflow.sdk import DAG, get_parsing_context
 
-from tidegate.config import PipelineConfig, find_pipeline, load_pipeline, pipeline_files
-from tidegate.errors import PipelineFilesBroken, PipelineNotFound, TidegateError
+from tidegate.config import PipelineConfig, find_pipeline, load_pipeline, load_pipelines
+from tidegate.errors import PipelineFilesBroken, TidegateError
 from tidegate_airflow.failures import retry_arguments
 from tidegate_airflow.load import load_dag
 from tidegate_airflow.publish import publish_dag
 from tidegate_airflow.reconcile import reconcile_dag
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
-    from pathlib import Path
 
 POLL_SECONDS = 15.0
 """Between two looks of an Airflow trigger; TIDEGATE_POLL_SECONDS overrides it."""
@@ -34,14 +34,7 @@ def all_dags() -> dict[str, DAG]:
     seconds.
     """
     wanted = get_parsing_context().dag_id
-    dags: dict[str, DAG] = {}
-    for path in _files_for(wanted):
-        try:
-            config = load_pipeline(path)
-        except TidegateError:
-            continue  # `check_files` names it, in a DAG file of its own
-        dags |= {dag.dag_id: dag for dag in pipeline_dags(config)}
-    return dags
+    return {dag.dag_id: dag for config in _configs_for(wanted) for dag in pipeline_dags(config)}
 
 
 def pipeline_dags(config: PipelineConfig) -> tuple[DAG, DAG, DAG]:
@@ -68,35 +61,22 @@ def check_files() -> None:
     service, so the error must not stand in the file that registers the healthy ones.
 
     Raises:
-        PipelineFilesBroken: some cannot be loaded; the message names file, line, key of each.
+        PipelineFilesBroken: some cannot be loaded, or say the name of another; the message names
+            file, line, key of each.
     """
-    problems = list(_problems(pipeline_files()))
+    problems = [str(found) for _, found in load_pipelines() if isinstance(found, TidegateError)]
     if problems:
         raise PipelineFilesBroken(count=len(problems), problems="\n".join(problems))
 
 
-def _files_for(dag_id: str | None) -> tuple[Path, ...]:
-    if dag_id is None:
-        return pipeline_files()
-    try:
-        return (find_pipeline(dag_id.rpartition("_")[0]),)
-    except PipelineNotFound:
-        return pipeline_files()
+def _configs_for(dag_id: str | None) -> Iterator[PipelineConfig]:
+    """Give the usable pipelines, or the one of a DAG; `check_files` names the other files."""
+    if dag_id is not None:
+        with contextlib.suppress(TidegateError):
+            yield load_pipeline(find_pipeline(dag_id.rpartition("_")[0]))
+            return
+    yield from (found for _, found in load_pipelines() if isinstance(found, PipelineConfig))
 
 
 def _zoned(wall_clock: datetime | None, timezone: str) -> datetime | None:
     return None if wall_clock is None else pendulum.instance(wall_clock, tz=timezone)
-
-
-def _problems(paths: Iterable[Path]) -> Iterator[str]:
-    seen: dict[str, Path] = {}
-    for path in paths:
-        try:
-            config = load_pipeline(path)
-        except TidegateError as error:
-            yield str(error)
-            continue
-        if config.name in seen:
-            taken = f"{path}: the name '{config.name}' is taken by {seen[config.name]}"
-            yield f"{taken}. Give one of them another name."
-        seen[config.name] = path

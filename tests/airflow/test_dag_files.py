@@ -128,13 +128,29 @@ def test_broken_file_leaves_the_other_dags_and_is_named(
     assert "icebreg" in message
 
 
-def test_two_files_with_one_name_are_refused(
+def test_second_file_with_a_name_is_named_and_the_first_goes_on(
     tmp_path: Path, bag_of: Callable[[Path], DagBag]
 ) -> None:
-    bag = bag_of(write_pipelines(tmp_path, a=ORDERS, b=ORDERS))
+    late = ORDERS.replace("owner: sales", "owner: nobody")
+    assert late != ORDERS
+
+    bag = bag_of(write_pipelines(tmp_path, a=ORDERS, b=late))
 
     (message,) = bag.import_errors.values()
     assert f"{tmp_path / 'b.yaml'}: the name 'orders' is taken by {tmp_path / 'a.yaml'}" in message
+    assert {task.owner for task in bag.dags["orders_load"].tasks} == {"sales"}
+
+
+@pytest.mark.parametrize("copy", [ORDERS, "name: orders\ntarget: ["], ids=["a copy", "no YAML"])
+def test_file_that_says_the_name_of_another_does_not_stop_its_tasks(
+    tmp_path: Path, bag_of: Callable[[Path], DagBag], monkeypatch: pytest.MonkeyPatch, copy: str
+) -> None:
+    folder = write_pipelines(tmp_path, orders=ORDERS, orders_copy=copy)
+    monkeypatch.setenv("_AIRFLOW_PARSING_CONTEXT_DAG_ID", "orders_load")
+
+    bag = bag_of(folder)
+
+    assert set(bag.dags) == {f"orders_{kind}" for kind in UPSTREAM}
 
 
 def test_task_process_builds_only_its_own_pipeline(

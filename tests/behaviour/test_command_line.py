@@ -261,6 +261,35 @@ def test_check_of_a_vanished_source_names_it_with_a_remedy(tidegate: Command, ro
     assert line["remedy"]
 
 
+@pytest.mark.parametrize("arguments", [("check",), ("check", "orders")], ids=["all", "one"])
+@pytest.mark.parametrize(
+    ("copy", "named"),
+    [
+        pytest.param(PIPELINE, "is taken by", id="a copy"),
+        pytest.param("name: orders\ntarget: [", "cannot be read as YAML", id="no YAML"),
+    ],
+)
+def test_check_names_a_file_that_says_the_name_of_another_which_goes_on(
+    tidegate: Command, root: Path, arguments: tuple[str, ...], copy: str, named: str
+) -> None:
+    second = root / "pipelines" / "orders_copy.yaml"
+    second.write_text(copy.format(root=root))
+
+    checked = tidegate(*arguments, "--json")
+
+    lines = said(checked)["lines"]
+    (problem,) = [line for line in lines if line["outcome"] == "problem"]
+    assert checked.exit_code == 1
+    assert named in problem["found"]
+    assert str(second) in problem["found"]
+    assert "orders: source" in {line["subject"] for line in lines}
+    assert tidegate("load", "orders").exit_code == 0
+
+    # What the message says to do.
+    second.unlink()
+    assert tidegate(*arguments).exit_code == 0
+
+
 def test_init_for_a_table_writes_a_file_that_passes_the_check(
     tidegate: Command, root: Path
 ) -> None:

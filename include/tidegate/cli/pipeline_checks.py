@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.cli.checks import Line, ok
-from tidegate.config import load_pipeline, resolve_secret
-from tidegate.errors import StorageDenied, TidegateError, WorkElsewhere
+from tidegate.config import (
+    PipelineConfig,
+    claimants,
+    load_pipeline,
+    pipeline_files,
+    resolve_secret,
+)
+from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
 from tidegate.gate import load_suite
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.work import check_owner, read_owner
@@ -26,6 +32,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
     """Look at everything that one pipeline needs, from its file on."""
     try:
         config = load_pipeline(file)
+        _check_name(config)
         opened = open_pipeline(file)
     except TidegateError as refused:
         yield refusal(file.name, refused)
@@ -45,6 +52,14 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
             yield ok(f"{name}: {subject}", look(opened, now))
         except TidegateError as refused:
             yield refusal(f"{name}: {subject}", refused)
+
+
+def _check_name(config: PipelineConfig) -> None:
+    """Refuse a file whose name another one goes by; one outside the folder is meant as it is."""
+    owner = next(iter(claimants(config.name)), None)
+    file = Path(config.file)
+    if owner not in {None, file} and file in pipeline_files():
+        raise NameTaken(file=config.file, name=config.name, taken=str(owner))
 
 
 def refusal(subject: str, refused: TidegateError) -> Line:

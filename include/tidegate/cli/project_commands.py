@@ -12,7 +12,13 @@ from tidegate.cli.checks import Line, machine_lines
 from tidegate.cli.first_file import draft_pipeline
 from tidegate.cli.output import FAILED, reporting
 from tidegate.cli.pipeline_checks import pipeline_lines
-from tidegate.config import find_pipeline, json_schema, pipeline_files, pipelines_folder
+from tidegate.config import (
+    claimants,
+    find_pipeline,
+    json_schema,
+    pipeline_files,
+    pipelines_folder,
+)
 
 _SIGNS = {"ok": Text("✓", "green"), "problem": Text("✗", "bold red"), "note": Text("·", "yellow")}
 
@@ -27,9 +33,8 @@ def check(
     """Look at everything that has to be right, one line each, with its remedy."""
     with reporting(as_json=as_json) as output:
         now = utc_now()
-        files = (find_pipeline(pipeline),) if pipeline else pipeline_files()
         lines = list(machine_lines())
-        for file in files:
+        for file in _files_to_check(pipeline):
             lines += pipeline_lines(file, now)
         output.show({"lines": [line.to_json() for line in lines]}, check_table(lines))
         raise typer.Exit(FAILED if any(line.outcome == "problem" for line in lines) else 0)
@@ -78,6 +83,12 @@ def init(
         guess = f"; event time: {draft.event_time}" if draft.event_time else ""
         output.show(raw, f"Wrote {file}{guess}.")
         output.next(f"tidegate check {file}", f"tidegate plan --dry-run {file}")
+
+
+def _files_to_check(pipeline: str | None) -> tuple[Path, ...]:
+    if pipeline is None:
+        return pipeline_files()
+    return claimants(pipeline) or (find_pipeline(pipeline),)
 
 
 def schema() -> None:

@@ -10,7 +10,14 @@ from tidegate.config.commit import (
     PartitionTimeConfig,
 )
 from tidegate.config.environment import home, ledger_url, pipelines_folder, resolve_secret
-from tidegate.config.loading import find_pipeline, load_pipeline, pipeline_files, read_source
+from tidegate.config.loading import (
+    claimants,
+    find_pipeline,
+    load_pipeline,
+    load_pipelines,
+    pipeline_files,
+    read_source,
+)
 from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.reading import METADATA_COLUMNS, LimitsConfig, ReadConfig, SplitConfig
 from tidegate.config.schema import json_schema
@@ -37,12 +44,14 @@ __all__ = [
     "SplitConfig",
     "Start",
     "TargetConfig",
+    "claimants",
     "find_pipeline",
     "guess_event_time",
     "home",
     "json_schema",
     "ledger_url",
     "load_pipeline",
+    "load_pipelines",
     "pipeline_files",
     "pipeline_template",
     "pipelines_folder",

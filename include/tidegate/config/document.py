@@ -40,16 +40,23 @@ class Document:
         """Read a file whose top level is a mapping.
 
         Raises:
-            ConfigInvalid: no YAML, a key given twice, a placeholder other than `${env:NAME}`.
+            ConfigInvalid: no YAML, a key given twice, a placeholder other than `${env:NAME}`, or
+                it cannot be read.
+            FileNotFoundError: there is no such file.
         """
         try:
             text = file.read_text("utf-8")
             node = yaml.compose(text, Loader=yaml.SafeLoader)
             content = yaml.safe_load(text)
+        except FileNotFoundError:
+            raise
         except yaml.MarkedYAMLError as broken:
             mark = broken.problem_mark or broken.context_mark
             problem = f"cannot be read as YAML: {broken.problem or broken.context}"
             raise _invalid(file, mark.line + 1 if mark else 1, (), problem) from broken
+        except OSError as refused:
+            problem = f"cannot be read: {refused.strerror}"
+            raise _invalid(file, 1, (), problem) from refused
         except (UnicodeDecodeError, yaml.YAMLError, ValueError) as broken:
             problem = f"cannot be read as YAML in UTF-8: {broken}"
             raise _invalid(file, 1, (), problem) from broken

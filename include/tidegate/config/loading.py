@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +14,15 @@ from tidegate.config.document import Document
 from tidegate.config.environment import pipelines_folder
 from tidegate.config.pipeline import PipelineConfig
 from tidegate.config.source import SourceConfig
-from tidegate.errors import ConfigInvalid, PipelineNotFound
+from tidegate.errors import (
+    NameTaken,
+    PipelineNotFound,
+    StorageDenied,
+    TidegateError,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 _NAME = re.compile(r"^name:\s*['\"]?([A-Za-z0-9_.-]+)", re.MULTILINE)
 
@@ -30,9 +36,10 @@ def load_pipeline(path: str | Path) -> PipelineConfig:
         WorkInsideTarget: the work directory lies where readers list files.
     """
     file = Path(path).absolute()
-    if not file.is_file():
-        raise _not_found(str(path), file.parent)
-    document = Document.read(file)
+    try:
+        document = Document.read(file)
+    except FileNotFoundError as absent:
+        raise _not_found(str(path), file.parent) from absent
     try:
         config = PipelineConfig.model_validate(
             document.content, context={"folder": str(file.parent)}
@@ -41,6 +48,27 @@ def load_pipeline(path: str | Path) -> PipelineConfig:
         raise complain(invalid, document) from invalid
     config._file = str(file)
     return config
+
+
+def load_pipelines(
+    folder: Path | None = None,
+) -> Iterator[tuple[Path, PipelineConfig | TidegateError]]:
+    """Load every pipeline file of a folder, or say why one cannot be used.
+
+    The first good file of a name goes by it; a second one is a `NameTaken`.
+    """
+    first: dict[str, Path] = {}
+    for file in pipeline_files(folder):
+        try:
+            config = load_pipeline(file)
+        except TidegateError as refused:
+            yield file, refused
+            continue
+        taken = first.setdefault(config.name, file)
+        if taken == file:
+            yield file, config
+        else:
+            yield file, NameTaken(file=str(file), name=config.name, taken=str(taken))
 
 
 def read_source(mapping: Mapping[str, Any]) -> SourceConfig:
@@ -56,9 +84,18 @@ def read_source(mapping: Mapping[str, Any]) -> SourceConfig:
 
 
 def pipeline_files(folder: Path | None = None) -> tuple[Path, ...]:
-    """List the pipeline files of a folder (default: `pipelines_folder()`), by name."""
+    """List the pipeline files of a folder (default: `pipelines_folder()`), by name.
+
+    Raises:
+        StorageDenied: the folder cannot be listed.
+    """
     place = folder or pipelines_folder()
-    found = [*place.glob("*.yaml"), *place.glob("*.yml")] if place.is_dir() else []
+    try:
+        found = [file for file in place.iterdir() if file.suffix in {".yaml", ".yml"}]
+    except FileNotFoundError:
+        return ()
+    except OSError as refused:
+        raise StorageDenied(path=str(place), problem=str(refused.strerror)) from refused
     return tuple(sorted(file for file in found if not file.name.startswith((".", "_"))))
 
 
@@ -67,18 +104,27 @@ def find_pipeline(name: str, folder: Path | None = None) -> Path:
 
     Raises:
         PipelineNotFound: no file says this name.
-        ConfigInvalid: two files say it.
     """
     if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         return Path(name).absolute()
     place = folder or pipelines_folder()
-    named = [file for file in pipeline_files(place) if _name_in(file) == name]
-    if not named:
+    found = claimants(name, place)
+    if not found:
         raise _not_found(name, place)
-    if len(named) > 1:
-        problem = f"'{name}' is the name of {named[0].name} already; a name is an identity"
-        raise ConfigInvalid(file=str(named[1]), line=1, key="name", problem=problem)
-    return named[0]
+    return found[0]
+
+
+def claimants(name: str, folder: Path | None = None) -> tuple[Path, ...]:
+    """List the files that say a name: good ones by path, then those that cannot be loaded.
+
+    The first one goes by the name. A broken one is among them because its own error says more than
+    that there is no such pipeline.
+    """
+    said = [file for file in pipeline_files(folder) if name in _text(file)]
+    named = {file: _name_if_good(file) for file in said}
+    good = [file for file in said if named[file] == name]
+    broken = [file for file in said if named[file] is None and _name_in(file) == name]
+    return (*good, *broken)
 
 
 def _not_found(name: str, folder: Path) -> PipelineNotFound:
@@ -88,5 +134,29 @@ def _not_found(name: str, folder: Path) -> PipelineNotFound:
 
 def _name_in(file: Path) -> str:
     """Give the name that a file says, unvalidated: a broken neighbour is no obstacle."""
-    named = _NAME.search(file.read_text("utf-8", "replace"))
+    named = _NAME.search(_text(file))
     return named.group(1) if named else file.stem
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text("utf-8", "replace")
+    except OSError:
+        return ""  # whoever loads it says why
+
+
+def _name_if_good(file: Path) -> str | None:
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return _loaded_name(file, status.st_mtime_ns, status.st_size)
+
+
+@functools.lru_cache(maxsize=4096)
+def _loaded_name(file: Path, _changed: int, _length: int) -> str | None:
+    """Load a file for its name, once per version: those who wait look it up again and again."""
+    try:
+        return load_pipeline(file).name
+    except TidegateError:
+        return None

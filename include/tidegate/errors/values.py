@@ -26,6 +26,18 @@ class ConfigInvalid(TerminalError):
     template = "{file}:{line}: `{key}`: {problem}"
 
 
+class NameTaken(TerminalError):
+    """Two pipeline files say one name, which is an identity; the first good one goes by it."""
+
+    file: str
+    name: str
+    taken: str
+    template = (
+        "{file}: the name '{name}' is taken by {taken}, which goes on. Remove this file, or give "
+        "its pipeline another name and another target."
+    )
+
+
 class PipelineNotFound(TerminalError):
     """No pipeline file has the name that was asked for."""
 

@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from refusing import as_nobody
 from tidegate.config import (
     PipelineConfig,
+    claimants,
     find_pipeline,
     load_pipeline,
+    load_pipelines,
     pipeline_files,
     read_source,
 )
-from tidegate.errors import ConfigInvalid, PipelineNotFound, WorkInsideTarget
+from tidegate.errors import (
+    ConfigInvalid,
+    NameTaken,
+    PipelineNotFound,
+    StorageDenied,
+    WorkInsideTarget,
+)
 from tidegate.model.partition import PartitionField, Transform
 
 if TYPE_CHECKING:
@@ -925,12 +934,89 @@ def test_missing_file_or_folder_is_not_found(tmp_path: Path) -> None:
         load_pipeline(tmp_path / "none" / "x.yaml")
 
 
-def test_name_that_two_files_say_is_refused(tmp_path: Path) -> None:
-    write(tmp_path, SHORT, "a.yaml")
-    write(tmp_path, SHORT, "b.yaml")
+def test_name_that_two_files_say_is_the_first_ones(tmp_path: Path) -> None:
+    second = write(tmp_path, SHORT, "b.yaml")
+    first = write(tmp_path, SHORT, "a.yaml")
 
-    with pytest.raises(ConfigInvalid, match=r"b\.yaml:1: `name`: 'orders' is the name of a\.yaml"):
+    found = dict(load_pipelines(tmp_path))
+
+    assert find_pipeline("orders", tmp_path) == first
+    assert claimants("orders", tmp_path) == (first, second)
+    assert isinstance(found[first], PipelineConfig)
+    assert isinstance(found[second], NameTaken)
+    assert str(first) in str(found[second])
+    assert str(second) in str(found[second])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("name: orders\ntarget: [", id="no YAML"),
+        pytest.param("name: orders\n", id="keys missing"),
+        pytest.param(SHORT.replace("iceberg", "icebreg"), id="unknown kind"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a_copy.yaml", "z_copy.yaml"], ids=["before", "after"])
+def test_broken_file_that_says_a_name_does_not_stop_the_good_one(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    good = write(tmp_path, SHORT, "orders.yaml")
+    broken = write(tmp_path, text, name)
+
+    found = dict(load_pipelines(tmp_path))
+
+    assert find_pipeline("orders", tmp_path) == good
+    assert claimants("orders", tmp_path) == (good, broken)
+    assert isinstance(found[good], PipelineConfig)
+    assert isinstance(found[broken], ConfigInvalid)
+
+
+@pytest.mark.parametrize("name", ["orders.yaml", "other.yaml"], ids=["same file name", "other"])
+def test_name_in_a_comment_or_another_key_is_no_claim(tmp_path: Path, name: str) -> None:
+    write(tmp_path, f"# was\n# name: orders\n{SHORT.replace('name: orders', 'name: b')}", name)
+
+    with pytest.raises(PipelineNotFound):
         find_pipeline("orders", tmp_path)
+
+
+def test_file_with_a_name_is_looked_at_again_when_it_changed(tmp_path: Path) -> None:
+    first = write(tmp_path, SHORT, "a.yaml")
+    second = write(tmp_path, SHORT, "b.yaml")
+    assert find_pipeline("orders", tmp_path) == first
+
+    write(tmp_path, SHORT.replace("name: orders", "name: another"), "a.yaml")
+
+    assert find_pipeline("orders", tmp_path) == second
+
+
+def test_pipeline_with_no_good_file_is_its_broken_one(tmp_path: Path) -> None:
+    broken = write(tmp_path, "name: orders\n", "a.yaml")
+
+    assert find_pipeline("orders", tmp_path) == broken
+
+
+def test_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").mkdir()
+    good = write(tmp_path, SHORT, "orders.yaml")
+
+    with pytest.raises(ConfigInvalid, match=r"a\.yaml:1: .*cannot be read: Is a directory"):
+        load_pipeline(tmp_path / "a.yaml")
+    assert find_pipeline("orders", tmp_path) == good
+
+
+def test_folder_that_may_not_be_listed_is_refused(tmp_path: Path) -> None:
+    tmp_path.parent.chmod(0o755)
+    tmp_path.parent.parent.chmod(0o755)
+    write(tmp_path, SHORT)
+    tmp_path.chmod(0)
+
+    def look() -> None:
+        with pytest.raises(StorageDenied, match="Permission denied"):
+            pipeline_files(tmp_path)
+        with pytest.raises(ConfigInvalid, match="Permission denied"):
+            load_pipeline(tmp_path / "orders.yaml")
+
+    as_nobody(look)
 
 
 def test_source_mapping_is_read_without_a_file() -> None:
