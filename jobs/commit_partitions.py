@@ -9,16 +9,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from tidegate.model.partition import Partition
 from tidegate.pipeline import Pipeline
 from tidegate.pipeline.submitted import run_job
+from tidegate.target.partitioning import Partitioning
 
 
 def commit_partitions(pipeline: Pipeline, request: Mapping[str, Any]) -> None:
     """Make each checked publication stand."""
-    names = tuple(field.name for field in pipeline.config.target.partition_by)
+    partitioning = Partitioning.of(pipeline.config.target)
     for path, digest in request["publications"]:
-        partition = Partition.parse(path, names)
+        partition = partitioning.parse(path)
         pipeline.commit(partition, digest, request["owner"], datetime.now(UTC))
 
 

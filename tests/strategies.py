@@ -31,8 +31,10 @@ json_values: st.SearchStrategy[Any] = st.recursive(
 )
 
 _names = st.text(min_size=1, max_size=8)
-partitions = st.lists(st.tuples(_names, st.none() | _names), max_size=SMALL).map(
-    lambda values: Partition(tuple(values))
+partitions = st.builds(
+    Partition,
+    st.lists(st.tuples(_names, st.none() | _names), max_size=SMALL).map(tuple),
+    st.none() | _names,
 )
 """Partitions whose path can be written: no name and no value is empty (PC-P02)."""
 

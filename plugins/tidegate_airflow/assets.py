@@ -15,13 +15,15 @@ from airflow.sdk import (
     StartOfMonthMapper,
 )
 
-from tidegate.model.partition import UNPARTITIONED_KEY, Partition, PartitionField, Transform
+from tidegate.model.partition import UNPARTITIONED_KEY, PartitionField, Transform
 from tidegate.model.partition_value import hour_is_of_day, time_fields, value_format
+from tidegate.target.partitioning import Partitioning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from tidegate.config import PipelineConfig
+    from tidegate.model.partition import Partition
 
 # Finest first: a target partitioned by month and day has its date in the day.
 _MAPPERS = {
@@ -77,8 +79,7 @@ def read_partition(config: PipelineConfig, text: str) -> Partition:
         PartitionKeyIllegal: the key does not have one value per partition key.
         PartitionPathInvalid: the path names other partition keys.
     """
-    names = tuple(field.name for field in config.target.partition_by)
-    return Partition.parse(text, names) if "=" in text else Partition.parse_key(text, names)
+    return Partitioning.of(config.target).read(text)
 
 
 def example_key(config: PipelineConfig) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tidegate.config import PipelineConfig
 from tidegate.model.partition import DEFAULT_NAME, Partition
+from tidegate.target.partitioning import Partitioning
 from tidegate_airflow.assets import example_key, mappable_keys, partition_mapper, read_partition
 
 if TYPE_CHECKING:
@@ -19,14 +20,16 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.airflow
 
 
-def _config(partition_by: dict[str, str], timezone: str = "America/New_York") -> PipelineConfig:
+def _config(
+    partition_by: dict[str, str], timezone: str = "America/New_York", **target: str
+) -> PipelineConfig:
     return PipelineConfig.model_validate(
         {
             "name": "orders",
             "timezone": timezone,
             "source": {"kind": "iceberg", "metadata": "/lake/raw/orders"},
             "event_time": "at",
-            "target": {"path": "/lake/orders", "partition_by": partition_by},
+            "target": {"path": "/lake/orders", "partition_by": partition_by, **target},
         }
     )
 
@@ -40,6 +43,7 @@ DAILY = _config({"dt": "day(at)"})
 BY_HOUR = _config({"dt": "day(at)", "hr": "hour(at)", "region": "region"})
 HOURLY = _config({"hour": "hour(at)"})
 MONTHLY = _config({"region": "region", "month": "month(at)"})
+NAMED = _config({"region": "region", "day": "day(at)"}, default_partition_name="none given")
 BY_REGION = _config({"region": "region"})
 WHOLE = _config({})
 
@@ -62,6 +66,13 @@ EXAMPLES = [
         "2013-02-01T05:00:00+00:00",
         id="value-month",
     ),
+    pytest.param(
+        NAMED,
+        f"region={DEFAULT_NAME}/day=2013-02-05",
+        "_5F_5FDEFAULT_5FPARTITION_5F_5F~2013-02-05",
+        "2013-02-05T05:00:00+00:00",
+        id="text-like-the-usual-default",
+    ),
     pytest.param(BY_REGION, "region=eu", "eu", None, id="value"),
     pytest.param(WHOLE, "", "all", None, id="unpartitioned"),
 ]
@@ -71,7 +82,7 @@ EXAMPLES = [
 def test_key_of_a_partition_is_mapped_to_itself_with_its_date(
     config: PipelineConfig, path: str, key: str, date: str | None
 ) -> None:
-    partition = Partition.parse(path, tuple(field.name for field in config.target.partition_by))
+    partition = Partitioning.of(config.target).parse(path)
 
     mapper = _scheduler_mapper(config)
 
@@ -85,7 +96,7 @@ def test_key_of_a_partition_is_mapped_to_itself_with_its_date(
 def test_partition_is_read_from_key_and_from_path(
     config: PipelineConfig, path: str, key: str, date: str | None
 ) -> None:
-    expected = Partition.parse(path, tuple(field.name for field in config.target.partition_by))
+    expected = Partitioning.of(config.target).parse(path)
 
     assert read_partition(config, key) == expected
     if path:
@@ -105,7 +116,7 @@ def test_key_of_any_value_comes_back_through_the_mapper(value: str) -> None:
 @pytest.mark.parametrize("path", [f"dt={DEFAULT_NAME}", "dt=yesterday", "dt=2013-02-30"])
 def test_partition_whose_turn_cannot_come_is_not_announced(path: str) -> None:
     """Its event would be dropped without a run (AF-3.17)."""
-    assert mappable_keys(DAILY, [Partition.parse(path, ("dt",))]) == []
+    assert mappable_keys(DAILY, [Partitioning.of(DAILY.target).parse(path)]) == []
 
 
 def test_example_key_is_one_that_the_mapper_reads() -> None:
@@ -113,3 +124,11 @@ def test_example_key_is_one_that_the_mapper_reads() -> None:
         key = example_key(config)
 
         assert _scheduler_mapper(config).to_downstream(key) == key
+
+
+def test_key_and_path_of_null_name_one_partition_whatever_null_is_called() -> None:
+    by_path = read_partition(NAMED, "region=none given/day=2013-02-05")
+
+    assert by_path.key == "_null_~2013-02-05"
+    assert read_partition(NAMED, by_path.key) == by_path
+    assert str(by_path) == "region=none given/day=2013-02-05"

@@ -14,7 +14,7 @@ from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig,
 from tidegate.config.environment import PLACEHOLDER
 from tidegate.config.section import Section
 from tidegate.config.source import SourceConfig
-from tidegate.config.target import RowRule, TargetConfig
+from tidegate.config.target import RowRule, TargetConfig, field_text
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition import Transform
 from tidegate.model.partition_value import time_fields
@@ -123,12 +123,15 @@ class PipelineConfig(Section):
 
     def identity(self) -> dict[str, str]:
         """Give what may not change under one name: key → value as text (design §4)."""
-        fields = self.resolved()["target"]["partition_by"]
+        fields = self.target.partition_by
         return {
             "source": self.source.address,
             "target.path": self.target.path,
-            "target.partition_by": ", ".join(f"{key}: {made}" for key, made in fields.items())
+            "target.partition_by": ", ".join(
+                f"{field.name}: {field_text(field)}" for field in fields
+            )
             or "none",
+            "target.default_partition_name": self.target.default_partition_name,
             "timezone": self.timezone,
             "target.write": self.target.write,
         }

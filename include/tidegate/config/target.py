@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
@@ -21,6 +22,7 @@ from tidegate.config.section import (
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.errors import WorkInsideTarget
 from tidegate.model.partition import DEFAULT_NAME, PartitionField, Transform
+from tidegate.model.partition_value import value_format
 
 RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append"]
@@ -44,8 +46,15 @@ class RowRule(Section):
 
 
 def _read_fields(found: Any) -> Any:
+    """Read a mapping, as in a pipeline file, or a list of mappings, as in a plan."""
     if isinstance(found, list | tuple) and all(isinstance(item, PartitionField) for item in found):
         return tuple(found)
+    if isinstance(found, list) and all(isinstance(item, Mapping) for item in found):
+        pairs = [pair for item in found for pair in item.items()]
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            msg = "a partition key stands there twice"
+            raise ValueError(msg)
     if not isinstance(found, Mapping):
         msg = "expected a mapping such as {dt: day(ordered_at), region: region}"
         raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
@@ -77,11 +86,13 @@ def _read_field(name: str, found: Any) -> PartitionField:
     return PartitionField(name, column, _MADE[function])
 
 
-def _write_fields(fields: tuple[PartitionField, ...]) -> dict[str, str]:
-    return {field.name: _field_text(field) for field in fields}
+def _write_fields(fields: tuple[PartitionField, ...]) -> list[dict[str, str]]:
+    # A list: the order is that of the path, and JSON with sorted keys would lose that of a mapping.
+    return [{field.name: field_text(field)} for field in fields]
 
 
-def _field_text(field: PartitionField) -> str:
+def field_text(field: PartitionField) -> str:
+    """Write what a partition key is made from, as the pipeline file says it."""
     if field.transform is Transform.IDENTITY:
         return field.column
     return f"{field.transform.value}({field.column})"
@@ -116,6 +127,7 @@ class TargetConfig(Section):
     max_open_partitions: int = Field(64, gt=0)
     """Open writers per task; the least recently used is closed when there are more."""
     default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
+    """Directory value that stands for NULL (PC-P08); no value may be written alike."""
 
     @model_validator(mode="before")
     @classmethod
@@ -127,9 +139,28 @@ class TargetConfig(Section):
         return found if "://" in place else {**found, "work": work_beside(place)}
 
     @model_validator(mode="after")
+    def _default_is_no_time(self) -> TargetConfig:
+        name, fields = self.default_partition_name, self.partition_by
+        for field in fields:
+            if field.transform is not Transform.IDENTITY and _reads_as(
+                name, value_format(field, fields)
+            ):
+                problem = f"'{name}' is what `{field.name}: {field_text(field)}` writes for a time"
+                raise KeyProblem(problem, key="default_partition_name")
+        return self
+
+    @model_validator(mode="after")
     def _work_outside(self) -> TargetConfig:
         refuse_work_inside(self.work, self.path)
         return self
+
+
+def _reads_as(text: str, form: str) -> bool:
+    try:
+        datetime.strptime(text, form)  # noqa: DTZ007 (partition values are wall clock)
+    except ValueError:
+        return False
+    return True
 
 
 def work_beside(target: str) -> str:

@@ -261,6 +261,21 @@ class WindowIncomplete(TransientError):
     )
 
 
+class RowsUnaccounted(TerminalError):
+    """The contributions of a window have other rows than its tasks kept."""
+
+    pipeline: str
+    sequence: int
+    kept: int
+    contributed: int
+    plan: str
+    template = (
+        "pipeline '{pipeline}': window {sequence}: expected the {kept} rows that were kept in its "
+        "contributions, found {contributed}. Nothing was announced. "
+        "Remove {plan}, which is damaged, and load again: the window is read anew."
+    )
+
+
 class MarkerInvalid(TerminalError):
     """A marker cannot be read as a list of files (PC-A07)."""
 
@@ -269,6 +284,34 @@ class MarkerInvalid(TerminalError):
     template = (
         "{path}: expected a marker of Tidegate (JSON, format 1), found {found}. "
         "Point at a table that Tidegate publishes, or have the partition published again."
+    )
+
+
+class MarkerMissing(TransientError):
+    """A table has data files, and no marker says which of them count (PC-A06)."""
+
+    root: str
+    file: str
+    template = (
+        "{root}: expected markers of Tidegate, found only files such as {file}, which no marker "
+        "lists. A commit may be under way: read again when it has ended. A pipeline without the "
+        "policy `success-file` writes no markers; read its files by listing."
+    )
+
+
+class ColumnTypesDiffer(TerminalError):
+    """Two part files have a column with types that no type holds both of."""
+
+    column: str
+    file: str
+    type: str
+    other_file: str
+    other_type: str
+    template = (
+        "column '{column}': {file} has {type}, and {other_file} has {other_type}; "
+        "expected types of which one holds the other's values. "
+        "Let `tidegate rebuild` read the partitions of the older files again as the source has "
+        "them now, and publish them."
     )
 
 

@@ -65,8 +65,8 @@ class PartitionPathInvalid(TerminalError):
     path: str
     expected: str
     template = (
-        "partition path '{path}': expected {expected}. Move the directory away or correct "
-        "`partition_by`."
+        "partition path '{path}': expected {expected}. Correct the spelling or `partition_by`, or "
+        "move the directory away."
     )
 
 
@@ -117,12 +117,15 @@ class PartitionFieldInvalid(TerminalError):
 
 
 class PartitionValueReserved(TerminalError):
-    """A text value is spelled like the directory of the default partition (PC-P07)."""
+    """A value is spelled like the directory of the default partition (PC-P07)."""
 
     column: str
     value: str
+    rule: str
     template = (
         "column '{column}': the value '{value}' is the name of the default partition and would "
         "be read back as NULL. "
-        "Set another `target.default_partition_name`, or put such rows aside with a row rule."
+        "Put such rows aside with a row rule, such as `{{name: reserved, where: {rule}}}`; or set "
+        "another `target.default_partition_name`, which a pipeline takes as long as none of its "
+        "partitions is for NULL or has the new name as a value."
     )

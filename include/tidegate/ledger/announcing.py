@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from tidegate.ledger import rows
+from tidegate.ledger.identity import check_partitions
 from tidegate.ledger.schema import contribution, partition, plan, window
 from tidegate.model.message import Contribution, EventTimes, RunSummary
 from tidegate.model.plan import WindowKind
@@ -72,7 +73,13 @@ class Announcing:
         """Put the plan's contributions in place of the window's old ones, over the union of both.
 
         Partitions become pending; whether a contribution is late is kept from the first announce.
+
+        Raises:
+            PipelineChanged: a partition is spelled otherwise than the pipeline's identity says.
         """
+        check_partitions(
+            self.connection, self.name, (item.partition for item in announced.contributions)
+        )
         mine = (contribution.c.pipeline == self.name, contribution.c.window == announced.sequence)
         before = {
             row["partition"]: row

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from tidegate.errors import PipelineChanged, TargetOwned
+from tidegate.errors import TargetOwned
 from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.identity import check_identity
 from tidegate.ledger.schema import pipeline
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ class Pipelines:
                 .first()
             )
             if row is not None:
-                self._check_identity(row["identity"], identity)
+                check_identity(connection, self.name, row["identity"], identity)
+                if row["identity"] != dict(identity):
+                    self._register_again(connection, identity)
                 return str(row["ledger_id"])
             owner = connection.scalar(sa.select(pipeline.c.name).where(pipeline.c.target == target))
             if owner is not None:
@@ -103,15 +106,10 @@ class Pipelines:
         with self.engine.begin() as connection:
             store_watermark(connection, self.name, step)
 
-    def _check_identity(self, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
-        for key in sorted({*expected, *found}):
-            if expected.get(key) != found.get(key):
-                raise PipelineChanged(
-                    pipeline=self.name,
-                    key=key,
-                    expected=str(expected.get(key)),
-                    found=str(found.get(key)),
-                )
+    def _register_again(self, connection: sa.Connection, identity: Mapping[str, str]) -> None:
+        connection.execute(
+            sa.update(pipeline).where(pipeline.c.name == self.name).values(identity=dict(identity))
+        )
 
 
 def store_watermark(connection: sa.Connection, name: str, step: WatermarkStep) -> None:

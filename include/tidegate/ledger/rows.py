@@ -85,12 +85,17 @@ def read_window(row: Row) -> WindowState:
 
 def read_partition(values: list[list[str | None]]) -> Partition:
     """Read partition values as the ledger stores them."""
-    return Partition(tuple((str(name), value) for name, value in values))
+    named = next((value[2] for value in values if len(value) > 2), None)
+    return Partition(tuple((str(value[0]), value[1]) for value in values), named)
 
 
 def write_partition(partition: Partition) -> list[list[str | None]]:
-    """Write partition values as the ledger stores them."""
-    return [[name, value] for name, value in partition.values]
+    """Write partition values as the ledger stores them.
+
+    Where the directory of a missing value does not have the usual name, that stands beside it.
+    """
+    named = [] if partition.default_name is None else [partition.default_name]
+    return [[name, value, *(named if value is None else [])] for name, value in partition.values]
 
 
 def read_partition_state(row: Row) -> PartitionState:

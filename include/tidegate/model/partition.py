@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from urllib.parse import unquote_to_bytes
 
 from tidegate.errors import PartitionKeyIllegal, PartitionPathInvalid
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
+"""Directory value that stands for NULL unless the target has another one."""
 UNPARTITIONED_KEY = "all"
 
 # PC-P03: control characters, DEL, and these.
@@ -47,6 +48,15 @@ class Partition(Value):
     """
 
     values: tuple[tuple[str, str | None], ...]
+    default_name: str | None = field(default=None, metadata={SPARSE: True})
+    """Directory value that stands for None; None: the usual one, or no value is missing."""
+
+    def __post_init__(self) -> None:
+        """Forget a name that the path does not need: equal partitions have equal paths."""
+        if self.default_name is not None and not (
+            self.is_default and self.default_name != DEFAULT_NAME
+        ):
+            object.__setattr__(self, "default_name", None)
 
     @property
     def path(self) -> str:
@@ -54,8 +64,9 @@ class Partition(Value):
 
         Empty for an unpartitioned target.
         """
+        missing = self.default_name or DEFAULT_NAME
         return "/".join(
-            f"{escape(name)}={escape(DEFAULT_NAME if value is None else value)}"
+            f"{escape(name)}={escape(missing if value is None else value)}"
             for name, value in self.values
         )
 
@@ -81,8 +92,13 @@ class Partition(Value):
         return any(value is None for _, value in self.values)
 
     @classmethod
-    def parse(cls, path: str, names: tuple[str, ...]) -> Partition:
+    def parse(cls, path: str, names: tuple[str, ...], default_name: str) -> Partition:
         """Read a directory path relative to the table root (PC-P05).
+
+        Args:
+            path: as `path` writes it.
+            names: the declared keys.
+            default_name: directory value that stands for NULL in this table (PC-P08).
 
         Raises:
             PartitionPathInvalid: a component is missing, is not `key=value`, or names another key.
@@ -98,12 +114,15 @@ class Partition(Value):
                     path=path, expected="/".join(f"{name}=…" for name in names)
                 )
             text = unescape(value)
-            values.append((name, None if text == DEFAULT_NAME else text))
-        return cls(tuple(values))
+            values.append((name, None if text == default_name else text))
+        return cls(tuple(values), default_name)
 
     @classmethod
-    def parse_key(cls, key: str, names: tuple[str, ...]) -> Partition:
+    def parse_key(cls, key: str, names: tuple[str, ...], default_name: str) -> Partition:
         """Read an Airflow key back into its partition.
+
+        A value that is spelled like the default partition's directory means that partition: no
+        text may be spelled so (PC-P07).
 
         Raises:
             PartitionKeyIllegal: the key does not have one value per partition key.
@@ -113,8 +132,13 @@ class Partition(Value):
         parts = key.split("~")
         if len(parts) != len(names) or not all(parts):
             raise PartitionKeyIllegal(partition=", ".join(names), key=key)
+        texts = [_decode_key(part) for part in parts]
         return cls(
-            tuple((name, _decode_key(part)) for name, part in zip(names, parts, strict=True))
+            tuple(
+                (name, None if text == default_name else text)
+                for name, text in zip(names, texts, strict=True)
+            ),
+            default_name,
         )
 
 

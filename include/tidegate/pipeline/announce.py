@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
+from tidegate.errors import RowsUnaccounted
 from tidegate.ledger.announcing import Announcement
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
@@ -54,6 +55,7 @@ class Announcer:
 
         Raises:
             WindowIncomplete: a sub-split has no message yet (Transient).
+            RowsUnaccounted: the contributions have other rows than were kept.
             FenceLost: a newer attempt took a window over.
         """
         touched: dict[Partition, None] = {}
@@ -84,10 +86,12 @@ class Announcer:
             path = layout.sealed_file(item.uri, item.attempt)
         if not self.storage.exists(path):
             drafted = self._draft(item, scan, now)
+            _check_rows(drafted, item.uri)
             # What stands in `sealed.json` counts when a ledger is lost, and drafting takes long.
             self.ledger.windows.check_fence(item.sequence, item.attempt)
             self.storage.write_once(path, pretty(drafted.to_json()))
         sealed = SealedWindow.from_text(self.storage.read_bytes(path))
+        _check_rows(sealed, item.uri)
         # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger
         # knows, since a run that dies here comes by again and one that dies afterwards does not.
         self.storage.delete_tree(layout.exchange_root(item.uri))
@@ -185,6 +189,20 @@ def announcement_of(
         watermark=sealed.watermark,
         summary=sealed.summary,
     )
+
+
+def _check_rows(sealed: SealedWindow, uri: str) -> None:
+    """Check that every kept row goes to one partition, told by its path as the ledger tells it."""
+    by_path = {item.partition.path: item.rows for item in sealed.contributions}
+    contributed, kept = sum(by_path.values()), sealed.summary.rows_kept
+    if contributed != kept:
+        raise RowsUnaccounted(
+            pipeline=sealed.pipeline,
+            sequence=sealed.window.sequence,
+            kept=kept,
+            contributed=contributed,
+            plan=uri,
+        )
 
 
 def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple[Contribution, ...]:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tidegate.commit.marker import read_marker
 from tidegate.config import SourceConfig, Start, read_source
 from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import InstantNotFound
@@ -17,6 +16,7 @@ from tidegate.pipeline.reading import Reading, filter_columns
 from tidegate.read import first_rows
 from tidegate.source import open_source
 from tidegate.storage import LocalStorage
+from tidegate.target.marker import read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from tidegate.commit.marker import read_marker
 from tidegate.errors import MarkerInvalid
 from tidegate.model.message import CommitMessage
 from tidegate.stage import layout
+from tidegate.target.marker import read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

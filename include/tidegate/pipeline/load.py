@@ -115,10 +115,15 @@ class Loader:
         """Take a window that reads partitions whole, as of the checkpoint.
 
         None before the first load.
+
+        Raises:
+            PartitionNotFound: no window ever touched one of them.
         """
         pin, state = self._pin(run, now)
         if state.checkpoint is None:
             return ()
+        for partition in partitions:
+            self.ledger.partitions.get(partition)
         draft = Window(
             sequence=0,
             range=InstantRange(None, state.checkpoint),

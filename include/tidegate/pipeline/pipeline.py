@@ -53,6 +53,7 @@ from tidegate.pipeline.work import Roots, adopt
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Scratch, Storage
+from tidegate.target.partitioning import Partitioning
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -192,7 +193,11 @@ class Pipeline:
     def rebuild(
         self, partitions: Sequence[Partition], run: Run, now: datetime
     ) -> tuple[PlannedWindow, ...]:
-        """Plan to read whole partitions again, as of the checkpoint."""
+        """Plan to read whole partitions again, as of the checkpoint.
+
+        Raises:
+            PartitionNotFound: no window ever touched one of them.
+        """
         self.adopt(now)
         return self._loader.rebuild(partitions, run, now)
 
@@ -473,8 +478,14 @@ class Pipeline:
         return self._loader.preview(run, now)
 
     def parse_partition(self, text: str) -> Partition:
-        """Read a partition as people write it."""
-        return self._reporter.parse(text)
+        """Read a partition as people write it.
+
+        A path such as `dt=2013-02-09`, or the key `2013-02-09`.
+
+        Raises:
+            PartitionPathInvalid, PartitionKeyIllegal: it names no partition of this pipeline.
+        """
+        return Partitioning.of(self.config.target).read(text)
 
     def _outcome(
         self,

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.commit.marker import MarkerFacts, write_marker
 from tidegate.commit.policies import BUILT_IN, CommitPolicy
 from tidegate.commit.policies.custom import load_custom
 from tidegate.commit.publisher import Publisher
@@ -33,6 +32,7 @@ from tidegate.model.wire import instant_text, pretty
 from tidegate.pipeline.gating import failed_why
 from tidegate.pipeline.renewing import Renewing, renewing_claim
 from tidegate.stage import layout
+from tidegate.target.marker import MarkerFacts, write_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import PartitionPathInvalid
-from tidegate.model.partition import UNPARTITIONED_KEY, Partition
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.plan_files import read_plan
 from tidegate.stage import layout
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, RevisionEntry, WindowState
     from tidegate.model.message import Contribution
+    from tidegate.model.partition import Partition
     from tidegate.pipeline.publish import Committer
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
@@ -67,23 +66,6 @@ class Reporter:
             watermark=step.to_json() if step else None,
             quarantined=tuple(self._quarantines(contributions)),
         )
-
-    def parse(self, text: str) -> Partition:
-        """Read a partition as people write it.
-
-        A path such as `dt=2013-02-09`, or the key `2013-02-09`.
-
-        Raises:
-            PartitionPathInvalid, PartitionKeyIllegal: it names no partition of this pipeline.
-        """
-        names = tuple(field.name for field in self.config.target.partition_by)
-        if not names:
-            if text != UNPARTITIONED_KEY:
-                raise PartitionPathInvalid(
-                    path=text, expected=f"'{UNPARTITIONED_KEY}': the target has no partitions"
-                )
-            return Partition(())
-        return Partition.parse(text, names) if "=" in text else Partition.parse_key(text, names)
 
     def _report(self, state: PartitionState, now: datetime) -> PartitionReport:
         revisions = self.ledger.publications.revisions(state.partition)

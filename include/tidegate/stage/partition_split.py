@@ -25,7 +25,7 @@ from tidegate.physical.arrays import (
     missing,
 )
 from tidegate.stage.ticks import SECONDS_PER_DAY, wall_clock
-from tidegate.stage.value_text import Texts, identity_writer
+from tidegate.stage.value_text import Texts, identity_writer, reserved
 from tidegate.stage.zones import SECONDS_PER_HOUR
 
 Encoder = Callable[[pa.Array], tuple[Codes, Texts]]
@@ -85,7 +85,8 @@ class PartitionComputer:
         schema: of the batches.
         fields: `target.partition_by`, in declared order; empty for an unpartitioned target.
         timezone: the pipeline's zone, for `day()`, `hour()`, `month()`.
-        default_name: directory value of the default partition, which no text may equal (PC-P07).
+        default_name: directory value of the default partition, which no value's text may equal
+            (PC-P07).
 
     Raises:
         ColumnMissing: a key names a column that the schema does not have.
@@ -108,11 +109,14 @@ class PartitionComputer:
         self._names = tuple(field.name for field in fields)
         self._columns = tuple(schema.get_field_index(field.column) for field in fields)
         self._encoders = tuple(
-            _identity_encoder(field, schema.field(field.column).type, timezone, default_name)
+            _identity_encoder(field, schema.field(field.column).type, timezone)
             if field.transform is Transform.IDENTITY
             else _time_encoder(field, schema.field(field.column).type, timezone, fields)
             for field in fields
         )
+        self._fields = tuple(fields)
+        self._schema = schema
+        self._default_name = default_name
         self._known: dict[tuple[str | None, ...], Partition] = {}
         dropped = {field.column for field in fields if field.transform is Transform.IDENTITY}
         self.data_columns = tuple(name for name in schema.names if name not in dropped)
@@ -122,7 +126,7 @@ class PartitionComputer:
         """Find each row's partition.
 
         Raises:
-            PartitionValueReserved: a text is spelled like the default partition.
+            PartitionValueReserved: a value is spelled like the default partition.
         """
         codes: Codes = np.zeros(batch.num_rows, dtype=np.intp)
         values: list[tuple[str | None, ...]] = [()]
@@ -134,7 +138,11 @@ class PartitionComputer:
 
     def _partition(self, values: tuple[str | None, ...]) -> Partition:
         if values not in self._known:
-            self._known[values] = Partition(tuple(zip(self._names, values, strict=True)))
+            if self._default_name in values:
+                field = self._fields[values.index(self._default_name)]
+                raise reserved(field, self._schema.field(field.column).type, self._default_name)
+            named = tuple(zip(self._names, values, strict=True))
+            self._known[values] = Partition(named, self._default_name)
         return self._known[values]
 
 
@@ -145,12 +153,10 @@ def _by_text(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
     return (codes, texts) if len(positions) == len(texts) else (joined[codes], list(positions))
 
 
-def _identity_encoder(
-    field: PartitionField, kind: pa.DataType, timezone: str, default_name: str
-) -> Encoder:
+def _identity_encoder(field: PartitionField, kind: pa.DataType, timezone: str) -> Encoder:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    write = identity_writer(field, kind, timezone=timezone, default_name=default_name)
+    write = identity_writer(field, kind, timezone=timezone)
 
     def encode(column: pa.Array) -> tuple[Codes, Texts]:
         encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()

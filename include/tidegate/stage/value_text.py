@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -16,9 +18,11 @@ if TYPE_CHECKING:
 Texts = list[str | None]
 """None stands for what goes to the default partition (PC-P08)."""
 
+_PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+
 
 def identity_writer(
-    field: PartitionField, kind: pa.DataType, *, timezone: str, default_name: str
+    field: PartitionField, kind: pa.DataType, *, timezone: str
 ) -> Callable[[pa.Array], Texts]:
     """Give the function that writes the values of one column (PC-P06).
 
@@ -26,13 +30,12 @@ def identity_writer(
         field: the partition key, for messages.
         kind: type of the values; the function takes arrays of it.
         timezone: the pipeline's zone.
-        default_name: directory value of the default partition.
 
     Raises:
         PartitionFieldInvalid: values of this type cannot name a directory and be read back.
     """
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return lambda values: [_reserved(field, text, default_name) for text in values.to_pylist()]
+    if _is_text(kind):
+        return lambda values: [text or None for text in values.to_pylist()]
     if pa.types.is_timestamp(kind):
         if kind.tz is not None and timezone != "UTC":
             problem = (
@@ -52,6 +55,32 @@ def identity_writer(
     raise PartitionFieldInvalid(key=field.name, column=field.column, problem=problem)
 
 
+def reserved(field: PartitionField, kind: pa.DataType, text: str) -> PartitionValueReserved:
+    """Say that a value cannot be told from NULL, and which row rule puts such rows aside.
+
+    Args:
+        field: the partition key.
+        kind: type of its column.
+        text: what the value is written as, which is the name of the default partition.
+    """
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    column = _sql_name(field.column)
+    literal = text.replace("'", "''")
+    compared = column if _is_text(kind) else f"cast({column} as varchar)"
+    where = f"{column} is null or {compared} <> '{literal}'"
+    # Quoted as JSON, which YAML reads as well.
+    rule = json.dumps(where, ensure_ascii=False)
+    return PartitionValueReserved(column=field.column, value=text, rule=rule)
+
+
+def _sql_name(column: str) -> str:
+    if _PLAIN_NAME.fullmatch(column):
+        return column
+    doubled = column.replace('"', '""')
+    return f'"{doubled}"'
+
+
 def _plain(values: pa.Array) -> pa.Array:
     return values.cast(pa.date32()) if pa.types.is_date(values.type) else values
 
@@ -68,7 +97,7 @@ def _timestamp_text(arrow_text: str) -> str:
     return f"{moment}{point}{digits}" if digits else moment
 
 
-def _reserved(field: PartitionField, text: str | None, default_name: str) -> str | None:
-    if text == default_name:
-        raise PartitionValueReserved(column=field.column, value=text)
-    return text or None
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )

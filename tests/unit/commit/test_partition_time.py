@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tidegate.commit.partition_time import NoPartitionTime, PartitionClock, interval_end
 from tidegate.config import PipelineConfig
-from tidegate.model.partition import Partition
+from tidegate.model.partition import DEFAULT_NAME, Partition
 from tidegate.model.partition_value import Interval
 from tidegate.model.watermark import Reason
 
@@ -44,7 +44,8 @@ def clock(
 
 def partition(path: str) -> Partition:
     """Read `dt=2020-12-01/hr=10`."""
-    return Partition.parse(path, tuple(part.split("=")[0] for part in path.split("/")))
+    names = tuple(part.split("=")[0] for part in path.split("/"))
+    return Partition.parse(path, names, DEFAULT_NAME)
 
 
 def utc(text: str) -> datetime:

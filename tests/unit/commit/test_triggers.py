@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tidegate.commit.triggers import evaluate, span_text
 from tidegate.config import PipelineConfig
-from tidegate.model.partition import Partition
+from tidegate.model.partition import DEFAULT_NAME, Partition
 from tidegate.model.watermark import Evaluation, Reason
 
 MILLISECOND = timedelta(milliseconds=1)
@@ -55,7 +55,7 @@ def look(
     names = tuple(part.split("=")[0] for part in path.split("/") if part)
     return evaluate(
         config,
-        Partition.parse(path, names),
+        Partition.parse(path, names, DEFAULT_NAME),
         watermark=watermark,
         first_seen=first_seen,
         now=now,

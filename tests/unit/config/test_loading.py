@@ -796,6 +796,18 @@ MISTAKES = {
         5,
         "expected a mapping such as {dt: day(ordered_at), region: region}",
     ),
+    "keys as a list with one twice": (
+        "target: {path: /x, partition_by: [{dt: day(at)}, {dt: at}]}",
+        "target.partition_by",
+        5,
+        "a partition key stands there twice",
+    ),
+    "name of NULL that is a day": (
+        "target: {path: /x, partition_by: {dt: day(at)}, default_partition_name: '1970-01-01'}",
+        "target.default_partition_name",
+        5,
+        "'1970-01-01' is what `dt: day(at)` writes for a time",
+    ),
     "work beside nothing": (
         "target: {path: '${env:OUT}'}",
         "target.work",

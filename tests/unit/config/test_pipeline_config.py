@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tidegate.config import (
     resolve_secret,
 )
 from tidegate.errors import SecretMissing
+from tidegate.model.wire import pretty
 
 
 def config(**said: Any) -> PipelineConfig:
@@ -36,9 +38,23 @@ def test_identity_names_what_may_not_change() -> None:
         "source": "iceberg lake.raw.orders",
         "target.path": "/out",
         "target.partition_by": "dt: day(at)",
+        "target.default_partition_name": "__DEFAULT_PARTITION__",
         "timezone": "UTC",
         "target.write": "append",
     }
+
+
+@pytest.mark.parametrize("keys", [["dt", "b", "a"], ["a", "b", "dt"]], ids=["file", "alphabet"])
+def test_order_of_partition_keys_survives_json_with_sorted_keys(keys: list[str]) -> None:
+    fields = {key: "day(at)" if key == "dt" else key for key in keys}
+    made = config(target={"path": "/out", "partition_by": fields})
+
+    raw = json.loads(pretty(made.resolved()))
+
+    again = PipelineConfig.from_resolved(raw)
+    assert [field.name for field in again.target.partition_by] == keys
+    assert again.identity() == made.identity()
+    assert again.resolved() == made.resolved()
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,10 @@ class FilesSource:
 
     def _partition(self, path: str) -> Partition:
         names = tuple(self._config.partition_by)
-        return Partition.parse(path.rpartition("/")[0], names) if names else Partition(())
+        if not names:
+            return Partition(())
+        folder = path.rpartition("/")[0]
+        return Partition.parse(folder, names, self._config.default_partition_name)
 
     def _pieces(
         self, files: Sequence[ListedFile], partitions: dict[str, Partition]

@@ -59,7 +59,7 @@ class _Walk:
         if depth > len(self.keys):
             return self._refuse(path, self._expected)
         try:
-            partition = Partition.parse(path, tuple(self.keys)[:depth])
+            partition = Partition.parse(path, tuple(self.keys)[:depth], self.default_name)
             parse_values(partition, self.keys, self.default_name, path)
         except (PartitionPathInvalid, PartitionValueInvalid):
             if not self.skip_bad:

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 
 from strategies import values_of
-from tidegate.commit.marker import MarkerFacts, read_marker, write_marker
 from tidegate.errors import MarkerInvalid
 from tidegate.model.partition import Partition
 from tidegate.model.publication import (
@@ -21,6 +20,7 @@ from tidegate.model.publication import (
     PublishedFile,
     Verdict,
 )
+from tidegate.target.marker import MarkerFacts, read_marker, write_marker
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 FILES = tuple(

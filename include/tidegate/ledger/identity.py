@@ -1,0 +1,88 @@
+"""What a pipeline's name stands for, compared with what was registered under it (design §4)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from tidegate.errors import PipelineChanged
+from tidegate.ledger import rows
+from tidegate.ledger.schema import partition, pipeline
+from tidegate.model.partition import DEFAULT_NAME
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tidegate.model.partition import Partition
+
+_KEYS = "target.partition_by"
+_DEFAULT = "target.default_partition_name"
+
+
+def check_identity(
+    connection: sa.Connection, name: str, registered: Mapping[str, str], found: Mapping[str, str]
+) -> None:
+    """Compare the identity that a pipeline file gives with the registered one.
+
+    The name of the default partition may change as long as that moves no partition and joins none.
+
+    Args:
+        connection: of the caller's transaction.
+        name: the pipeline.
+        registered: what the ledger has.
+        found: what the file gives.
+
+    Raises:
+        PipelineChanged: a key differs.
+    """
+    expected = _as_published(registered, found)
+    for key in sorted({*expected, *found}):
+        before, now = expected.get(key), found.get(key)
+        if before == now or (key == _DEFAULT and _renames_nothing(connection, name, now)):
+            continue
+        raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))
+
+
+def check_partitions(connection: sa.Connection, name: str, found: Iterable[Partition]) -> None:
+    """Check that partitions are spelled as the registered identity says.
+
+    A run that was planned before the name of the default partition changed may end after it.
+
+    Args:
+        connection: of the caller's transaction.
+        name: the pipeline.
+        found: partitions that become known.
+
+    Raises:
+        PipelineChanged: one has NULL under another name, or the registered one as a value.
+    """
+    query = sa.select(pipeline.c.identity).where(pipeline.c.name == name)
+    default_name = (connection.scalar(query) or {}).get(_DEFAULT, DEFAULT_NAME)
+    for item in found:
+        missing = item.default_name or DEFAULT_NAME
+        if (item.is_default and missing != default_name) or default_name in dict(
+            item.values
+        ).values():
+            raise PipelineChanged(pipeline=name, key=_DEFAULT, expected=default_name, found=missing)
+
+
+def _as_published(registered: Mapping[str, str], found: Mapping[str, str]) -> Mapping[str, str]:
+    """Read an identity that an earlier version registered as that version published.
+
+    It put the keys of a path in alphabetical order, whatever the file said, and gave NULL always
+    the same name.
+    """
+    if _DEFAULT in registered or _DEFAULT not in found:
+        return registered
+    keys = sorted(registered[_KEYS].split(", "), key=lambda text: text.partition(": ")[0])
+    return {**registered, _KEYS: ", ".join(keys), _DEFAULT: DEFAULT_NAME}
+
+
+def _renames_nothing(connection: sa.Connection, name: str, default_name: str | None) -> bool:
+    """Say whether no known partition is for NULL or would from now on be read back as NULL."""
+    query = sa.select(partition.c["values"]).where(partition.c.pipeline == name)
+    known = map(rows.read_partition, connection.scalars(query))
+    return not any(
+        value is None or value == default_name for item in known for _, value in item.values
+    )

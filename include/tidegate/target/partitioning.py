@@ -1,0 +1,56 @@
+"""The partitions of one target: from values to paths and keys and back, one to one (PC-P07)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import PartitionPathInvalid
+from tidegate.model.partition import UNPARTITIONED_KEY, Partition
+
+if TYPE_CHECKING:
+    from tidegate.config import TargetConfig
+
+
+@dataclass(frozen=True)
+class Partitioning:
+    """How a target spells its partitions: the order of its keys, and the name of NULL."""
+
+    names: tuple[str, ...]
+    """The keys in the order of the pipeline file, which is that of the path."""
+    default_name: str
+
+    @classmethod
+    def of(cls, target: TargetConfig) -> Partitioning:
+        """Read it from a pipeline's configuration."""
+        names = tuple(field.name for field in target.partition_by)
+        return cls(names, target.default_partition_name)
+
+    def parse(self, path: str) -> Partition:
+        """Read a directory below the table root; the root itself is the empty path.
+
+        Raises:
+            PartitionPathInvalid: the directory is no partition of this target.
+        """
+        return Partition.parse(path, self.names, self.default_name)
+
+    def read(self, text: str) -> Partition:
+        """Read a partition as people and Airflow write it.
+
+        Args:
+            text: a path such as `dt=2026-11-01/region=eu`, or a key such as `2026-11-01~eu`; `all`
+                for a target without partitions.
+
+        Raises:
+            PartitionPathInvalid, PartitionKeyIllegal: it names no partition of this target.
+        """
+        if not self.names:
+            if text != UNPARTITIONED_KEY:
+                raise PartitionPathInvalid(
+                    path=text, expected=f"'{UNPARTITIONED_KEY}': the target has no partitions"
+                )
+            return Partition(())
+        # A key never has the character: it is escaped there.
+        if "=" in text:
+            return self.parse(text)
+        return Partition.parse_key(text, self.names, self.default_name)
