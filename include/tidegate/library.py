@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from tidegate.model.run import Run
 from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.changes import read_changes, read_committed
+from tidegate.pipeline.changes import read_changes
 from tidegate.pipeline.executors import executors_for
 from tidegate.pipeline.holders import process_owner
+from tidegate.target.committed import read_committed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,6 +13,7 @@ import pytest
 import tidegate
 from tidegate import library
 from tidegate.pipeline import changes
+from tidegate.target import committed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,7 +77,7 @@ def test_examples_in_order_give_what_they_say(names: dict[str, object]) -> None:
         (library, "LoadedPipeline.status"),
         (library, "LoadedPipeline.explain"),
         (changes, "read_changes"),
-        (changes, "read_committed"),
+        (committed, "read_committed"),
     )
 
     failures = [(name, run_examples(module, name, names).failed) for module, name in order]

@@ -1,28 +1,24 @@
-"""Look at what changed in a table, and at what was published, without running a pipeline."""
+"""Look at what changed in a table, without running a pipeline."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import SourceConfig, Start, read_source
 from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import InstantNotFound
 from tidegate.model.instant import Instant, InstantRange
-from tidegate.model.partition import DEFAULT_NAME
 from tidegate.pipeline.change_stream import ChangeStream
 from tidegate.pipeline.reading import Reading, filter_columns
 from tidegate.read import first_rows
 from tidegate.source import open_source
 from tidegate.storage import LocalStorage
-from tidegate.target.marker import read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
     from tidegate.model.plan import Pin
     from tidegate.source.protocol import Source
@@ -97,44 +93,6 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     if limit is not None:
         batches = first_rows(batches, limit)
     return pa.RecordBatchReader.from_batches(reading.schema, batches)
-
-
-def read_committed(path: str | Path) -> ds.Dataset:
-    """Open a published table as its markers list it: nothing pending, nothing half moved.
-
-    Args:
-        path: the table root.
-
-    Returns:
-        A dataset of exactly the files that the markers list; partition keys are text columns.
-
-    Raises:
-        MarkerInvalid: a marker is not one of Tidegate's.
-
-    Examples:
-        >>> read_committed(published).count_rows()
-        2
-        >>> sorted(read_committed(published).to_table(columns=["dt", "id"]).to_pylist(), key=str)
-        [{'dt': '2026-02-01', 'id': 1}, {'dt': '2026-02-01', 'id': 2}]
-    """
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-    import pyarrow.fs as pafs
-
-    root = Path(path).absolute()
-    files, keys = [], dict[str, None]()
-    for marker in sorted(root.rglob("_SUCCESS")):
-        content = read_marker(str(marker), marker.read_bytes())
-        keys |= dict.fromkeys(content["partition"])
-        files += [str(marker.parent / file["name"]) for file in content["files"]]
-    partitioning = ds.HivePartitioning(
-        pa.schema([(key, pa.string()) for key in keys]), null_fallback=DEFAULT_NAME
-    )
-    options = ds.FileSystemFactoryOptions(partition_base_dir=str(root), partitioning=partitioning)
-    factory = ds.FileSystemDatasetFactory(
-        pafs.LocalFileSystem(), files, ds.ParquetFileFormat(), options
-    )
-    return factory.finish()
 
 
 def _source_config(

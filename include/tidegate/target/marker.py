@@ -1,8 +1,13 @@
-"""The marker of a partition: what it lists, byte for byte, and how it is read (PC-A07)."""
+"""The marker of a partition: what it lists, byte for byte, and how it is found and read (PC-A07).
+
+Its name is the pipeline's to choose, so a reader that knows only the table root goes by what a
+hidden file says.
+"""
 
 from __future__ import annotations
 
 import json
+import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +15,15 @@ from tidegate.errors import MarkerInvalid
 from tidegate.model.wire import instant_text, pretty
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
+    from pathlib import Path
 
     from tidegate.model.publication import Approval, Publication, Verdict
 
 MARKER_FORMAT = 1
+USUAL_NAME = "_SUCCESS"
+_SAYS = {"pipeline", "partition", "revision", "files"}
 
 
 @dataclass(frozen=True)
@@ -75,6 +83,57 @@ def write_marker(publication: Publication, facts: MarkerFacts) -> str:
     ).decode()
 
 
+@dataclass(frozen=True)
+class StandingMarker:
+    """A marker that was found in a table."""
+
+    folder: str
+    """The directory of its partition."""
+    name: str
+    revision: int
+    partition: Mapping[str, str | None]
+    """Partition values; None is NULL."""
+    files: tuple[str, ...]
+    """Paths of the files that it lists."""
+
+
+def find_markers(
+    root: Path, names: Iterable[str], only: str | None = None
+) -> tuple[StandingMarker, ...]:
+    """Find the marker of each partition of a table, in order of their directories.
+
+    Where a directory has two, because the pipeline's marker was renamed, the newer revision counts.
+
+    Args:
+        root: the table root.
+        names: all files below it, relative to it.
+        only: the one name that a marker may have; by default a hidden file with any name is one if
+            it says what markers say.
+
+    Raises:
+        MarkerInvalid: a file with the usual name, or one that markers of this table have, is none.
+    """
+    candidates = [name for name in names if _may_be_marker(name, only)]
+    read = {name: _marker_at(root, name) for name in candidates}
+    strict = {only or USUAL_NAME, *(posixpath.basename(name) for name in read if read[name])}
+    newest: dict[str, StandingMarker] = {}
+    for name, found in read.items():
+        if found is None:
+            if posixpath.basename(name) in strict:
+                # Once more, for the error that says what is wrong with it.
+                read_marker(str(root / name), (root / name).read_bytes())
+            continue
+        known = newest.get(found.folder)
+        if known is None or known.revision < found.revision:
+            newest[found.folder] = found
+    return tuple(newest[folder] for folder in sorted(newest))
+
+
+def is_hidden(name: str) -> bool:
+    """Say whether readers skip a file, given relative to the table root (PC-P09)."""
+    return any(part.startswith(("_", ".")) for part in name.split("/"))
+
+
 def read_marker(path: str, content: bytes) -> dict[str, Any]:
     """Read a marker for its file list.
 
@@ -85,10 +144,37 @@ def read_marker(path: str, content: bytes) -> dict[str, Any]:
         raw = json.loads(content)
     except ValueError as broken:
         raise MarkerInvalid(path=path, found="no JSON" if content else "an empty file") from broken
-    if not isinstance(raw, dict) or raw.get("format") != MARKER_FORMAT:
+    if not isinstance(raw, dict) or raw.get("format") != MARKER_FORMAT or not raw.keys() >= _SAYS:
         raise MarkerInvalid(path=path, found="another format")
     return raw
 
 
 def _text(moment: datetime | None) -> str | None:
     return None if moment is None else instant_text(moment)
+
+
+def _may_be_marker(name: str, only: str | None) -> bool:
+    folder, _, plain = name.rpartition("/")
+    if folder and is_hidden(folder):
+        return False
+    return plain == only if only is not None else plain.startswith(("_", "."))
+
+
+def _marker_at(root: Path, name: str) -> StandingMarker | None:
+    """Read a file that may be a marker; None if it is something else."""
+    path = root / name
+    with path.open("rb") as file:
+        # Hidden files of other tools may be large, and are no JSON object.
+        if file.read(1) != b"{":
+            return None
+    try:
+        raw = read_marker(str(path), path.read_bytes())
+    except MarkerInvalid:
+        return None
+    return StandingMarker(
+        folder=str(path.parent),
+        name=path.name,
+        revision=raw["revision"],
+        partition=raw["partition"],
+        files=tuple(str(path.parent / file["name"]) for file in raw["files"]),
+    )

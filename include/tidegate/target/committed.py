@@ -1,0 +1,92 @@
+"""Open a published table as its markers list it: nothing pending, nothing half moved."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from tidegate.errors import MarkerMissing
+from tidegate.model.partition import unescape
+from tidegate.storage import LocalStorage
+from tidegate.target.marker import StandingMarker, find_markers, is_hidden
+from tidegate.target.schema import unified
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+_THREADS = 8
+_FILES = pafs.LocalFileSystem()
+
+
+def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset:
+    """Open a published table as its markers list it: nothing pending, nothing half moved.
+
+    A marker is recognised by what it says, whatever `commit.marker.name` calls it: it is a hidden
+    file in the directory of its partition. A partition without one has no rows here. Where the
+    files differ in their schemas, because columns were added, dropped or widened meanwhile, each is
+    read as the type that holds them all, with NULLs for a column that it lacks.
+
+    Args:
+        path: the table root.
+        marker: the only name that counts as a marker's, where the table has others beside it; by
+            default any.
+
+    Returns:
+        A dataset of exactly the files that the markers list; partition keys are text columns.
+
+    Raises:
+        MarkerInvalid: a file with a marker's name is not one of Tidegate's.
+        MarkerMissing: data files stand there, and not one marker (Transient).
+        ColumnTypesDiffer: two files have types of one column that no type holds both of.
+
+    Examples:
+        >>> read_committed(published).count_rows()
+        2
+        >>> sorted(read_committed(published).to_table(columns=["dt", "id"]).to_pylist(), key=str)
+        [{'dt': '2026-02-01', 'id': 1}, {'dt': '2026-02-01', 'id': 2}]
+    """
+    root = Path(path).absolute()
+    names = LocalStorage().list_files(str(root))
+    markers = find_markers(root, names, marker)
+    if not markers and (data := [name for name in names if not is_hidden(name)]):
+        raise MarkerMissing(root=str(root), file=data[0])
+    schemas = _schemas([path for found in markers for path in found.files])
+    keys = dict.fromkeys(key for found in markers for key in _keys(found, root))
+    stored = unified(schemas.items())
+    schema = pa.schema(
+        [*stored, *(pa.field(key, pa.string()) for key in keys if key not in stored.names)]
+    )
+    format_ = ds.ParquetFileFormat()
+    fragments = [
+        format_.make_fragment(path, _FILES, partition_expression=_values(found, schemas[path]))
+        for found in markers
+        for path in found.files
+    ]
+    return ds.FileSystemDataset(fragments, schema, format_, _FILES)
+
+
+def _schemas(paths: Sequence[str]) -> dict[str, pa.Schema]:
+    """Read the schemas of files side by side: most of it is waiting."""
+    with ThreadPoolExecutor(_THREADS) as pool:
+        return dict(zip(paths, pool.map(pq.read_schema, paths), strict=True))
+
+
+def _keys(found: StandingMarker, root: Path) -> Iterator[str]:
+    """Name the partition keys in the order of the path; a marker's JSON has them sorted."""
+    for component in Path(found.folder).relative_to(root).parts:
+        yield unescape(component.partition("=")[0])
+
+
+def _values(found: StandingMarker, stored: pa.Schema) -> Any:
+    """Say what every row of a file has by its partition, but for columns of the file itself."""
+    known = ds.scalar(value=True)
+    for key, text in found.partition.items():
+        if key not in stored.names:
+            known &= ds.field(key).is_null() if text is None else ds.field(key) == text
+    return known

@@ -1,0 +1,288 @@
+"""NULL has a directory of its own, whatever it is called: no two values ever share one."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from small_lake import NOW, SmallLake, load, local, publish
+from tidegate import read_committed
+from tidegate.errors import PartitionValueReserved, PipelineChanged, RowsUnaccounted
+from tidegate.model.partition import DEFAULT_NAME
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import Pipeline
+
+GIVEN = "none_given"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    """A lake whose source is a directory of plain files, and whose target is split by region."""
+    lake = SmallLake(tmp_path / "lake")
+    (lake.root / "drop").mkdir()
+    lake.source = {"kind": "files", "path": str(lake.root / "drop")}
+    lake.keys = {
+        "target": {"partition_by": {"dt": None, "region": "region"}},
+        "commit": {"trigger": "process-time"},
+    }
+    return lake
+
+
+def named(lake: SmallLake, default_name: str, **keys: Any) -> Pipeline:
+    return lake.pipeline(**keys, target={"default_partition_name": default_name})
+
+
+def drop(lake: SmallLake, file: str, regions: dict[int, str | None]) -> None:
+    """Put rows into a file of their own, which is a sub-split of its own."""
+    moment = datetime(2026, 2, 1, 1, tzinfo=UTC)
+    table = pa.table(
+        {
+            "id": pa.array(regions, pa.int64()),
+            "number": pa.array(regions, pa.int64()),
+            "at": pa.array([moment] * len(regions), pa.timestamp("us", "UTC")),
+            "region": pa.array(regions.values(), pa.string()),
+        }
+    )
+    pq.write_table(table, lake.root / "drop" / f"{file}.parquet")
+
+
+def by_marker(lake: SmallLake) -> dict[int, str | None]:
+    rows = read_committed(lake.target).to_table(columns=["id", "region"]).to_pylist()
+    assert len(rows) == len({row["id"] for row in rows})
+    return {row["id"]: row["region"] for row in rows}
+
+
+def by_listing(lake: SmallLake) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for path in sorted(lake.target.rglob("*.parquet")):
+        ids = pq.read_table(path, columns=["id"], partitioning=None)["id"].to_pylist()
+        found[path.parent.name] = sorted([*found.get(path.parent.name, []), *ids])
+    return found
+
+
+FIRST: dict[int, str | None] = {1: None, 2: DEFAULT_NAME, 3: "eu"}
+SECOND: dict[int, str | None] = {4: DEFAULT_NAME, 5: None}
+BY_LISTING = {
+    f"region={GIVEN}": [1, 5],
+    f"region={DEFAULT_NAME}": [2, 4],
+    "region=eu": [3],
+}
+
+
+@pytest.mark.parametrize(
+    "windows",
+    [
+        pytest.param([[{**FIRST, **SECOND}]], id="one sub-split"),
+        pytest.param([[{1: None, 3: "eu"}, {2: DEFAULT_NAME}, SECOND]], id="sub-splits"),
+        pytest.param([[FIRST], [SECOND]], id="two windows"),
+        pytest.param([[{1: None, 3: "eu"}, {5: None}], [{2: DEFAULT_NAME}, {4: DEFAULT_NAME}]],
+                     id="null first"),
+    ],
+)  # fmt: skip
+def test_null_and_the_usual_name_as_text_stay_apart(
+    lake: SmallLake, windows: list[list[dict[int, str | None]]]
+) -> None:
+    kept = 0
+    lake.keys["source"] = {"split": {"target_size": "1KiB", "open_cost": "1B"}}
+    pipeline = named(lake, GIVEN)
+    for sequence, files in enumerate(windows):
+        for number, rows in enumerate(files):
+            drop(lake, f"{sequence}-{number}", rows)
+        kept += load(pipeline).summary.rows_kept
+        publish(pipeline)
+
+    assert kept == 5
+    assert by_listing(lake) == BY_LISTING
+    assert by_marker(lake) == {**FIRST, **SECOND}
+
+
+@pytest.mark.parametrize("spelling", [f"region={GIVEN}", "_null_"], ids=["path", "key"])
+def test_partition_of_null_is_explained_and_published_by_each_spelling(
+    lake: SmallLake, spelling: str
+) -> None:
+    drop(lake, "a", FIRST)
+    pipeline = named(lake, GIVEN)
+    load(pipeline)
+
+    partition = pipeline.parse_partition(spelling)
+    outcome = pipeline.publish(partition, "cli", NOW, by_command=True)
+    found = pipeline.explain(partition, NOW)
+
+    assert (outcome.state, found.report.state.rows) == ("committed", 1)
+    assert by_listing(lake) == {f"region={GIVEN}": [1]}
+
+
+def test_lost_ledger_is_restored_with_every_partition(lake: SmallLake) -> None:
+    drop(lake, "a", FIRST)
+    pipeline = named(lake, GIVEN)
+    load(pipeline)
+    publish(pipeline)
+    standing = pipeline.ledger.partitions.all()
+    (lake.root / "ledger.db").unlink()
+
+    again = named(lake, GIVEN)
+    again.restore_ledger()
+    drop(lake, "b", SECOND)
+    load(again)
+    publish(again)
+
+    assert [item.partition for item in again.ledger.partitions.all()] == [
+        item.partition for item in standing
+    ]
+    assert list(again.findings()) == []
+    assert by_listing(lake) == BY_LISTING
+    assert by_marker(lake) == {**FIRST, **SECOND}
+
+
+@pytest.mark.parametrize("windows", [1, 2], ids=["one window", "two windows"])
+def test_text_like_the_configured_name_is_refused_and_nothing_is_staged(
+    lake: SmallLake, windows: int
+) -> None:
+    pipeline = named(lake, GIVEN)
+    if windows == 2:
+        drop(lake, "a", FIRST)
+        load(pipeline)
+        publish(pipeline)
+    before = lake.stamps()
+    drop(lake, "b", {6: "us", 7: GIVEN})
+
+    with pytest.raises(PartitionValueReserved, match=f"'region'.*'{GIVEN}'"):
+        load(pipeline)
+
+    assert lake.stamps() == before
+    assert list((lake.work / "windows" / str(windows)).rglob("*.parquet")) == []
+    assert list((lake.work / "windows" / str(windows)).rglob("messages/*")) == []
+
+
+def test_integer_written_like_the_configured_name_is_refused(lake: SmallLake) -> None:
+    drop(lake, "a", {5: "eu", 6: None})
+    target = {"partition_by": {"region": None, "n": "number"}, "default_partition_name": "5"}
+
+    with pytest.raises(PartitionValueReserved, match=r"'number'.*'5'"):
+        load(lake.pipeline(target=target))
+
+
+@pytest.mark.parametrize("loads", [0, 1], ids=["first load", "later load"])
+def test_remedy_other_name_is_taken_while_no_partition_is_for_null(
+    lake: SmallLake, loads: int
+) -> None:
+    if loads:
+        drop(lake, "a", {3: "eu"})
+        load(lake.pipeline())
+        publish(lake.pipeline())
+    drop(lake, "b", {1: None, 2: DEFAULT_NAME})
+    with pytest.raises(PartitionValueReserved, match=r"`target\.default_partition_name`"):
+        load(lake.pipeline())
+
+    pipeline = named(lake, GIVEN)
+    load(pipeline)
+    publish(pipeline)
+
+    wanted = {f"region={GIVEN}": [1], f"region={DEFAULT_NAME}": [2]}
+    assert by_listing(lake) == ({**wanted, "region=eu": [3]} if loads else wanted)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "rows"),
+    [
+        pytest.param("region", DEFAULT_NAME, {1: None, 2: DEFAULT_NAME, 3: "eu"}, id="text"),
+        pytest.param("region", "it's", {1: None, 2: "it's", 3: "eu"}, id="quote"),
+        pytest.param("number", "2", {1: None, 2: "us", 3: "eu"}, id="integer"),
+    ],
+)
+def test_remedy_row_rule_as_printed_puts_such_rows_aside(
+    lake: SmallLake, column: str, value: str, rows: dict[int, str | None]
+) -> None:
+    drop(lake, "a", rows)
+    keys = {"partition_by": {"region": None, "k": column}, "default_partition_name": value}
+    with pytest.raises(PartitionValueReserved) as refused:
+        load(lake.pipeline(target=keys))
+    printed = re.search(r"`\{name: (\w+), where: (.*)\}`", str(refused.value))
+    assert printed is not None
+
+    rule = {"name": printed[1], "where": json.loads(printed[2])}
+    pipeline = lake.pipeline(target=keys, rows=[rule])
+    announced = load(pipeline)
+    publish(pipeline)
+
+    assert announced.summary.rows_quarantined == 1
+    assert sorted(number for ids in by_listing(lake).values() for number in ids) == [1, 3]
+
+
+def test_other_name_after_null_was_announced_is_refused_and_the_old_one_goes_on(
+    lake: SmallLake,
+) -> None:
+    drop(lake, "a", {1: None})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    drop(lake, "b", {2: None, 3: "eu"})
+
+    with pytest.raises(PipelineChanged, match="Change it back") as refused:
+        load(named(lake, GIVEN))
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert refused.value.key == "target.default_partition_name"
+    assert by_listing(lake) == {f"region={DEFAULT_NAME}": [1, 2], "region=eu": [3]}
+
+
+def test_other_name_that_is_the_value_of_a_partition_is_refused(lake: SmallLake) -> None:
+    drop(lake, "a", {1: GIVEN})
+    load(lake.pipeline())
+
+    with pytest.raises(PipelineChanged) as refused:
+        load(named(lake, GIVEN))
+
+    assert refused.value.key == "target.default_partition_name"
+
+
+def test_plan_from_before_the_other_name_announces_nothing(lake: SmallLake) -> None:
+    """Its rows for NULL would stand in a directory that the next window gives to a text."""
+    drop(lake, "a", {1: None})
+    before = lake.pipeline()
+    planned = before.plan(Run("a", "cli"), NOW)
+    after = named(lake, GIVEN)
+    after.adopt(NOW)
+
+    with pytest.raises(PipelineChanged):
+        before.finish_load(planned, NOW, local)
+    drop(lake, "b", {2: DEFAULT_NAME})
+    for _ in range(2):
+        load(after)
+    publish(after)
+
+    assert by_listing(lake) == {f"region={GIVEN}": [1], f"region={DEFAULT_NAME}": [2]}
+
+
+def test_rows_that_no_contribution_has_are_not_announced_and_the_remedy_helps(
+    lake: SmallLake,
+) -> None:
+    drop(lake, "a", {1: None, 2: "eu"})
+    pipeline = lake.pipeline()
+    (planned,) = pipeline.plan(Run("a", "cli"), NOW)
+    with local("local") as executor:
+        pipeline.stage(planned, executor)
+    (message,) = (path for path in Path(planned.uri, "messages").iterdir() if path.is_file())
+    said = json.loads(message.read_text())
+    message.write_text(json.dumps({**said, "parts": said["parts"][:1]}))
+
+    with pytest.raises(RowsUnaccounted, match=r"expected the 2 rows .* found 1") as refused:
+        pipeline.announce([planned], NOW)
+    state = pipeline.ledger.pipeline.find()
+    assert state is not None
+    assert (state.checkpoint, pipeline.ledger.partitions.all()) == (None, ())
+    shutil.rmtree(refused.value.plan)
+    load(pipeline)
+    publish(pipeline)
+
+    assert by_listing(lake) == {f"region={DEFAULT_NAME}": [1], "region=eu": [2]}

@@ -1,0 +1,152 @@
+"""Readers find what markers list, whatever the markers are called and the files look like."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tidegate import read_committed
+from tidegate.errors import ColumnTypesDiffer, MarkerInvalid, MarkerMissing
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def write_partition(
+    root: Path,
+    path: str,
+    values: dict[str, str | None],
+    *files: pa.Table,
+    marker: str | None = "_SUCCESS",
+    revision: int = 1,
+) -> None:
+    folder = root / path
+    folder.mkdir(parents=True, exist_ok=True)
+    names = [f"part-{revision}-{number}.parquet" for number in range(len(files))]
+    for name, table in zip(names, files, strict=True):
+        pq.write_table(table, folder / name)
+    said = {
+        "format": 1,
+        "pipeline": "orders",
+        "partition": values,
+        "revision": revision,
+        "files": [{"name": name} for name in names],
+    }
+    if marker:
+        (folder / marker).write_text(json.dumps(said))
+
+
+def rows_of(root: Path, **keys: Any) -> list[dict[str, Any]]:
+    return sorted(read_committed(root, **keys).to_table().to_pylist(), key=str)
+
+
+def ids(*numbers: int) -> pa.Table:
+    return pa.table({"id": pa.array(numbers, pa.int32())})
+
+
+@pytest.mark.parametrize("name", ["_SUCCESS", "_DONE", ".done", "_done.json"])
+def test_marker_of_any_name_is_found(tmp_path: Path, name: str) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1, 2), marker=name)
+    write_partition(tmp_path, "dt=2", {"dt": "2"}, ids(3), marker=None)
+
+    assert rows_of(tmp_path) == [{"id": 1, "dt": "1"}, {"id": 2, "dt": "1"}]
+
+
+def test_hidden_files_of_others_are_no_markers(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker="_DONE")
+    (tmp_path / "dt=1" / "._DONE.crc").write_bytes(b"crc")
+    (tmp_path / "dt=1" / "_metadata").write_bytes(b"{ no JSON")
+    (tmp_path / ".tidegate.json").write_text('{"format": 1, "pipeline": "orders"}')
+    write_partition(tmp_path, "_trash/dt=1", {"dt": "1"}, ids(9), marker="_DONE")
+
+    assert rows_of(tmp_path) == [{"id": 1, "dt": "1"}]
+
+
+def test_only_markers_of_the_given_name_count(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker="_DONE")
+    write_partition(tmp_path, "dt=2", {"dt": "2"}, ids(2), marker="_OTHER")
+
+    assert rows_of(tmp_path, marker="_DONE") == [{"id": 1, "dt": "1"}]
+
+
+def test_newer_of_two_markers_counts_where_the_marker_was_renamed(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker="_SUCCESS", revision=1)
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1, 2), marker="_DONE", revision=2)
+
+    assert [row["id"] for row in rows_of(tmp_path)] == [1, 2]
+
+
+@pytest.mark.parametrize("name", ["_SUCCESS", "_DONE"])
+@pytest.mark.parametrize("content", [b"", b"{", b'{"format": 2}'], ids=["empty", "cut", "other"])
+def test_broken_marker_is_refused_and_not_passed_over(
+    tmp_path: Path, name: str, content: bytes
+) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker=name)
+    write_partition(tmp_path, "dt=2", {"dt": "2"}, ids(2), marker=None)
+    (tmp_path / "dt=2" / name).write_bytes(content)
+
+    with pytest.raises(MarkerInvalid, match=f"dt=2/{name}"):
+        read_committed(tmp_path)
+
+
+def test_files_without_any_marker_are_an_error_not_an_empty_table(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker=None)
+
+    with pytest.raises(MarkerMissing, match=r"dt=1/part-1-0\.parquet.*success-file"):
+        read_committed(tmp_path)
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1))
+
+    assert rows_of(tmp_path) == [{"id": 1, "dt": "1"}]
+
+
+def test_table_with_nothing_committed_has_no_rows(tmp_path: Path) -> None:
+    (tmp_path / ".tidegate.json").write_text("{}")
+
+    assert rows_of(tmp_path) == []
+    assert rows_of(tmp_path / "not made yet") == []
+
+
+def test_null_and_every_text_come_back_from_the_marker(tmp_path: Path) -> None:
+    write_partition(tmp_path, "k=none", {"k": None}, ids(1))
+    write_partition(tmp_path, "k=__DEFAULT_PARTITION__", {"k": "__DEFAULT_PARTITION__"}, ids(2))
+    write_partition(tmp_path, "k=a%2Fb", {"k": "a/b"}, ids(3))
+
+    assert {row["id"]: row["k"] for row in rows_of(tmp_path)} == {
+        1: None,
+        2: "__DEFAULT_PARTITION__",
+        3: "a/b",
+    }
+
+
+def test_keys_stand_behind_the_columns_in_the_order_of_the_path(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=1/currency=EUR", {"currency": "EUR", "dt": "1"}, ids(1))
+
+    assert read_committed(tmp_path).schema.names == ["id", "dt", "currency"]
+
+
+def test_files_of_different_schemas_are_read_as_the_wider_types(tmp_path: Path) -> None:
+    old = pa.table({"id": pa.array([1], pa.int32()), "x": pa.array([0.5], pa.float32())})
+    new = pa.table({"id": pa.array([2**40], pa.int64()), "y": ["new"]})
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, old, new)
+
+    dataset = read_committed(tmp_path)
+
+    assert dataset.schema == pa.schema(
+        [("id", pa.int64()), ("x", pa.float32()), ("y", pa.string()), ("dt", pa.string())]
+    )
+    assert rows_of(tmp_path) == [
+        {"id": 1, "x": 0.5, "y": None, "dt": "1"},
+        {"id": 2**40, "x": None, "y": "new", "dt": "1"},
+    ]
+    assert dataset.count_rows() == 2
+
+
+def test_types_that_cannot_be_joined_are_refused(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), pa.table({"id": ["one"]}))
+
+    with pytest.raises(ColumnTypesDiffer, match=r"'id': .*part-1-1\.parquet has string.*int32"):
+        read_committed(tmp_path)
