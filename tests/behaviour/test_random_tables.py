@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,9 @@ import pytest
 from golden_iceberg import bag
 from random_iceberg import RandomTable
 from tidegate import read_changes
+from tidegate.config import read_source
+from tidegate.model.instant import Instant, InstantRange
+from tidegate.source.iceberg import IcebergSource
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -21,6 +25,7 @@ if TYPE_CHECKING:
     from random_iceberg import State
 
 KINDS = ["_change_type", "_change_ordinal", "_commit_snapshot_id"]
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
 COMMITS = 12
 SEEDS = [
     pytest.param(seed, marks=[pytest.mark.slow] if seed >= 8 else [], id=str(seed))
@@ -120,3 +125,26 @@ def test_append_windows_of_a_random_table_have_the_rows_as_they_were_committed(
         found = read(source, "append", start_exclusive=start, end_inclusive=lineage[-1].id)
 
         assert bag(found) == bag(table.appended(lineage[begin + 1 :]))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_append_windows_of_a_random_table_are_refused_where_a_commit_took_rows_of_theirs_away(
+    table: RandomTable, seed: int
+) -> None:
+    config = {**table.config(), "read": {"on_non_append": "skip"}}
+    source = IcebergSource(read_source(config))
+    pin = source.pin(NOW)
+    lineage: list[State] = table.lineage()
+    last_ones = ((begin, len(lineage) - 1) for begin in range(len(lineage) - 1))
+    for begin, end in {*pairwise(range(len(lineage))), *last_ones}:
+        start, last = (Instant(str(lineage[at].id), NOW) for at in (begin, end))
+        units = source.units(source.at(pin, last), InstantRange(start, last))
+
+        brought = bag(table.appended(lineage[begin + 1 : end + 1]))
+        gone = brought - bag(table.rows(lineage[end]))
+        assert units.refusal is not None or not gone
+        only_appends = {state.operation for state in lineage[begin + 1 : end + 1]} <= {
+            "append",
+            "replace",
+        }
+        assert units.refusal is None or not only_appends

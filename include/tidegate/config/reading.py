@@ -38,7 +38,8 @@ class ReadConfig(Section):
     of both ends of a window; `lineage_upserts`: what v3 row lineage says was written (ICE-3.6)."""
     on_non_append: Annotated[OnNonAppend, words(OnNonAppend)] = "fail"
     """What a commit that deletes or replaces rows does to an append read: `skip` loses its
-    changes, `changelog` reads every window as a changelog (ICE-3.5)."""
+    changes, and refuses a window whose own rows it takes away; `changelog` reads every window as a
+    changelog (ICE-3.5)."""
     columns: Annotated[tuple[str, ...] | None, unique("column")] = Field(None, min_length=1)
     """Output columns in this order; all of the table's by default. Metadata columns such as
     `_file` or `_change_type` may stand among them (ICE-3.21)."""

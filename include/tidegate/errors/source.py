@@ -313,10 +313,26 @@ class NonAppendSnapshot(IcebergSourceError):
 
     source: str
     snapshots: str
+    remedy: str
+    """What to do about what these commits took away, as sentences."""
+    template = "{source}: expected appends only, found {snapshots}. {remedy}"
+
+
+class RemovedRowsRead(IcebergSourceError):
+    """A commit to be passed over takes away rows that the same window reads (ICE-3.5)."""
+
+    source: str
+    snapshots: str
+    removed: str
+    """How many files and rows."""
     template = (
-        "{source}: expected appends only, found {snapshots}. "
-        "Set `read.on_non_append: skip` to pass over such commits (their changes are then lost "
-        "to this pipeline)."
+        "{source}: `read.on_non_append: skip` expects that what a window reads is still there at "
+        "its end; found {snapshots}, which take away {removed} of this window. Published, these "
+        "rows would stand beside those that correct them, so nothing was read. Read the table in "
+        "a new pipeline: with `read.on_non_append: changelog`, and `_change_type` among "
+        "`read.columns`, it has every change; with `start: full` it has the rows as they stand "
+        "now, and later `tidegate rebuild` brings up to date the days that a skipped commit "
+        "changes."
     )
 
 

@@ -111,6 +111,7 @@ class Scanner:
 
         Raises:
             StatsMissing: the order that is asked for, or bounds, need what a file does not say.
+            TidegateError: the source refuses to have the window published; see `Units`.
         """
         pinned = pinned_at(self.source, pin, window)
         with _without_collections():
@@ -145,6 +146,8 @@ class Scanner:
             event_time=event_column(self.config),
             enough=limit,
         )
+        if units.refusal is not None:
+            raise units.refusal
         pieces = with_bounds(units.pieces, self.source, self.config)
         split, footers = self._split(pinned), _Footers(self.source)
         width = row_width(self.source.schema(pinned))

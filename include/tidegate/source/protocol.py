@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tidegate.errors import TidegateError
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.report import CheckpointState
     from tidegate.model.settling import SettleRules
@@ -85,6 +86,8 @@ class Units:
     """What was opened and left out, in numbers."""
     checks: tuple[Piece, ...] = ()
     """Files that are read besides, to check what is read of the others; they give no rows."""
+    refusal: TidegateError | None = field(default=None, compare=False)
+    """Why no pipeline may publish the rows, which can be read nevertheless."""
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self.pieces)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.snapshots import Snapshot
 
+    from tidegate.errors import TidegateError
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Piece
     from tidegate.source.iceberg.history import History
@@ -46,6 +47,8 @@ class PlannedFiles:
     notes: tuple[str, ...] = ()
     checks: list[Piece] = field(default_factory=list)
     """Files of the states at both ends of each commit, where its changes are checked."""
+    refusal: TidegateError | None = None
+    """Why no pipeline may publish the rows."""
 
     def sentences(self) -> tuple[str, ...]:
         """Say what was passed over, one sentence each."""

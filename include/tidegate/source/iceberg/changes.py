@@ -8,23 +8,37 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from tidegate.errors import NonAppendSnapshot, SnapshotClassMismatch
+from tidegate.errors import SnapshotClassMismatch
+from tidegate.source.iceberg.commit_entries import CommitEntries
+from tidegate.source.iceberg.delete_entries import FILE_PATH_ID, found_delete
 from tidegate.source.iceberg.entries import Entry, Status
 from tidegate.source.iceberg.history import operation
 from tidegate.source.iceberg.live_manifests import check_readable
 from tidegate.source.iceberg.manifests import is_delete_manifest
+from tidegate.source.iceberg.passed_over import PassedOver, Step
 from tidegate.source.iceberg.tally import MANIFESTS_PRUNED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable
 
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.table.snapshots import Snapshot
 
+    from tidegate.source.iceberg.delete_rules import DeleteRules
     from tidegate.source.iceberg.manifests import ManifestReader
     from tidegate.source.iceberg.pruning import Pruning
+
+
+APPEND, REWRITE = "append", "replace"
+
+
+class Commit(NamedTuple):
+    """A snapshot and its class."""
+
+    snapshot: Snapshot
+    kind: str
 
 
 @dataclass
@@ -58,79 +72,104 @@ class ChangeReader:
         """
         self._source = source
         self._manifests = manifests
+        self._commits = CommitEntries(manifests)
         self._pruning = pruning
         self._metric_ids = pruning.metric_ids.union(metric_ids)
 
+    def classified(self, snapshots: Iterable[Snapshot]) -> list[Commit]:
+        """Tell the class of each snapshot, in their order."""
+        return [Commit(snapshot, self.kind(snapshot)) for snapshot in snapshots]
+
     def appended(
-        self, snapshots: Sequence[Snapshot], *, skip_non_append: bool, enough: int | None = None
+        self,
+        commits: Iterable[Commit],
+        *,
+        enough: int | None = None,
+        metric_ids: Collection[int] = (),
     ) -> Changes:
         """List the files that append snapshots added, in the order of the snapshots (ICE-3.7).
 
         Args:
-            snapshots: a stretch of the lineage, oldest first.
-            skip_non_append: pass over snapshots that delete or overwrite, instead of failing
-                (ICE-3.5).
+            commits: a stretch of the lineage, oldest first; those that are no appends are counted.
             enough: later snapshots are not listed once the files have as many rows (ICE-5.13).
+            metric_ids: further columns whose metrics entries should carry.
 
         Raises:
-            NonAppendSnapshot: a snapshot is neither append nor replace; names all of them.
             SnapshotClassMismatch: an append removes files or adds deletes (ICE-3.3).
             UnsupportedFeature: a file is encrypted or in an unknown format.
         """
+        commits = list(commits)
         changes = Changes()
-        kinds = [(snapshot, self.kind(snapshot)) for snapshot in snapshots]
-        offending = [
-            (snapshot, kind) for snapshot, kind in kinds if kind not in {"append", "replace"}
-        ]
-        if offending and not skip_non_append:
-            named = ", ".join(_describe(snapshot, kind) for snapshot, kind in offending)
-            raise NonAppendSnapshot(source=self._source, snapshots=named)
-        changes.skipped.update(kind for _, kind in kinds if kind != "append")
-        for snapshot in (snapshot for snapshot, kind in kinds if kind == "append"):
-            self._add(changes, snapshot)
+        changes.skipped.update(commit.kind for commit in commits if commit.kind != APPEND)
+        for commit in commits:
+            if commit.kind == APPEND:
+                self._add(changes, commit.snapshot, self._metric_ids.union(metric_ids))
             if enough and sum(entry.rows for entry in changes.entries) >= enough:
                 break
         return changes
+
+    def passed_over(self, commits: Iterable[Commit], rules: DeleteRules) -> PassedOver:
+        """Read what the commits did that are no appends.
+
+        Args:
+            commits: a stretch of the lineage, oldest first.
+            rules: of the table.
+
+        Raises:
+            CorruptDeletes, UnsupportedFeature: a delete file cannot be read as what it says.
+        """
+        others = [self._step(commit, rules) for commit in commits if commit.kind != APPEND]
+        return PassedOver(tuple(others), rules)
+
+    def _step(self, commit: Commit, rules: DeleteRules) -> Step:
+        own = self._commits.own(commit.snapshot)
+        rows = [manifest for manifest in own if not is_delete_manifest(manifest)]
+        deletes = [manifest for manifest in own if is_delete_manifest(manifest)]
+        is_rewrite = commit.kind == REWRITE
+        changed = (Status.ADDED, Status.DELETED)
+        files = self._commits.by(commit.snapshot, rows, *changed, metric_ids=self._metric_ids)
+        found = self._commits.by(
+            commit.snapshot, deletes, Status.ADDED, metric_ids={*rules.key_fields, FILE_PATH_ID}
+        )
+        kept = self._pruning.keep(files, Counter())
+        return Step(
+            removed=[entry for entry in kept if entry.status == Status.DELETED],
+            added=[entry for entry in kept if entry.status == Status.ADDED],
+            deletes=[] if is_rewrite else [found_delete(entry, rules) for entry in found],
+            is_rewrite=is_rewrite,
+        )
 
     def kind(self, snapshot: Snapshot) -> str:
         """Classify a snapshot by its operation; if it names none, by what it did (ICE-3.3)."""
         return operation(snapshot) or self._kind_by_content(snapshot)
 
-    def _add(self, changes: Changes, snapshot: Snapshot) -> None:
+    def _add(self, changes: Changes, snapshot: Snapshot, metric_ids: frozenset[int]) -> None:
         self._check_append(snapshot)
         own = [
             manifest
-            for manifest in self._own(snapshot)
+            for manifest in self._commits.own(snapshot)
             if manifest.has_added_files() and not is_delete_manifest(manifest)
         ]
         kept = [manifest for manifest in own if self._pruning.keeps_manifest(manifest)]
         changes.tally[MANIFESTS_PRUNED] += len(own) - len(kept)
-        for entries in self._manifests.entries(kept, self._metric_ids):
-            added = [entry for entry in entries if _is_by(entry, snapshot, Status.ADDED)]
-            for entry in added:
-                check_readable(entry, self._source)
-            changes.entries += self._pruning.keep(added, changes.tally)
-
-    def _own(self, snapshot: Snapshot) -> list[ManifestFile]:
-        return [
-            manifest
-            for manifest in self._manifests.manifests(snapshot)
-            if manifest.added_snapshot_id == snapshot.snapshot_id
-        ]
+        added = self._commits.by(snapshot, kept, Status.ADDED, metric_ids=metric_ids)
+        for entry in added:
+            check_readable(entry, self._source)
+        changes.entries += self._pruning.keep(added, changes.tally)
 
     def _check_append(self, snapshot: Snapshot) -> None:
         """Prove by counts, else by entries, that data files were only added (ICE-3.3)."""
         deletes, rows = self._doubtful(snapshot)
-        touched = self._by(snapshot, deletes, Status.ADDED, Status.DELETED)
+        touched = self._commits.by(snapshot, deletes, Status.ADDED, Status.DELETED)
         if touched:
             self._mismatch(snapshot, f"adds delete files, or removes them: {touched[0].path}")
-        removed = self._by(snapshot, rows, Status.DELETED)
+        removed = self._commits.by(snapshot, rows, Status.DELETED)
         if removed:
             self._mismatch(snapshot, f"removes {len(removed)} files, among them {removed[0].path}")
 
     def _doubtful(self, snapshot: Snapshot) -> tuple[list[ManifestFile], list[ManifestFile]]:
         """List the delete and data manifests whose counts do not say that they only add rows."""
-        own = self._own(snapshot)
+        own = self._commits.own(snapshot)
         # An append that merges manifests writes delete manifests anew, with what they had.
         deletes = [
             manifest
@@ -145,16 +184,6 @@ class ChangeReader:
         ]
         return deletes, rows
 
-    def _by(
-        self, snapshot: Snapshot, manifests: Sequence[ManifestFile], *wanted: Status
-    ) -> list[Entry]:
-        return [
-            entry
-            for entries in self._manifests.entries(manifests)
-            for entry in entries
-            if any(_is_by(entry, snapshot, status) for status in wanted)
-        ]
-
     def _mismatch(self, snapshot: Snapshot, found: str) -> None:
         raise SnapshotClassMismatch(
             source=self._source, snapshot=str(snapshot.snapshot_id), found=found
@@ -162,24 +191,12 @@ class ChangeReader:
 
     def _kind_by_content(self, snapshot: Snapshot) -> str:
         deletes, rows = self._doubtful(snapshot)
-        removes = self._by(snapshot, deletes, Status.ADDED, Status.DELETED) or self._by(
-            snapshot, rows, Status.DELETED
-        )
+        removes = self._commits.by(
+            snapshot, deletes, Status.ADDED, Status.DELETED
+        ) or self._commits.by(snapshot, rows, Status.DELETED)
         if not removes:
-            return "append"
-        data = [manifest for manifest in self._own(snapshot) if not is_delete_manifest(manifest)]
-        return "overwrite" if self._by(snapshot, data, Status.ADDED) else "delete"
-
-
-def _is_by(entry: Entry, snapshot: Snapshot, status: Status) -> bool:
-    return entry.status == status and entry.snapshot_id == snapshot.snapshot_id
-
-
-def _describe(snapshot: Snapshot, kind: str) -> str:
-    summary = snapshot.summary.additional_properties if snapshot.summary else {}
-    absent = "0" if summary else "?"
-    added = summary.get("added-data-files", absent)
-    removed = summary.get("deleted-data-files", absent)
-    deletes = summary.get("added-delete-files", absent)
-    counts = f"{added} files added, {removed} removed, {deletes} delete files"
-    return f"{snapshot.snapshot_id} ({kind}: {counts})"
+            return APPEND
+        data = [
+            manifest for manifest in self._commits.own(snapshot) if not is_delete_manifest(manifest)
+        ]
+        return "overwrite" if self._commits.by(snapshot, data, Status.ADDED) else "delete"

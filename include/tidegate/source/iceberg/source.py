@@ -228,7 +228,8 @@ class IcebergSource:
         """List the data files of a window (ICE-3.7), or of a snapshot if the window has no start.
 
         Raises:
-            NonAppendSnapshot, SnapshotClassMismatch, UnsupportedFeature: see `ChangeReader`.
+            NonAppendSnapshot, SnapshotClassMismatch: see `WindowFiles.after`.
+            UnsupportedFeature: see `ChangeReader`.
             HistoryTruncated: a window from the beginning, and the beginning was expired.
             SnapshotNotFound: the window's end was expired.
         """
@@ -257,6 +258,7 @@ class IcebergSource:
             config=self._config,
             history=history,
             format_version=table.metadata.format_version,
+            rules=rules,
             appends=ChangeReader(self.name, manifests, pruning, metric_ids),
             states=StateReader(manifests, pruning, rules, metric_ids),
             make=PieceMaker(table.specs(), bounds),
@@ -275,6 +277,7 @@ class IcebergSource:
             notes=planned.sentences() + self._notes(history, window),
             checks=tuple(planned.checks),
             listed=listed(planned, manifests, actions),
+            refusal=planned.refusal,
         )
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:

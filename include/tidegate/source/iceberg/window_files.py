@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HistoryTruncated
 from tidegate.source.iceberg.changelog import ChangePlanner, PlannedFiles
 from tidegate.source.iceberg.continuing import Continuation, within_window
+from tidegate.source.iceberg.non_append import is_passed_over, passing_over, refusal
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyiceberg.table.snapshots import Snapshot
 
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant
-    from tidegate.source.iceberg.changes import ChangeReader
+    from tidegate.source.iceberg.changes import ChangeReader, Commit
+    from tidegate.source.iceberg.delete_rules import DeleteRules
     from tidegate.source.iceberg.history import History
+    from tidegate.source.iceberg.passed_over import TakenAway
     from tidegate.source.iceberg.pieces import PieceMaker
     from tidegate.source.iceberg.states import StateReader
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,7 @@ class WindowFiles:
     config: SourceConfig
     history: History
     format_version: int
+    rules: DeleteRules
     appends: ChangeReader
     states: StateReader
     make: PieceMaker
@@ -53,7 +62,8 @@ class WindowFiles:
 
         Raises:
             CursorOffLineage, HistoryTruncated, CursorExpired: see `within_window`.
-            NonAppendSnapshot, SnapshotClassMismatch: see `ChangeReader.appended`.
+            NonAppendSnapshot: see `passing_over`.
+            SnapshotClassMismatch: see `ChangeReader.appended`.
             ChangelogParentMissing, LineageUnavailable: see `ChangePlanner`.
         """
         found = within_window(self.history, start, self.config)
@@ -92,7 +102,28 @@ class WindowFiles:
                 head=str(self._head.snapshot_id),
                 remedy="Start the pipeline anew under another name, or with `start: full`.",
             )
-        skip = self.config.read.on_non_append == "skip"
-        changes = self.appends.appended(found.snapshots, skip_non_append=skip, enough=self.enough)
+        commits = self.appends.classified(found.snapshots)
+        skipped = [commit for commit in commits if is_passed_over(commit)]
+        passed = self.appends.passed_over(commits if skipped else (), self.rules)
+        changes = self.appends.appended(commits, enough=self.enough, metric_ids=passed.metric_ids)
         pieces = [self.make.piece(entry) for entry in changes.entries if entry.rows > 0]
-        return PlannedFiles(pieces, changes.skipped, changes.tally)
+        planned = PlannedFiles(pieces, changes.skipped, changes.tally)
+        if skipped:
+            self._pass_over(skipped, passed.taken_away(changes.entries), planned)
+        return planned
+
+    def _pass_over(
+        self, skipped: Sequence[Commit], taken: TakenAway, planned: PlannedFiles
+    ) -> None:
+        """Tell what is planned what was taken away from it, and from what was there before."""
+        source = self.history.source
+        planned.notes = passing_over(
+            source,
+            skipped,
+            taken,
+            lambda entry: self.make.piece(entry).event_times,
+            skip=self.config.read.on_non_append == "skip",
+        )
+        planned.refusal = refusal(source, skipped, taken)
+        for note in planned.notes:
+            _LOG.warning("%s: %s", source, note)

@@ -122,7 +122,7 @@ def test_encrypted_file_is_refused() -> None:
     reader = ChangeReader("t", _Encrypted(table.io, "t"), NO_FILTER)
 
     with pytest.raises(UnsupportedFeature, match="an encrypted file"):
-        reader.appended(history.ancestors, skip_non_append=False)
+        reader.appended(reader.classified(history.ancestors))
 
 
 class _Merging(ManifestReader):
@@ -163,7 +163,7 @@ def _reads(status: Status) -> list[Entry]:
     table = golden("append_v2").source()._opener.open()
     history = History("t", table.metadata, table.metadata.current_snapshot_id, None)
     reader = ChangeReader("t", _Merging(table.io, status), NO_FILTER)
-    return reader.appended(history.ancestors, skip_non_append=False).entries
+    return reader.appended(reader.classified(history.ancestors)).entries
 
 
 def test_append_that_merges_manifests_of_old_deletes_is_an_append() -> None:

@@ -1,0 +1,254 @@
+"""`on_non_append: skip` never publishes a row beside its correction without a word (ICE-3.5).
+
+The table has 2,400 orders of six days, one file each. Some are written anew by a commit that
+deletes and one that appends, as pyiceberg overwrites. What is right is what the test wrote last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import date, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, known, load, local, publish
+from tidegate.errors import NonAppendSnapshot, RemovedRowsRead
+from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+DAYS, ORDERS_A_DAY = 6, 400
+SKIP = {"source": {"read": {"on_non_append": "skip"}}}
+CHANGELOG = {
+    "source": {
+        "read": {
+            "on_non_append": "changelog",
+            "columns": ["id", "at", "amount", "_change_type"],
+        }
+    }
+}
+REMOVED = re.compile(r"event times (\d{4}-\d\d-\d\d) \d\d:\d\d to (\d{4}-\d\d-\d\d) ")
+
+
+@dataclass
+class Orders:
+    """A lake whose orders are corrected, and what they are by now."""
+
+    lake: SmallLake
+    now: Counter[tuple[int, int]] = field(default_factory=Counter)
+    """(id, amount) of every order."""
+
+    def grow(self, *days: int) -> None:
+        """Append the orders of some days, each in a commit of its own."""
+        for number in days:
+            ids = self.lake.commit({number: ORDERS_A_DAY})
+            self.now.update((order, 1) for order in ids)
+
+    def correct(self, number: int, amount: int = 2, *, orders: int = ORDERS_A_DAY) -> None:
+        """Write the first orders of a day anew, by a delete and an append."""
+        begin = DAY_1 + DAY * (number - 1)
+        end = begin + timedelta(minutes=orders)
+        first = ORDERS_A_DAY * (number - 1) + 1
+        ids = list(range(first, first + orders))
+        rows = {
+            "id": ids,
+            "at": [begin + timedelta(minutes=row + 1) for row in range(orders)],
+            "amount": [amount] * orders,
+        }
+        self.lake.commits += 1
+        self.lake.table.overwrite(
+            pa.table(rows, SCHEMA),
+            f"at > '{begin.isoformat()}' and at <= '{end.isoformat()}'",
+            snapshot_properties={"known-at": known(self.lake.commits - 0.5).isoformat()},
+        )
+        for order in ids:
+            self.now = Counter({key: 1 for key in self.now if key[0] != order})
+            self.now[order, amount] = 1
+
+    def published(self, target: Path | None = None) -> Counter[tuple[int, int]]:
+        """Count what readers by listing see; a delete takes one away."""
+        found: Counter[tuple[int, int]] = Counter()
+        for file in sorted((target or self.lake.target).rglob("*.parquet")):
+            for row in pq.ParquetFile(file).read().to_pylist():
+                gone = row.get("_change_type") in {"DELETE", "UPDATE_BEFORE"}
+                found[row["id"], row["amount"]] += -1 if gone else 1
+        return +found if min(found.values(), default=0) >= 0 else found
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> Orders:
+    keys = {"commit": {"trigger": "process-time"}}
+    return Orders(SmallLake(tmp_path / "lake", keys=keys))
+
+
+def another(orders: Orders, name: str, **keys: Any) -> tuple[Pipeline, Path]:
+    """Open a new pipeline over the same table, with a target of its own."""
+    target = orders.lake.root / "published" / name
+    file = orders.lake.file(name, name=name, target={"path": str(target)}, **keys)
+    return open_pipeline(file, ledger=f"sqlite:///{orders.lake.root}/ledger.db"), target
+
+
+def loaded(pipeline: Pipeline) -> tuple[str, ...]:
+    """Load and publish; what the plan of the window says."""
+    announced = load(pipeline)
+    publish(pipeline)
+    (window,) = announced.windows
+    return pipeline.stored_plan(window)[0].notes
+
+
+def rebuild_named_days(pipeline: Pipeline, text: str) -> None:
+    """Follow the remedy of a text: rebuild the days of the event times that it names."""
+    found = REMOVED.search(text)
+    assert found
+    first, last = (date.fromisoformat(group) for group in found.groups())
+    days = [first + timedelta(days=count) for count in range((last - first).days + 1)]
+    partitions = [pipeline.parse_partition(f"dt={each}") for each in days]
+    pipeline.finish_load(pipeline.rebuild(partitions, Run("mend", "cli"), NOW), NOW, local)
+    publish(pipeline)
+
+
+def refused(orders: Orders) -> RemovedRowsRead:
+    """Bring a pipeline with `skip` before a window that it refuses."""
+    orders.grow(1)
+    pipeline = orders.lake.pipeline(**SKIP)
+    loaded(pipeline)
+    stood = orders.published()
+    orders.grow(2, 3, 4, 5, 6)
+    orders.correct(3)
+
+    with pytest.raises(RemovedRowsRead) as refusal:
+        load(pipeline)
+
+    publish(pipeline)
+    assert orders.published() == stood
+    return refusal.value
+
+
+def test_window_whose_own_rows_are_corrected_is_refused_with_numbers(orders: Orders) -> None:
+    error = refused(orders)
+
+    assert error.removed == "1 file (400 rows)"
+    assert "on_non_append: changelog" in str(error)
+    assert "tidegate rebuild" in str(error)
+
+
+def test_refused_window_changes_nothing_however_often_it_is_tried(orders: Orders) -> None:
+    refused(orders)
+    pipeline = orders.lake.pipeline(**SKIP)
+
+    for _ in range(2):
+        with pytest.raises(RemovedRowsRead):
+            load(pipeline)
+
+    assert orders.published().total() == ORDERS_A_DAY
+
+
+@pytest.mark.parametrize("start", ["full", "earliest"])
+def test_new_pipeline_with_a_changelog_has_the_rows_of_a_refused_window(
+    orders: Orders, start: str
+) -> None:
+    refused(orders)
+    keys = {**CHANGELOG["source"], "start": start}
+    pipeline, target = another(orders, "changes", source=keys)
+
+    loaded(pipeline)
+    assert orders.published(target) == orders.now
+    orders.correct(5)
+    loaded(pipeline)
+
+    assert orders.published(target) == orders.now
+    assert orders.now.total() == DAYS * ORDERS_A_DAY
+
+
+def test_new_pipeline_from_the_full_table_has_the_rows_and_rebuild_keeps_it_right(
+    orders: Orders,
+) -> None:
+    refused(orders)
+    pipeline, target = another(orders, "anew", source={**SKIP["source"], "start": "full"})
+
+    loaded(pipeline)
+    assert orders.published(target) == orders.now
+    orders.correct(5)
+    notes = loaded(pipeline)
+    rebuild_named_days(pipeline, " ".join(notes))
+
+    assert orders.published(target) == orders.now
+
+
+def test_rows_of_earlier_windows_that_were_corrected_are_told_with_numbers(
+    orders: Orders, caplog: pytest.LogCaptureFixture
+) -> None:
+    orders.grow(*range(1, DAYS + 1))
+    pipeline = orders.lake.pipeline(**SKIP)
+    loaded(pipeline)
+    orders.correct(3)
+
+    notes = loaded(pipeline)
+
+    (told,) = (note for note in notes if "rebuild" in note)
+    assert "1 file (400 rows) of earlier windows" in told
+    assert "event times 2026-02-03 00:01 to 2026-02-03 06:40 UTC" in told
+    assert told in caplog.text
+
+
+@pytest.mark.parametrize("corrected", [ORDERS_A_DAY, 150], ids=["whole-file", "part-of-a-file"])
+def test_rebuild_of_the_days_that_were_told_gives_the_rows_as_they_stand(
+    orders: Orders, corrected: int
+) -> None:
+    orders.grow(*range(1, DAYS + 1))
+    pipeline = orders.lake.pipeline(**SKIP)
+    loaded(pipeline)
+    orders.correct(3, orders=corrected)
+    notes = loaded(pipeline)
+    assert orders.published().total() == DAYS * ORDERS_A_DAY + corrected
+
+    rebuild_named_days(pipeline, " ".join(notes))
+
+    assert orders.published() == orders.now
+    orders.grow(7)
+    loaded(pipeline)
+    assert orders.published() == orders.now
+
+
+def test_refusal_of_a_commit_names_skip_and_the_days_where_only_earlier_rows_were_removed(
+    orders: Orders,
+) -> None:
+    orders.grow(*range(1, DAYS + 1))
+    pipeline = orders.lake.pipeline()
+    loaded(pipeline)
+    orders.correct(3)
+
+    with pytest.raises(NonAppendSnapshot) as stopped:
+        load(pipeline)
+
+    assert "Set `read.on_non_append: skip`" in stopped.value.remedy
+    pipeline = orders.lake.pipeline(**SKIP)
+    loaded(pipeline)
+    rebuild_named_days(pipeline, stopped.value.remedy)
+    assert orders.published() == orders.now
+
+
+def test_refusal_of_a_commit_does_not_recommend_skip_where_skip_refuses(orders: Orders) -> None:
+    orders.grow(1)
+    pipeline = orders.lake.pipeline()
+    loaded(pipeline)
+    orders.grow(2, 3)
+    orders.correct(2)
+
+    with pytest.raises(NonAppendSnapshot) as stopped:
+        load(pipeline)
+
+    assert "take away 1 file (400 rows) of this window" in stopped.value.remedy
+    assert "Set `read.on_non_append: skip`" not in stopped.value.remedy
+    pipeline, target = another(orders, "changes", **CHANGELOG)
+    loaded(pipeline)
+    assert orders.published(target) == orders.now
