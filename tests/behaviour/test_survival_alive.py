@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 import shlex
 import time
@@ -263,26 +264,31 @@ def staged(pipeline: Pipeline, run: str, owner: str) -> Any:
     return planned
 
 
-@pytest.mark.parametrize("found", ["first", "second"])
-def test_attempt_that_fails_leaves_no_directory(lake: SmallLake, found: str) -> None:
+@pytest.mark.parametrize("place", ["make_dir one", "sync"])
+def test_attempt_that_fails_leaves_no_directory(lake: SmallLake, place: str) -> None:
     """A disk that is full stays full otherwise, and every retry makes it fuller."""
     lake.commit({1: 4, 2: 1})
-    lake.commit({1: 1})
     rules = [{"name": "one", "where": "id <> 1", "on_failure": "quarantine"}]
-    pipeline = lake.pipeline(rows=rules)
-    planned = pipeline.plan(Run("a", "cli"), NOW)
-    gone = sorted((lake.root / "raw").rglob("*.parquet"), key=lambda path: path.stat().st_mtime)
-    content = gone[found == "second"].read_bytes()
-    gone[found == "second"].write_bytes(content[: len(content) // 2])
+    failures = []
 
-    with LocalExecutor(1) as executor, pytest.raises(TidegateError):
+    def fill_once() -> None:
+        if stopper.made[-1].startswith(place) and any("part-" in name for name in stopper.made):
+            stopper.between = None
+            failures.append(attempts(lake))
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    stopper = Stopper(between=fill_once)
+    pipeline = lake.pipeline(stopping_storage(stopper), rows=rules)
+    planned = pipeline.plan(Run("a", "cli"), NOW)
+
+    with LocalExecutor(1) as executor, pytest.raises((OSError, TidegateError)):
         pipeline.stage(planned[0], executor)
 
+    assert len(failures[0]) == 2  # one for what is kept, one for what was put aside
     assert attempts(lake) == []
-    gone[found == "second"].write_bytes(content)
     with LocalExecutor(1) as executor:
         pipeline.stage(planned[0], executor)
-    assert len(attempts(lake)) == 2  # what is kept, and what was put aside
+    assert len(attempts(lake)) == 2
 
 
 def attempts(lake: SmallLake) -> list[str]:
