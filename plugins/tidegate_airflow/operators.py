@@ -116,7 +116,7 @@ class PlanSplits(PipelineJob):
         pipeline = opened(self.pipeline)
         try:
             if plans_on_spark(pipeline, run, now):
-                self.submit(context, {"run": run.to_json()}, pipeline.roots.work)
+                self._plan_on_spark(context, pipeline, run, now)
             planned = pipeline.plan(run, now)
         except WindowOpen as held:
             self.log.info("waiting: %s", held)
@@ -138,6 +138,18 @@ class PlanSplits(PipelineJob):
             )
         return [item.to_json() for item in planned]
 
+    def _plan_on_spark(self, context: Context, pipeline: Pipeline, run: Run, now: datetime) -> None:
+        """Plan in a driver, which cannot ask Airflow whether a run that holds a window has ended.
+
+        So this task does, and takes for its run what the driver may not.
+        """
+        request = {"run": run.to_json()}
+        while True:
+            try:
+                return self.submit(context, request, pipeline.roots.work)
+            except WindowOpen as held:
+                pipeline.take_over(held.sequence, run, now)
+
 
 class MergeRead(PipelineJob):
     """Reads and stages what the plans have left, with the engine that each plan asks for."""
@@ -158,14 +170,16 @@ class MergeRead(PipelineJob):
             self._stage_here(pipeline, planned)
         elif engine == "spark":
             request = {"planned": [item.to_json() for item in planned]}
-            self.submit(context, request, planned[0].uri)
+            # The driver renews, too, but may wait for its turn in a cluster before it does.
+            with pipeline.renewing(planned, on_loss=self.on_kill):
+                self.submit(context, request, planned[0].uri)
 
     def _stage_here(self, pipeline: Pipeline, planned: Sequence[PlannedWindow]) -> None:
         from tidegate.execute.local import LocalExecutor
 
         with LocalExecutor(pipeline.config.execute.workers) as executor:
             for item in planned:
-                pipeline.stage(item, executor)
+                pipeline.stage(item, executor, beside=planned)
 
 
 def planned_windows(context: Context, task_id: str) -> tuple[PlannedWindow, ...]:

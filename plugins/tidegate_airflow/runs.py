@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
 
 
+_OWNER = "airflow:"
+
+
 def utc_now() -> datetime:
     """Read the clock: once per task, or per look of an Airflow trigger."""
     return datetime.now(UTC)
@@ -25,7 +28,15 @@ def utc_now() -> datetime:
 def run_owner(context: Context) -> str:
     """Name the run as holder of windows and claims; a retry has the same name (AF-3.32)."""
     run = context["dag_run"]
-    return f"airflow:{run.dag_id}/{run.run_id}"
+    return f"{_OWNER}{run.dag_id}/{run.run_id}"
+
+
+def read_owner(owner: str) -> tuple[str, str] | None:
+    """Return the DAG id and run id that a holder's name is made of; None if it is no run's name."""
+    if not owner.startswith(_OWNER):
+        return None
+    dag_id, _, run_id = owner.removeprefix(_OWNER).partition("/")
+    return dag_id, run_id
 
 
 def load_run(context: Context, now: datetime) -> Run:

@@ -19,13 +19,7 @@ from tidegate_airflow.runs import (
     run_owner,
     utc_now,
 )
-from tidegate_airflow.triggers import (
-    PartitionTrigger,
-    WindowTrigger,
-    opened,
-    partition_is_free,
-    window_is_free,
-)
+from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, opened
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -60,10 +54,13 @@ class ChangesSensor(BaseSensorOperator):
         run = load_run(context, now)
         pipeline = opened(self.pipeline)
         held = pipeline.ledger.windows.open()
-        if held is not None and not window_is_free(pipeline, held.window.sequence, run.owner, now):
-            sequence = held.window.sequence
+        sequence = held.window.sequence if held is not None else 0
+        if held is not None and not pipeline.window_is_free(sequence, run.owner, now):
             self.log.info(
-                "waiting: window %d is open in %s until %s", sequence, held.owner, held.expires
+                "waiting: window %d is worked on by %s, which keeps it until %s if not renewed",
+                sequence,
+                held.owner,
+                held.expires,
             )
             self.defer(
                 trigger=WindowTrigger(self.pipeline, run.owner, sequence, self.poll_seconds),
@@ -106,7 +103,7 @@ class PartitionCommitSensor(BaseSensorOperator):
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
             raise AirflowSkipException(nothing_pending(partition))
-        if evaluation.committable and partition_is_free(pipeline, partition, owner, now):
+        if evaluation.committable and pipeline.partition_is_free(partition, owner, now):
             self.log.info("%s may be committed: %s", partition, evaluation.detail)
             return
         self.log.info("%s: not yet: %s", partition, _why(evaluation))

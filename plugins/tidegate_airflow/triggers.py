@@ -23,7 +23,6 @@ from tidegate_airflow.runs import utc_now
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tidegate.model.partition import Partition
     from tidegate.pipeline import Pipeline
 
 GIVE_WAY = timedelta(seconds=8)
@@ -77,7 +76,7 @@ class WindowTrigger(LedgerTrigger):
 
     def has_work(self, now: datetime) -> bool:
         """Say whether the window is free for this run."""
-        return window_is_free(opened(self.pipeline), self.sequence, self.owner, now)
+        return opened(self.pipeline).window_is_free(self.sequence, self.owner, now)
 
 
 class PartitionTrigger(LedgerTrigger):
@@ -104,23 +103,11 @@ class PartitionTrigger(LedgerTrigger):
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
             return True
-        if not (evaluation.committable and partition_is_free(pipeline, partition, self.owner, now)):
+        if not (evaluation.committable and pipeline.partition_is_free(partition, self.owner, now)):
             self._committable_since = None
             return False
         self._committable_since = self._committable_since or now
         return now - self._committable_since >= GIVE_WAY
-
-
-def window_is_free(pipeline: Pipeline, sequence: int, owner: str, now: datetime) -> bool:
-    """Say whether no other run works on a window."""
-    state = pipeline.ledger.windows.get(sequence)
-    return _may_take(state.owner, state.expires, owner, now)
-
-
-def partition_is_free(pipeline: Pipeline, partition: Partition, owner: str, now: datetime) -> bool:
-    """Say whether no other run has claimed a partition (AF-3.32)."""
-    state = pipeline.ledger.partitions.find(partition)
-    return state is None or _may_take(state.owner, state.expires, owner, now)
 
 
 def opened(name: str) -> Pipeline:
@@ -132,11 +119,8 @@ def opened(name: str) -> Pipeline:
 @functools.lru_cache(maxsize=512)
 def _open_once(path: str, _changed: int) -> Pipeline:
     from tidegate.pipeline import open_pipeline
+    from tidegate_airflow.lives import life_in_airflow
 
     # Says with every connection that it would migrate; task logs are for people.
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    return open_pipeline(path)
-
-
-def _may_take(holder: str | None, expires: datetime | None, owner: str, now: datetime) -> bool:
-    return holder in (None, owner) or (expires is not None and expires <= now)
+    return open_pipeline(path, life_of=life_in_airflow)

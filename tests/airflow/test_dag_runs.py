@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from sqlalchemy import select
 
-from small_lake import NOW, SmallLake, known, load, publish
+from small_lake import NOW, SmallLake, interval, known, load, publish
+from tidegate.model.run import Run
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
@@ -105,6 +106,25 @@ def test_load_run_done_again_changes_nothing_and_announces_nothing(lake: SmallLa
     assert events_of(again, "orders_staged") == {}
     publish(pipeline)
     assert lake.stamps() == before
+
+
+def test_load_run_takes_over_from_a_run_that_airflow_knows_no_more(lake: SmallLake) -> None:
+    """Asked as every task asks: through its supervisor and the execution API."""
+    lake.keys = {"execute": {"claim_timeout": "100ms"}}
+    lake.commit({1: 2})
+    pipeline = lake.pipeline()
+    pipeline.plan(Run("deleted", "airflow:orders_load/deleted", interval(1)), NOW)
+    lake.commit({2: 2})
+
+    run = run_dag("orders_load", logical_date=load_interval(2))
+
+    assert set(states(run).values()) == {"success"}
+    windows = pipeline.ledger.windows.all()
+    assert [(item.sealed, item.window.run) for item in windows] == [
+        (True, "deleted"),
+        (True, run.run_id),
+    ]
+    assert set(events_of(run, "orders_staged")) == {"2026-02-01", "2026-02-02"}
 
 
 def test_load_run_without_an_interval_takes_everything(lake: SmallLake) -> None:

@@ -17,7 +17,7 @@ from tidegate_airflow.failures import RETRY_POLICY
 
 pytestmark = pytest.mark.airflow
 
-OPEN = WindowOpen(pipeline="orders", sequence=1, run="another", until="12:00")
+OPEN = WindowOpen(pipeline="orders", sequence=1, run="another", renewed="12:00", outlook="wait")
 BUSY = PartitionBusy(partition="dt=2026-02-01", holder="another")
 UNREACHABLE = LedgerUnreachable(ledger="postgresql://there", problem="refused")
 GONE = SourceFileGone(path="/lake/a.parquet")
