@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, load, local, publish
+from small_lake import NOW, SmallLake, day, later, load, local, publish
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def test_sweep_after_an_abandoned_replay_lets_it_be_done_again(lake: SmallLake) 
     planned = changed.replay(1, Run("dies", "dead"), NOW)
     with local("local") as executor:
         changed.stage(planned[0], executor)
-    later = NOW + timedelta(days=1)
-    pipeline.finish_load(pipeline.replay(1, Run("b", "cli"), later), later, local)
+    heir = later(pipeline, timedelta(days=1))
+    heir.finish_load(heir.replay(1, Run("b", "cli"), NOW), NOW, local)
 
     assert sweep(pipeline) != []
     replay(changed)
