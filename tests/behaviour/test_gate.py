@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,10 +16,11 @@ import pytest
 from tidegate.config import GateConfig, load_pipeline
 from tidegate.demo.expected import flights_per_day
 from tidegate.demo.flights import Flight, read_flights
-from tidegate.errors import ContentUnreadable, SuiteInvalid
+from tidegate.errors import ColumnTypesDiffer, ContentUnreadable, SuiteInvalid
 from tidegate.gate import GateInput, check, load_suite
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Outcome, Verdict
+from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -63,7 +64,7 @@ def content_of(folder: Path, *tables: pa.Table, partition: Partition = DAY) -> G
         path = folder / f"part-{number}.zstd.parquet"
         pq.write_table(table, path, compression="zstd")
         paths.append(str(path))
-    return GateInput(partition, tuple(paths))
+    return GateInput(partition, tuple(paths), unified)
 
 
 def judge(suite: Suite, content: GateInput, **settings: Any) -> Verdict:
@@ -169,7 +170,7 @@ def test_verdict_empty_partition_fails_only_what_asks_for_rows(tmp_path: Path) -
     )
 
     without_rows = judge(suite, content_of(tmp_path, departures(0, 0)))
-    without_files = judge(suite, GateInput(DAY, ()))
+    without_files = judge(suite, GateInput(DAY, (), unified))
 
     assert without_rows.checks == without_files.checks
     assert [item.observed for item in without_rows.checks] == ["no rows", "row count 0"]
@@ -185,7 +186,7 @@ def test_verdict_partition_value_is_a_column_like_any_other(tmp_path: Path) -> N
         },
     )
     content = content_of(tmp_path, departures(3, 3))
-    default = GateInput(Partition((("dt", None),)), content.files)
+    default = GateInput(Partition((("dt", None),)), content.files, unified)
 
     assert judge(suite, content).checks[0].observed == "100.0 % in set [2013-02-08] (3 of 3)"
     assert judge(suite, default).checks[0].observed == "only missing values"
@@ -357,7 +358,7 @@ def test_check_damaged_or_missing_file_names_it(tmp_path: Path) -> None:
     truncated.write_bytes(b"PAR1 and no more")
     for path in (str(truncated), str(tmp_path / "gone.parquet")):
         with pytest.raises(ContentUnreadable) as caught:
-            judge(suite, GateInput(DAY, (path,)))
+            judge(suite, GateInput(DAY, (path,), unified))
 
         assert caught.value.path == path
 
@@ -367,10 +368,77 @@ def test_check_column_changed_its_type_names_the_file(tmp_path: Path) -> None:
     other = departures(3, 3).set_column(1, "flight", pa.array(["1", "2", "3"]))
     content = content_of(tmp_path, departures(3, 3), other)
 
-    with pytest.raises(ContentUnreadable, match="flight") as caught:
+    with pytest.raises(ColumnTypesDiffer, match="flight") as caught:
         judge(suite, content)
 
-    assert caught.value.path == content.files[1]
+    assert (caught.value.file, caught.value.other_file) == (content.files[1], content.files[0])
+
+
+def widened(folder: Path) -> GateInput:
+    """Give a partition whose late file has widened, new and dropped columns."""
+    older = departures(100, 90).append_column("delay", pa.array([0.5] * 100, pa.float32()))
+    days = pa.array([date(2013, 2, 8)] * 100, pa.date32())
+    older = older.append_column("planned", days)
+    older = older.append_column("plane", pa.array([{"seats": 9}] * 100, SEATS))
+    flights = pa.array([2**40 + n for n in range(10)], pa.int64())
+    newer = departures(10, 5).set_column(1, "flight", flights).drop_columns(["carrier"])
+    newer = newer.append_column("delay", pa.array([0.25] * 10, pa.float64()))
+    newer = newer.append_column("gate", pa.array(["A1"] * 10))
+    moments = pa.array([datetime(2013, 2, 8, 5)] * 10, pa.timestamp("us"))  # noqa: DTZ001
+    newer = newer.append_column("planned", moments)
+    planes = pa.array([{"seats": 2**40, "tail": "N1"}] * 10, SEATS_AND_TAIL)
+    return content_of(folder, older, newer.append_column("plane", planes))
+
+
+SEATS = pa.struct([("seats", pa.int32())])
+SEATS_AND_TAIL = pa.struct([("seats", pa.int64()), ("tail", pa.string())])
+
+
+def between(column: str, least: float, most: float) -> dict[str, Any]:
+    kwargs = {"column": column, "min_value": least, "max_value": most}
+    return {"type": "expect_column_values_to_be_between", "kwargs": kwargs, "severity": "critical"}
+
+
+WIDENED = [
+    between("flight", 0, 2**40 + 9),
+    between("delay", 0.25, 0.5),
+    {"type": "expect_column_values_to_be_unique", "kwargs": {"column": "flight"}},
+    not_null("carrier", 100 / 110),
+    not_null("gate", 10 / 110),
+    not_null("plane"),
+    {"type": "expect_column_unique_value_count_to_be_between",
+     "kwargs": {"column": "planned", "min_value": 2, "max_value": 2}},
+]  # fmt: skip
+
+
+def test_verdict_over_a_widened_column_sees_old_and_late_rows(tmp_path: Path) -> None:
+    total = sum(range(100)) + sum(2**40 + n for n in range(10))
+    kwargs = {"column": "flight", "min_value": total, "max_value": total}
+    whole = {"type": "expect_column_sum_to_be_between", "kwargs": kwargs, "severity": "critical"}
+    suite = suite_of(tmp_path, *WIDENED, whole)
+
+    verdict = judge(suite, widened(tmp_path))
+
+    assert (verdict.outcome, verdict.rows) == (Outcome.PASS, 110)
+    assert judge(suite_of(tmp_path, not_null("gate", 11 / 110)), widened(tmp_path)).outcome is (
+        Outcome.HOLD
+    )
+
+
+@pytest.mark.spark
+def test_verdict_over_a_widened_column_is_the_same_in_spark(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    suite = suite_of(tmp_path, *WIDENED, not_null("gate", 11 / 110, "warning"))
+    content = widened(tmp_path)
+
+    by_pandas, _ = check(suite, content, GateConfig(suite=suite.file), NOW)
+    large = GateConfig(suite=suite.file, pandas_limit=1)
+    by_spark, _ = check(suite, content, large, NOW, spark_frame_of(spark))
+
+    assert (by_pandas.engine, by_spark.engine) == ("pandas", "spark")
+    assert by_spark.checks == by_pandas.checks
+    assert by_spark.outcome is by_pandas.outcome is Outcome.WARN
 
 
 @pytest.mark.parametrize("limit_below", [True, False], ids=["limit below", "limit at the size"])

@@ -1,7 +1,8 @@
 """Expectations on one partition as it would stand, and the verdict on it (PC-C05, AF-6)."""
 
-from tidegate.gate.check import SparkFrame, check
+from tidegate.gate.check import check
 from tidegate.gate.content import GateInput
+from tidegate.gate.frame import SparkFrame
 from tidegate.gate.suite import Expectation, Suite, load_suite
 
 __all__ = ["Expectation", "GateInput", "SparkFrame", "Suite", "check", "load_suite"]

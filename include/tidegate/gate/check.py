@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config.words import suggest
@@ -17,21 +16,19 @@ from tidegate.gate.content import (
     read_footers,
     table_schema,
 )
-from tidegate.gate.frame import to_pandas, with_constants
+from tidegate.gate.frame import SparkFrame, in_spark, to_pandas, with_constants
 from tidegate.gate.suite import CRITICAL, Suite
 from tidegate.model.publication import CheckResult, Outcome, Verdict
 from tidegate.model.wire import instant_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from tidegate.config import GateConfig
 
 NO_ENGINE = "none"
 RECORD_FORMAT = 1
-
-SparkFrame = Callable[[list[str], list[str]], Any]
-"""Files and columns → a Spark frame of these columns; a column that a file lacks is NULL there."""
 
 
 def check(
@@ -60,6 +57,7 @@ def check(
     Raises:
         SuiteInvalid: a check names a missing column, is unknown, or failed while running.
         ContentUnreadable: a file of the partition cannot be read.
+        ColumnTypesDiffer: two of its files have types of one column that no type holds both of.
     """
     footers = read_footers(content)
     if suite is None or config is None:
@@ -131,8 +129,7 @@ def _frame(
     if spark_frame is None or not content.files:
         problem = "needs Spark, which is not to be had here: a query as a check, or too many bytes"
         raise SuiteInvalid(suite=suite.file, problem=problem)
-    stored = [name for name in columns if name in footers.schema.names]
-    frame = spark_frame(list(content.files), stored)
+    frame = in_spark(spark_frame, footers, columns)
     return with_constants(frame, constants(content, footers, columns))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,16 @@ import pyarrow.parquet as pq
 from tidegate.errors import ContentUnreadable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from tidegate.model.partition import Partition
 
 _LEAST_VALUE_BYTES = 8
 """What pandas needs for a value at least, however well the file packs it."""
+
+
+Unify = Callable[[Iterable[tuple[str, pa.Schema]]], pa.Schema]
+"""(path, schema) of each file → the one schema that a reader of the table reads them with."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,8 @@ class GateInput:
     partition: Partition
     files: tuple[str, ...]
     """Where each Parquet file stands now, in window order."""
+    unify: Unify
+    """What the target says of files whose schemas differ."""
 
 
 @dataclass(frozen=True)
@@ -38,28 +45,32 @@ class Footers:
     """Every column of any file; a file without one has NULLs there."""
     column_bytes: Mapping[str, int]
     """Top-level column → memory that its values need at least, in bytes."""
+    own: Mapping[str, pa.Schema]
+    """File → its own columns."""
 
 
 def read_footers(content: GateInput) -> Footers:
     """Read how many rows the partition has and how much its columns weigh.
 
     Raises:
-        ContentUnreadable: a file is missing, damaged, or has another type for a column.
+        ContentUnreadable: a file is missing or damaged.
+        ColumnTypesDiffer: two files have types of one column that no type holds both of.
     """
     rows = 0
     weights: dict[str, int] = {}
-    schema = pa.schema([])
+    own: dict[str, pa.Schema] = {}
     for path in content.files:
         with _open(path) as file:
             rows += file.metadata.num_rows
             _add_weights(weights, file.metadata)
-            schema = pa.unify_schemas([schema, pa.schema(map(_plain, file.schema_arrow))])
-    return Footers(rows, schema, weights)
+            own[path] = file.schema_arrow
+    # Also without dictionaries: they would become pandas categories, which compare differently.
+    return Footers(rows, content.unify(own.items()), weights, own)
 
 
 def empty_footers(columns: Iterable[str]) -> Footers:
     """Stand in for the footers of a partition without any file; its columns are unknown."""
-    return Footers(0, pa.schema([(name, pa.null()) for name in sorted(columns)]), {})
+    return Footers(0, pa.schema([(name, pa.null()) for name in sorted(columns)]), {}, {})
 
 
 def read_columns(content: GateInput, footers: Footers, columns: Iterable[str]) -> pa.Table:
@@ -112,13 +123,6 @@ def table_schema(content: GateInput, footers: Footers) -> pa.Schema:
 def _no_columns(rows: int) -> pa.Table:
     # A table keeps its number of rows without any column only by this detour.
     return pa.table({"": pa.nulls(rows)}).drop_columns([""])
-
-
-def _plain(field: pa.Field) -> pa.Field:
-    # Dictionary columns would become pandas categories, which compare differently.
-    if pa.types.is_dictionary(field.type):
-        field = field.with_type(field.type.value_type)
-    return field.with_nullable(True).remove_metadata()
 
 
 def _add_weights(weights: dict[str, int], metadata: Any) -> None:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tidegate.gate.content import Footers
+
+SparkFrame = Callable[[list[str], list[str]], Any]
+"""Files and columns → a Spark frame of these columns; a column that a file lacks is NULL there."""
 
 
 def to_pandas(table: pa.Table) -> Any:
@@ -34,6 +41,25 @@ def to_pandas(table: pa.Table) -> Any:
     return frame if table.num_columns else pd.DataFrame(index=range(table.num_rows))
 
 
+def in_spark(spark_frame: SparkFrame, footers: Footers, columns: Sequence[str]) -> Any:
+    """Read columns of all files as one Spark frame, each as the type that all files share.
+
+    Spark reads files together only if they agree on the types of their columns; so those that do
+    are read together, and joined by a union, which widens types as the target does.
+    """
+    stored = [name for name in columns if name in footers.schema.names]
+    frames = []
+    for files in _agreeing(footers, stored):
+        names = {name for path in files for name in footers.own[path].names}
+        frames.append(spark_frame(files, [name for name in stored if name in names]))
+    if len(frames) == 1:
+        return frames[0]
+    whole = functools.reduce(
+        lambda one, other: one.unionByName(other, allowMissingColumns=True), frames
+    )
+    return whole.select(*map(_quoted, stored))
+
+
 def with_constants(frame: Any, constants: Mapping[str, str | None]) -> Any:
     """Add the partition's values to a Spark frame; as SQL, for this package knows no pyspark."""
     return frame.selectExpr("*", *(f"{_literal(text)} AS {_quoted(name)}"
@@ -50,3 +76,38 @@ def _literal(text: str | None) -> str:
 def _quoted(name: str) -> str:
     doubled = name.replace("`", "``")
     return f"`{doubled}`"
+
+
+def _agreeing(footers: Footers, columns: Sequence[str]) -> list[list[str]]:
+    """Put files together whose columns have the same types; one that lacks some fits the first."""
+    groups: list[tuple[dict[tuple[str, ...], pa.DataType], list[str]]] = []
+    for path, own in footers.own.items():
+        found = dict(
+            leaf
+            for name in columns
+            if name in own.names
+            for leaf in _leaves((name,), own.field(name).type)
+        )
+        for known, files in groups:
+            if all(known.get(leaf, kind) == kind for leaf, kind in found.items()):
+                known.update(found)
+                files.append(path)
+                break
+        else:
+            groups.append((found, [path]))
+    return [files for _, files in groups]
+
+
+def _leaves(
+    place: tuple[str, ...], kind: pa.DataType
+) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
+    """Name the types of a column's innermost values: Spark itself joins fields of structs."""
+    if pa.types.is_dictionary(kind):
+        yield from _leaves(place, kind.value_type)
+    elif pa.types.is_nested(kind):
+        for number in range(kind.num_fields):
+            field = kind.field(number)
+            name = field.name if pa.types.is_struct(kind) else str(number)
+            yield from _leaves((*place, name), field.type)
+    else:
+        yield place, kind

@@ -17,6 +17,7 @@ from tidegate.model.publication import (
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import digest, pretty
 from tidegate.stage import layout
+from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +55,7 @@ class Gatekeeper:
         """Judge the partition as it would stand: the suite's checks, and row rules that hold it."""
         publication = entry.publication
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
-        content = GateInput(partition, tuple(self.contents.files_of(publication)))
+        content = GateInput(partition, tuple(self.contents.files_of(publication)), unified)
         verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
         rules = self._holding_rules(partition, publication)
         if rules:

@@ -17,6 +17,7 @@ from tidegate.gate.content import (
 )
 from tidegate.gate.frame import to_pandas
 from tidegate.model.partition import Partition
+from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,9 @@ def content_of(folder: Path, *tables: pa.Table, group_rows: int = 2) -> GateInpu
     folder.mkdir()
     for number, table in enumerate(tables):
         pq.write_table(table, folder / f"{number}.parquet", row_group_size=group_rows)
-    return GateInput(DAY, tuple(f"{folder}/{number}.parquet" for number in range(len(tables))))
+    return GateInput(
+        DAY, tuple(f"{folder}/{number}.parquet" for number in range(len(tables))), unified
+    )
 
 
 def test_footers_of_several_files_give_all_rows_and_columns(tmp_path: Path) -> None:
@@ -93,7 +96,7 @@ def test_read_columns_dictionary_becomes_plain_text(tmp_path: Path) -> None:
 
 
 def test_empty_footers_give_a_table_without_rows(tmp_path: Path) -> None:
-    content = GateInput(DAY, ())
+    content = GateInput(DAY, (), unified)
 
     table = read_columns(content, empty_footers({"b", "a", "dt"}), ["a", "b", "dt"])
 
