@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
+from pyiceberg.types import LongType
+
 from tidegate.source.iceberg.delete_rules import delete_rules
 from tidegate.source.iceberg.entries import Content, Entry
 from tidegate.source.iceberg.manifests import ManifestReader
@@ -16,6 +18,7 @@ from tidegate.source.iceberg.states import StateReader
 if TYPE_CHECKING:
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
+    from pyiceberg.types import PrimitiveType
 
     from golden_iceberg import Golden
 
@@ -45,18 +48,23 @@ def opened(
 
 
 NAMES = count()
+_LONG = LongType()
 
 
 def metrics_of(
-    bounds: dict[int, tuple[bytes, bytes]], nulls: dict[int, int], rows: int = 10
+    bounds: dict[int, tuple[bytes, bytes]],
+    nulls: dict[int, int],
+    rows: int = 10,
+    kind: PrimitiveType = _LONG,
 ) -> Metrics:
-    """Make column metrics: field id → bounds, and → number of NULLs."""
+    """Make column metrics: field id → bounds, and → number of NULLs; all columns of one type."""
     ids = sorted({*bounds, *nulls})
     columns = []
     for field in ids:
         values = rows if field in nulls else None
         columns.append(ColumnMetrics(values, nulls.get(field), None, *bounds.get(field, ())))
-    return Metrics(rows, {field: place for place, field in enumerate(ids)}, tuple(columns))
+    places = {field: place for place, field in enumerate(ids)}
+    return Metrics(rows, places, tuple(columns), dict.fromkeys(ids, kind))
 
 
 def entry_of(**values: Any) -> Entry:

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyroaring import BitMap64
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 DATA, POSITIONS, KEYS = 0, 1, 2
@@ -38,6 +38,16 @@ _EPOCH = date(1970, 1, 1)
 AVRO: Mapping[str, Any] = {
     **{name: name for name in ("int", "long", "string", "double", "boolean")},
     "date": {"type": "int", "logicalType": "date"},
+    "decimal(9,2)": {
+        "type": "fixed",
+        "name": "decimal_9_2",
+        "size": 4,
+        "logicalType": "decimal",
+        "precision": 9,
+        "scale": 2,
+    },
+    "uuid": {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"},
+    "fixed[3]": {"type": "fixed", "name": "fixed_3", "size": 3},
 }
 
 
@@ -66,8 +76,11 @@ class Entry:
     referenced: str | None = None
     offset: int | None = None
     length: int | None = None
+    values: Mapping[int, int] | None = None
+    """By column how many values are counted; None: all rows, wherever NULLs are counted."""
     nulls: Mapping[int, int] | None = None
     bounds: Mapping[int, tuple[bytes, bytes]] | None = None
+    split_offsets: tuple[int, ...] = ()
     sequence: int = 0
     file_sequence: int = 0
     snapshot: int = 0
@@ -108,6 +121,8 @@ class Manifest:
     path: str = ""
     length: int = 0
     first_row_id: int | None = None
+    summaries: tuple[tuple[bool, bytes | None, bytes | None], ...] | None = None
+    """By partition field: whether there is a NULL, lower and upper bound."""
 
     @property
     def live(self) -> list[Entry]:
@@ -286,18 +301,12 @@ def _pairs(name: str, number: int, key: int, value: int, kind: str) -> dict[str,
     return _optional(name, {"type": "array", "items": record, "logicalType": "map"}, number)
 
 
-def _numbers(name: str, number: int, element: int, kind: str) -> dict[str, Any]:
+def _items(name: str, number: int, element: int, kind: Any) -> dict[str, Any]:
     return _optional(name, {"type": "array", "items": kind, "element-id": element}, number)
 
 
 def _entry_schema(spec: Spec, version: int) -> dict[str, Any]:
-    partition = {
-        "type": "record",
-        "name": "r102",
-        "fields": [
-            _optional(f"p{number}", AVRO[kind], number) for number, _, _, kind in spec.fields
-        ],
-    }
+    partition = {"type": "record", "name": "r102", "fields": list(_partition_fields(spec))}
     file_fields = [
         _required("content", "int", 134),
         _required("file_path", "string", 100),
@@ -309,7 +318,8 @@ def _entry_schema(spec: Spec, version: int) -> dict[str, Any]:
         _pairs("null_value_counts", 110, 121, 122, "long"),
         _pairs("lower_bounds", 125, 126, 127, "bytes"),
         _pairs("upper_bounds", 128, 129, 130, "bytes"),
-        _numbers("equality_ids", 135, 136, "int"),
+        _items("split_offsets", 132, 133, "long"),
+        _items("equality_ids", 135, 136, "int"),
         _optional("referenced_data_file", "string", 143),
     ]
     if version >= 3:
@@ -331,6 +341,17 @@ def _entry_schema(spec: Spec, version: int) -> dict[str, Any]:
     }
 
 
+def _partition_fields(spec: Spec) -> Iterator[dict[str, Any]]:
+    """Avro defines a named type where it is first used, and names it from then on."""
+    named: set[str] = set()
+    for number, _, _, kind in spec.fields:
+        schema = AVRO[kind]
+        name = schema.get("name") if isinstance(schema, dict) else None
+        yield _optional(f"p{number}", name if name in named else schema, number)
+        if name is not None:
+            named.add(name)
+
+
 def _entry_record(status: int, entry: Entry, spec: Spec, *, inherit: bool) -> dict[str, Any]:
     left_out = inherit and status == ADDED
     nulls, bounds = entry.nulls or {}, entry.bounds or {}
@@ -344,10 +365,11 @@ def _entry_record(status: int, entry: Entry, spec: Spec, *, inherit: bool) -> di
         },
         "record_count": entry.rows,
         "file_size_in_bytes": entry.size,
-        "value_counts": _map(dict.fromkeys(nulls, entry.rows)),
+        "value_counts": _map(entry.values or dict.fromkeys(nulls, entry.rows)),
         "null_value_counts": _map(nulls),
         "lower_bounds": _map({column: pair[0] for column, pair in bounds.items()}),
         "upper_bounds": _map({column: pair[1] for column, pair in bounds.items()}),
+        "split_offsets": list(entry.split_offsets) or None,
         "equality_ids": list(entry.equality_ids) or None,
         "referenced_data_file": entry.referenced,
         "first_row_id": None if left_out else entry.first_row_id,
@@ -388,6 +410,16 @@ def _list_schema(version: int) -> dict[str, Any]:
             for kind, number in (("added", 512), ("existing", 513), ("deleted", 514))
         ),
     ]
+    summary = {
+        "type": "record",
+        "name": "r508",
+        "fields": [
+            _required("contains_null", "boolean", 509),
+            _optional("lower_bound", "bytes", 510),
+            _optional("upper_bound", "bytes", 511),
+        ],
+    }
+    fields.append(_items("partitions", 507, 508, summary))
     if version >= 3:
         fields.append(_optional("first_row_id", "long", 520))
     return {"type": "record", "name": "manifest_file", "fields": fields}
@@ -410,4 +442,10 @@ def _list_record(manifest: Manifest) -> dict[str, Any]:
         **{f"{kind}_files_count": files for kind, (files, _) in counts.items()},
         **{f"{kind}_rows_count": rows for kind, (_, rows) in counts.items()},
         "first_row_id": manifest.first_row_id,
+        "partitions": None
+        if manifest.summaries is None
+        else [
+            {"contains_null": has_null, "lower_bound": lower, "upper_bound": upper}
+            for has_null, lower, upper in manifest.summaries
+        ],
     }

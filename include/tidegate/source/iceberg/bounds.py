@@ -6,6 +6,7 @@ import struct
 from typing import TYPE_CHECKING
 
 from pyiceberg.conversions import from_bytes
+from pyiceberg.types import DecimalType, IntegerType, LongType
 
 if TYPE_CHECKING:
     from pyiceberg.types import PrimitiveType
@@ -17,6 +18,16 @@ UNREADABLE = (struct.error, ValueError, TypeError)
 
 A date that became a timestamp has bounds of four bytes; such a bound says nothing.
 """
+
+
+def order_of(kind: PrimitiveType) -> str:
+    """Name what bounds of a type compare with: those of types that are promoted to each other.
+
+    Dates do not compare with the timestamps that they may become.
+    """
+    if isinstance(kind, IntegerType):
+        return str(LongType())
+    return f"decimals of scale {kind.scale}" if isinstance(kind, DecimalType) else str(kind)
 
 
 def decode_bounds(kind: PrimitiveType, lower: bytes | None, upper: bytes | None) -> Range | None:

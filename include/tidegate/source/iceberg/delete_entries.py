@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pyiceberg.types import DoubleType, FloatType
+
 from tidegate.errors import CorruptDeletes, UnsupportedFeature
 from tidegate.source.iceberg.delete_file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.entries import Content, Entry
@@ -137,10 +139,11 @@ def _check_keys(entry: Entry, rules: DeleteRules) -> None:
                 expected=_NO_IDS,
                 found=f"{field_id}, which no schema of the table has",
             )
-        if not field.is_exact:
+        kind = (entry.metrics.types if entry.metrics else {}).get(field_id, field.kind)
+        if isinstance(kind, DoubleType | FloatType):
             raise UnsupportedFeature(
                 source=rules.source,
-                feature=f"{entry.path}: equality deletes by field {field_id}, a {field.kind},",
+                feature=f"{entry.path}: equality deletes by field {field_id}, a {kind},",
             )
 
 

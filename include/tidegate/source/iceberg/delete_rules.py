@@ -6,13 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyiceberg.transforms import UnknownTransform, VoidTransform
-from pyiceberg.types import DoubleType, FloatType, PrimitiveType, UUIDType
+from pyiceberg.types import DoubleType, FloatType, PrimitiveType, StructType, UUIDType
+
+from tidegate.source.iceberg.bounds import order_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyiceberg.partitioning import PartitionField, PartitionSpec
     from pyiceberg.table.metadata import TableMetadata
+    from pyiceberg.types import NestedField
 
 
 @dataclass(frozen=True)
@@ -20,13 +23,13 @@ class KeyField:
     """A column that equality deletes may name."""
 
     kind: PrimitiveType
+    """In the newest schema that has it."""
     required: bool
     """In every schema that has it, so that no file holds a NULL."""
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether equality is exact; floats are refused as keys (ICE-4.8)."""
-        return not isinstance(self.kind, FloatType | DoubleType)
+    has_one_order: bool = True
+    """Whether values of all schemas that have it compare, as those of promoted types do."""
+    nulls_counted: bool = True
+    """Whether metrics count each NULL: ORC's know of none below a struct that is NULL itself."""
 
 
 @dataclass(frozen=True)
@@ -70,22 +73,43 @@ def _is_global(spec: PartitionSpec) -> bool:
 
 def _key_fields(metadata: TableMetadata) -> dict[int, KeyField]:
     found: dict[int, KeyField] = {}
-    # Types are only ever promoted, so the newest schema's holds for the bounds of all files.
     for schema in sorted(metadata.schemas, key=lambda each: each.schema_id):
-        # A required field of an optional struct may be NULL all the same.
-        required = {field.field_id for field in schema.fields if field.required}
+        lasting = {field.field_id: field for field in _in_every_row(schema.fields)}
         for field_id in schema.field_ids:
             kind = schema.find_type(field_id)
             if isinstance(kind, PrimitiveType):
-                known = found.get(field_id)
-                always = field_id in required and (known is None or known.required)
-                found[field_id] = KeyField(kind, always)
+                known, field = found.get(field_id), lasting.get(field_id)
+                now = KeyField(
+                    kind,
+                    required=field is not None and field.required,
+                    nulls_counted=field is not None,
+                )
+                found[field_id] = now if known is None else _both(known, now)
     return found
+
+
+def _both(older: KeyField, newer: KeyField) -> KeyField:
+    """Say of a column what holds in both of two schemas."""
+    same_order = order_of(older.kind) == order_of(newer.kind)
+    return KeyField(
+        newer.kind,
+        required=older.required and newer.required,
+        has_one_order=older.has_one_order and same_order,
+        nulls_counted=older.nulls_counted and newer.nulls_counted,
+    )
+
+
+def _in_every_row(fields: Iterable[NestedField]) -> Iterator[NestedField]:
+    """Give the fields below which no struct may be NULL; one that is makes required ones NULL."""
+    for field in fields:
+        yield field
+        if field.required and isinstance(field.field_type, StructType):
+            yield from _in_every_row(field.field_type.fields)
 
 
 def _bound_type(part: PartitionField, fields: Mapping[int, KeyField]) -> PrimitiveType | None:
     source = fields.get(part.source_id)
-    if source is None or isinstance(part.transform, UnknownTransform):
+    if source is None or not source.has_one_order or isinstance(part.transform, UnknownTransform):
         return None
     kind = part.transform.result_type(source.kind)
     # Floats have values outside all bounds, and engines disagree on the order of uuids.

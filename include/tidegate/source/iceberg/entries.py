@@ -9,11 +9,12 @@ from tidegate.source.iceberg.entry_fields import record_reader
 from tidegate.source.iceberg.metrics import ColumnMetrics, Metrics
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pyiceberg.avro.decoder import BinaryDecoder
     from pyiceberg.manifest import ManifestFile
     from pyiceberg.schema import Schema
+    from pyiceberg.types import PrimitiveType
 
 # In the order in which `EntryReader.read` takes them: status, snapshot, sequence numbers, content,
 # path, format, partition, rows, size, key, offsets, row id, equality ids, reference, blob, metrics.
@@ -73,6 +74,7 @@ class EntryReader:
         manifest: ManifestFile,
         first_row_id: int | None,
         metric_ids: Collection[int],
+        types: Mapping[int, PrimitiveType],
     ) -> None:
         """Prepare.
 
@@ -81,10 +83,12 @@ class EntryReader:
             manifest: what its list says of it.
             first_row_id: of the manifest; without one no file of it has any (ICE-8.1).
             metric_ids: columns whose metrics are kept.
+            types: of the table's columns, when the manifest was written.
         """
         ids = sorted(metric_ids)
         self._fields = record_reader(schema, _WANTED, ids)
         self._metric_places = {field_id: place for place, field_id in enumerate(ids)}
+        self._types = types
         self._unknown = [None] * len(ids)
         self._manifest_snapshot = manifest.added_snapshot_id or 0
         self._manifest_sequence = manifest.sequence_number or 0
@@ -147,7 +151,7 @@ class EntryReader:
         unknown = self._unknown
         parts = [unknown if found is None else found for found in maps]
         columns = tuple(map(ColumnMetrics._make, zip(*parts, strict=True)))
-        return Metrics._make((rows, self._metric_places, columns))
+        return Metrics._make((rows, self._metric_places, columns, self._types))
 
     def _inherited(self, status: int, path: str) -> int:
         if self._manifest_sequence and status != Status.ADDED:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tidegate.source.iceberg.bounds import decode_bounds
+from tidegate.source.iceberg.bounds import decode_bounds, order_of
 from tidegate.source.iceberg.overlaps import Overlaps
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ class KeyMetrics(NamedTuple):
     has_no_null: bool = False
     has_only_null: bool = False
     bounds: Range | None = None
+    order: str = ""
+    """What the bounds compare with."""
 
 
 def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyMetrics:
@@ -32,10 +34,14 @@ def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyM
     if metrics is None:
         return KeyMetrics(has_no_null=field.required)
     values, nulls, _, lower, upper = metrics.of(field_id)
+    # A column that is required now may have been optional in a schema that is forgotten.
+    none_counted = nulls == 0 and field.nulls_counted
+    kind = metrics.types.get(field_id)
     return KeyMetrics(
-        has_no_null=field.required or nulls == 0,
+        has_no_null=field.required if nulls is None else none_counted,
         has_only_null=nulls is not None and nulls == values,
-        bounds=decode_bounds(field.kind, lower, upper),
+        bounds=None if kind is None else decode_bounds(kind, lower, upper),
+        order="" if kind is None else order_of(kind),
     )
 
 
@@ -43,7 +49,10 @@ class KeyColumn:
     """One key column over many delete files, which are numbered as given."""
 
     def __init__(self, found: Sequence[KeyMetrics]) -> None:
-        self._overlaps = Overlaps([each.bounds for each in found])
+        self._overlaps = {
+            order: Overlaps([each.bounds if each.order == order else None for each in found])
+            for order in {each.order for each in found if each.bounds}
+        }
         self._without_null = np.array([each.has_no_null for each in found], np.bool_)
         self._only_null = np.array([each.has_only_null for each in found], np.bool_)
         self._any_only_null = bool(self._only_null.any())
@@ -59,7 +68,8 @@ class KeyColumn:
             marks.append(self._without_null[first:])
         if rows.has_no_null and self._any_only_null:
             marks.append(self._only_null[first:])
-        apart = self._overlaps.apart_from(*rows.bounds, first) if rows.bounds else None
+        overlaps = self._overlaps.get(rows.order)
+        apart = overlaps.apart_from(*rows.bounds, first) if overlaps and rows.bounds else None
         if apart is not None:
             marks.append(apart if rows.has_no_null else apart & self._without_null[first:])
         return np.logical_or.reduce(marks) if marks else None

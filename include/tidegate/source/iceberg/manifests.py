@@ -15,6 +15,7 @@ from pyiceberg.schema import Schema
 from tidegate.errors import SourceFileDamaged, SourceFileGone, SourceUnreachable, UnsupportedFeature
 from tidegate.source.iceberg.avro_records import AvroRecords
 from tidegate.source.iceberg.entries import Entry, EntryReader
+from tidegate.source.iceberg.written_types import written_types
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -129,7 +130,13 @@ class ManifestReader:
             raise UnsupportedFeature(source=self._source, feature="an encrypted manifest")
 
         def read(records: AvroRecords) -> list[Entry]:
-            reader = EntryReader(records.schema, manifest, manifest[_FIRST_ROW_ID], metric_ids)
+            reader = EntryReader(
+                records.schema,
+                manifest,
+                manifest[_FIRST_ROW_ID],
+                metric_ids,
+                written_types(records.meta.get("schema")),
+            )
             found = list(records.read(reader.read))
             _check_whole(manifest, len(content), len(found))
             return found

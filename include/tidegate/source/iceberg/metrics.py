@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tidegate.source.iceberg.written_types import UNTOLD
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
+
+    from pyiceberg.types import PrimitiveType
 
 
 class ColumnMetrics(NamedTuple):
@@ -26,11 +30,20 @@ class Metrics(NamedTuple):
     places: Mapping[int, int]
     """Field id → place in `columns`; one for all files of a manifest."""
     columns: tuple[ColumnMetrics, ...]
+    types: Mapping[int, PrimitiveType] = UNTOLD
+    """Field id → type of which the bounds are; one for all files of a manifest."""
 
     def of(self, field_id: int) -> ColumnMetrics:
         """Give what is said of a column, which is nothing if nobody asked for it."""
         place = self.places.get(field_id)
         return _UNKNOWN if place is None else self.columns[place]
+
+    def without_bounds(self, field_ids: Collection[int]) -> Metrics:
+        """Leave out the bounds of some columns."""
+        columns = list(self.columns)
+        for place in (self.places[field_id] for field_id in field_ids):
+            columns[place] = columns[place]._replace(lower=None, upper=None)
+        return self._replace(columns=tuple(columns))
 
     # Named as pyiceberg names what it compares filters with.
 

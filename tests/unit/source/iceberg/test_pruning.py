@@ -142,7 +142,7 @@ def test_time_literals_prune_days() -> None:
 
 def test_text_that_ends_like_a_typed_literal_is_left_alone() -> None:
     schema = Schema(NestedField(1, "name", StringType()))
-    held = entry_of(metrics=metrics_of({1: (b"date ", b"date ")}, {1: 0}))
+    held = entry_of(metrics=metrics_of({1: (b"date ", b"date ")}, {1: 0}, kind=StringType()))
 
     pruning = Pruning(schema, {0: UNPARTITIONED_PARTITION_SPEC}, "name = 'date '")
 
@@ -153,7 +153,8 @@ def test_text_that_ends_like_a_typed_literal_is_left_alone() -> None:
 def test_bound_of_another_width_rules_nothing_out() -> None:
     # A date that became a timestamp keeps bounds of four bytes.
     schema = Schema(NestedField(1, "seen", TimestampType()))
-    held = entry_of(metrics=metrics_of({1: (b"\x01\x00\x00\x00", b"\x02\x00\x00\x00")}, {1: 0}))
+    days = {1: (b"\x01\x00\x00\x00", b"\x02\x00\x00\x00")}
+    held = entry_of(metrics=metrics_of(days, {1: 0}, kind=TimestampType()))
 
     pruning = Pruning(
         schema, {0: UNPARTITIONED_PARTITION_SPEC}, "seen > timestamp '9999-12-31 00:00:00'"
