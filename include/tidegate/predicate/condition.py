@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import json
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +10,11 @@ import polars as pl
 import pyarrow as pa
 
 from tidegate.errors import PredicateInvalid
+from tidegate.predicate.tree import expression_of, nodes, tree_of
+from tidegate.predicate.typed_literals import with_offsets, with_typed_literals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 # A row must pass or fail by its own values: these look at other rows, so that the answer would
 # depend on how the rows were cut into batches.
@@ -70,14 +70,16 @@ class Predicate:
                 at other rows or at the clock.
         """
         try:
-            expression = pl.sql_expr(text)
+            expression = pl.sql_expr(with_offsets(text))
             if not case_sensitive:
                 expression = _spelled(expression, schema.names)
             problem = _problem(text, expression, schema)
             named = set(expression.meta.root_names())
             columns = tuple(name for name in schema.names if name in named)
             if problem is None:
-                problem = _type_problem(expression, schema, columns)
+                empty = _empty(schema, columns)
+                expression = with_typed_literals(expression, empty)
+                problem = _type_problem(expression, empty)
         except pl.exceptions.PolarsError as refused:
             raise PredicateInvalid(
                 where=where, predicate=text, problem=_first_line(refused)
@@ -131,8 +133,7 @@ def _spelled(expression: pl.Expr, names: Sequence[str]) -> pl.Expr:
             found[asked] = fits[0]
     if not found:
         return expression
-    tree = json.loads(expression.meta.serialize(format="json"))
-    return pl.Expr.deserialize(io.StringIO(json.dumps(_renamed(tree, found))), format="json")
+    return expression_of(_renamed(tree_of(expression), found))
 
 
 def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
@@ -143,9 +144,7 @@ def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
     unknown = sorted(set(expression.meta.root_names()) - set(schema.names))
     if unknown:
         return f"no column '{unknown[0]}'; found: {', '.join(schema.names)}"
-    outside = sorted(
-        set(_nodes(json.loads(expression.meta.serialize(format="json")))) & _LOOKS_AT_OTHER_ROWS
-    )
+    outside = sorted(set(nodes(tree_of(expression))) & _LOOKS_AT_OTHER_ROWS)
     if outside:
         return "it looks at other rows than its own (aggregate, window or sub-query)"
     if not expression.meta.root_names():
@@ -153,29 +152,14 @@ def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
     return None
 
 
-def _type_problem(expression: pl.Expr, schema: pa.Schema, columns: tuple[str, ...]) -> str | None:
-    fields = [schema.field(name) for name in columns]
-    empty = pl.DataFrame(
-        pl.from_arrow(
-            pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in fields], list(columns))
-        )
-    )
+def _empty(schema: pa.Schema, columns: Sequence[str]) -> pl.DataFrame:
+    arrays = [pa.nulls(0, schema.field(name).type) for name in columns]
+    return pl.DataFrame(pl.from_arrow(pa.RecordBatch.from_arrays(arrays, list(columns))))
+
+
+def _type_problem(expression: pl.Expr, empty: pl.DataFrame) -> str | None:
     found = empty.select(expression).to_series().dtype
     return None if found == pl.Boolean else f"expected a condition, found a value of type {found}"
-
-
-def _nodes(tree: Any) -> Iterator[str]:
-    if isinstance(tree, dict):
-        for key, child in tree.items():
-            # What stands in a literal is the user's text, not the expression's structure.
-            if key not in {"Literal", "Column"}:
-                yield key
-                yield from _nodes(child)
-    elif isinstance(tree, list):
-        for child in tree:
-            yield from _nodes(child)
-    elif isinstance(tree, str):
-        yield tree
 
 
 def _renamed(tree: Any, names: Mapping[str, str]) -> Any:

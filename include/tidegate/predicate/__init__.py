@@ -1,0 +1,5 @@
+"""Conditions on single rows, as they stand in pipeline files."""
+
+from tidegate.predicate.condition import Predicate, named_columns
+
+__all__ = ["Predicate", "named_columns"]
