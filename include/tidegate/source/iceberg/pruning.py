@@ -6,47 +6,37 @@ kept. This module and `unparsed` use private parts of pyiceberg (ICE-9.3).
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any, cast
 
 from pyiceberg.expressions import (
     AlwaysTrue,
     And,
     BooleanExpression,
-    LiteralPredicate,
+    GreaterThan,
+    GreaterThanOrEqual,
+    IsNull,
+    LessThan,
+    LessThanOrEqual,
     Or,
     Reference,
-    SetPredicate,
-    UnaryPredicate,
     UnboundPredicate,
 )
-from pyiceberg.expressions.parser import parse
 from pyiceberg.expressions.visitors import (
     _InclusiveMetricsEvaluator,
-    bind,
     expression_evaluator,
     inclusive_projection,
     manifest_evaluator,
-    rewrite_not,
 )
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import UnknownTransform
 from pyiceberg.typedef import Record
-from pyiceberg.types import (
-    BooleanType,
-    DateType,
-    IcebergType,
-    IntegerType,
-    LongType,
-    StringType,
-    TimestampType,
-    TimestamptzType,
-)
-from pyparsing import ParseException
+from pyiceberg.types import IcebergType, NestedField, StructType
 
 from tidegate.source.iceberg.bounds import UNREADABLE
 from tidegate.source.iceberg.matching import partition_key
+from tidegate.source.iceberg.prunable import prunable
 from tidegate.source.iceberg.tally import FILES_BY_METRICS, FILES_BY_PARTITION
+from tidegate.source.iceberg.wrapped import WrappedValues
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -57,22 +47,11 @@ if TYPE_CHECKING:
 
     from tidegate.source.iceberg.entries import Entry
 
-# A filter means the same to pyiceberg and to the reader for these only: floats sort NaN
-# differently, decimals round literals, and the rest has no literals in filters.
-_SAFE_LITERALS: Mapping[type[IcebergType], tuple[type, ...]] = {
-    BooleanType: (bool,),
-    IntegerType: (int,),
-    LongType: (int,),
-    StringType: (str,),
-    DateType: (str,),
-    TimestampType: (str,),
-    TimestamptzType: (str,),
+
+_OR_EQUAL: Mapping[type[BooleanExpression], Callable[..., BooleanExpression]] = {
+    GreaterThan: GreaterThanOrEqual,
+    LessThan: LessThanOrEqual,
 }
-_NOT_USABLE = (ParseException, ValueError, TypeError, NotImplementedError)
-# pyiceberg takes "_" in a pattern for itself, and cannot tell afterwards that a LIKE was written.
-_PATTERN = re.compile(r"\blike\b", re.IGNORECASE)
-# Whole literals, so that nothing is taken for one inside a text.
-_LITERAL = re.compile(r"(?:\b(date|timestamp)\s*)?('(?:[^']|'')*')", re.IGNORECASE)
 
 
 class Pruning:
@@ -81,17 +60,26 @@ class Pruning:
     def __init__(
         self, schema: Schema, specs: Mapping[int, PartitionSpec], text: str | None
     ) -> None:
-        """Prepare the filter; one that pyiceberg cannot parse, or does not bind, prunes nothing."""
-        self._schema = schema
+        """Prepare the filter; one that cannot be said in terms of metadata prunes nothing."""
+        # pyiceberg takes a required column for one without NULL, which it is not below a struct
+        # that is NULL, nor in files from before it was required.
+        self._schema = Schema(*map(_optional, schema.fields))
         self._specs = specs
-        self._filter = _prunable(schema, text)
+        self._filter = prunable(self._schema, text)
         self.is_active = not isinstance(self._filter, AlwaysTrue)
         """Whether anything can be ruled out."""
-        self.metric_ids = frozenset(_field_ids(schema, self._filter))
+        by_metrics = _without_nested_nulls(schema, self._filter)
+        self.metric_ids = frozenset(_field_ids(schema, by_metrics))
         """Columns whose metrics the filter is compared with."""
-        self._metrics = _InclusiveMetricsEvaluator(schema, self._filter) if self.is_active else None
+        self._types = {field_id: schema.find_type(field_id) for field_id in self.metric_ids}
+        self._metrics = (
+            _InclusiveMetricsEvaluator(self._schema, by_metrics) if self.is_active else None
+        )
         self._manifests: dict[int, Callable[[ManifestFile], bool]] = {}
         self._partitions: dict[int, Callable[[Any], bool]] = {}
+        self._wrapped = {
+            spec_id: WrappedValues(self._schema, spec) for spec_id, spec in specs.items()
+        }
         self._kept_partitions: dict[Hashable, bool] = {}
 
     def keeps_manifest(self, manifest: ManifestFile) -> bool:
@@ -99,10 +87,11 @@ class Pruning:
         spec_id = manifest.partition_spec_id
         if not self.is_active or not self._is_known(spec_id):
             return True
+        if self._wrapped[spec_id].within(manifest.partitions):
+            return True
         if spec_id not in self._manifests:
-            projected = inclusive_projection(self._schema, self._specs[spec_id])(self._filter)
             self._manifests[spec_id] = manifest_evaluator(
-                self._specs[spec_id], self._schema, projected
+                self._specs[spec_id], self._schema, self._projected(spec_id)
             )
         try:
             return self._manifests[spec_id](manifest)
@@ -115,8 +104,7 @@ class Pruning:
             return True
         key = partition_key(entry.spec_id, entry.partition)
         if key not in self._kept_partitions:
-            evaluate = self._partition_evaluator(entry.spec_id)
-            self._kept_partitions[key] = evaluate(Record(*entry.partition))
+            self._kept_partitions[key] = self._may_hold(entry.spec_id, entry.partition)
         return self._kept_partitions[key]
 
     def keep(self, entries: Sequence[Entry], tally: Counter[str]) -> Sequence[Entry]:
@@ -134,10 +122,19 @@ class Pruning:
         tally[FILES_BY_METRICS] += len(within) - len(kept)
         return kept
 
-    @staticmethod
-    def _may_pass(evaluator: _InclusiveMetricsEvaluator, entry: Entry) -> bool:
+    def _may_pass(self, evaluator: _InclusiveMetricsEvaluator, entry: Entry) -> bool:
+        metrics = entry.metrics
+        if metrics is None:
+            return True
+        written = metrics.types
+        others = [
+            field_id for field_id, kind in self._types.items() if written.get(field_id) != kind
+        ]
+        if others:
+            # Of another type, and not to be read as this one.
+            metrics = metrics.without_bounds(others)
         try:
-            return entry.metrics is None or evaluator.eval(cast("DataFile", entry.metrics))
+            return evaluator.eval(cast("DataFile", metrics))
         except UNREADABLE:
             return True
 
@@ -147,64 +144,71 @@ class Pruning:
             isinstance(part.transform, UnknownTransform) for part in fields
         )
 
+    def _may_hold(self, spec_id: int, partition: Sequence[Any]) -> bool:
+        if self._wrapped[spec_id].among(partition):
+            return True
+        try:
+            return self._partition_evaluator(spec_id)(Record(*partition))
+        except UNREADABLE:
+            return True
+
     def _partition_evaluator(self, spec_id: int) -> Callable[[Any], bool]:
         if spec_id not in self._partitions:
-            spec = self._specs[spec_id]
-            projected = inclusive_projection(self._schema, spec)(self._filter)
-            partition_schema = Schema(*spec.partition_type(self._schema).fields)
+            partition_type = self._specs[spec_id].partition_type(self._schema)
             self._partitions[spec_id] = expression_evaluator(
-                partition_schema, projected, case_sensitive=True
+                Schema(*partition_type.fields), self._projected(spec_id), case_sensitive=True
             )
         return self._partitions[spec_id]
 
-
-def _prunable(schema: Schema, text: str | None) -> BooleanExpression:
-    if not text or _PATTERN.search(text):
-        return AlwaysTrue()
-    try:
-        expression = rewrite_not(parse(_LITERAL.sub(_plain_literal, text)))
-    except _NOT_USABLE:
-        return AlwaysTrue()
-    return _weaken(schema, expression)
+    def _projected(self, spec_id: int) -> BooleanExpression:
+        """Say the filter in terms of a spec's partition values."""
+        project = inclusive_projection(self._schema, self._specs[spec_id])
+        return _replaced(self._filter, lambda leaf: _projected(project, leaf))
 
 
-def _plain_literal(found: re.Match[str]) -> str:
-    """Write a date or time as pyiceberg reads it, which is an ISO text without its type."""
-    kind, literal = found.groups()
-    return literal.replace(" ", "T", 1) if kind and kind.lower() == "timestamp" else literal
-
-
-def _weaken(schema: Schema, expression: BooleanExpression) -> BooleanExpression:
-    """Replace what may mean something else to the reader by what is always true; NOT is gone."""
-    if isinstance(expression, And):
-        return And(_weaken(schema, expression.left), _weaken(schema, expression.right))
-    if isinstance(expression, Or):
-        return Or(_weaken(schema, expression.left), _weaken(schema, expression.right))
-    if isinstance(expression, UnboundPredicate) and isinstance(expression.term, Reference):
-        column = _spelled(schema, expression.term.name)
-        if column is None:
-            return AlwaysTrue()
-        named = _renamed(expression, column)
-        return named if _is_safe(schema, named, column) else AlwaysTrue()
+def _projected(
+    project: Callable[[BooleanExpression], BooleanExpression], leaf: BooleanExpression
+) -> BooleanExpression:
+    for asked in (leaf, _or_equal(leaf)):
+        try:
+            return project(asked)
+        except (OverflowError, ValueError):
+            # Behind the last day of the calendar there is no next one, whose year pyiceberg wants.
+            continue
     return AlwaysTrue()
 
 
-def _renamed(predicate: UnboundPredicate, column: str) -> UnboundPredicate:
-    kind, term = cast("Any", type(predicate)), Reference(column)
-    if isinstance(predicate, SetPredicate):
-        return cast("UnboundPredicate", kind(term, predicate.literals))
-    if isinstance(predicate, LiteralPredicate):
-        return cast("UnboundPredicate", kind(term, predicate.literal))
-    return cast("UnboundPredicate", kind(term))
+def _or_equal(leaf: Any) -> BooleanExpression:
+    wider = _OR_EQUAL.get(type(leaf))
+    return leaf if wider is None else wider(leaf.term, leaf.literal)
 
 
-def _spelled(schema: Schema, asked: str) -> str | None:
-    """Name a column as the table does, as the reader finds it; None where two may be meant."""
-    if asked in schema.column_names:
-        return asked
-    # Whoever wants exact names has the filter refused before anything is read.
-    fits = [name for name in schema.column_names if name.lower() == asked.lower()]
-    return fits[0] if len(fits) == 1 else None
+def _replaced(
+    expression: BooleanExpression, replace: Callable[[BooleanExpression], BooleanExpression]
+) -> BooleanExpression:
+    """Put something else in the place of each predicate."""
+    if isinstance(expression, And | Or):
+        kind = And if isinstance(expression, And) else Or
+        return kind(_replaced(expression.left, replace), _replaced(expression.right, replace))
+    return replace(expression)
+
+
+def _optional(field: NestedField) -> NestedField:
+    kind: IcebergType = field.field_type
+    if isinstance(kind, StructType):
+        kind = StructType(*map(_optional, kind.fields))
+    return field.model_copy(update={"required": False, "field_type": kind})
+
+
+def _without_nested_nulls(schema: Schema, expression: BooleanExpression) -> BooleanExpression:
+    """Ask metrics for no NULL below a struct: ORC's know of none where the struct is NULL."""
+    top = {field.name for field in schema.fields}
+
+    def weaker(leaf: BooleanExpression) -> BooleanExpression:
+        is_nested = isinstance(leaf, IsNull) and cast("Reference", leaf.term).name not in top
+        return AlwaysTrue() if is_nested else leaf
+
+    return _replaced(expression, weaker)
 
 
 def _field_ids(schema: Schema, expression: BooleanExpression) -> Iterator[int]:
@@ -213,19 +217,3 @@ def _field_ids(schema: Schema, expression: BooleanExpression) -> Iterator[int]:
         yield from _field_ids(schema, expression.right)
     elif isinstance(expression, UnboundPredicate) and isinstance(expression.term, Reference):
         yield schema.find_field(expression.term.name).field_id
-
-
-def _is_safe(schema: Schema, predicate: UnboundPredicate, column: str) -> bool:
-    try:
-        bind(schema, predicate, case_sensitive=True)
-        kind = schema.find_type(column)
-    except _NOT_USABLE:
-        return False
-    allowed = _SAFE_LITERALS.get(type(kind), ())
-    if isinstance(predicate, UnaryPredicate):
-        return bool(allowed)
-    if isinstance(predicate, LiteralPredicate):
-        return type(predicate.literal.value) in allowed
-    return isinstance(predicate, SetPredicate) and all(
-        type(item.value) in allowed for item in predicate.literals
-    )
