@@ -81,10 +81,11 @@ class IcebergFormat:
         """Open the piece's data file; raises as `open_rows`."""
         rows = open_rows(self._files, piece, self._source)
         length = piece.details["length"]
-        if piece.byte_range is not None and any(
+        ends_there = piece.byte_range is not None and piece.byte_range[1] == length
+        if ends_there and any(
             group.offset is not None and group.offset >= length for group in rows.row_groups
         ):
-            # No piece of this file would have these rows.
+            # The last piece of a file has what lies behind that length, but this one ends there.
             problem = f"expected row groups within {length} bytes, found one behind them"
             with rows:
                 raise SourceFileDamaged(path=piece.path, problem=problem)

@@ -9,8 +9,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
 
 from golden_iceberg import Golden, golden, golden_copy, read
+from iceberg_writer import DATA, Entry
+from small_iceberg import SmallIceberg
+from tidegate.config import SplitConfig
 from tidegate.errors import (
     ColumnMissing,
     InvalidNameMapping,
@@ -21,6 +26,7 @@ from tidegate.errors import (
 )
 from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Pin
+from tidegate.plan import plan_splits
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -211,3 +217,29 @@ def test_row_groups_add_up_to_the_file() -> None:
     for piece in pieces:
         assert sum(group.rows for group in source.row_groups(piece)) == piece.rows
         assert len(source.row_groups(piece)) == len(piece.details["split_offsets"])
+
+
+def test_file_that_is_longer_than_its_manifest_says_is_read_to_its_last_row_group(
+    tmp_path: Path,
+) -> None:
+    table = SmallIceberg(tmp_path, Schema(NestedField(1, "id", LongType())))
+    ids = list(range(6_000))
+    path, _ = table.write([{"id": number} for number in ids], "parquet")
+    rows = pq.read_table(table.place(path))
+    pq.write_table(rows, table.place(path), row_group_size=1_000, compression="none")
+    groups = pq.ParquetFile(table.place(path)).metadata
+    begins = [groups.row_group(index).column(0).dictionary_page_offset for index in range(6)]
+    # The last two row groups were written after the manifest, and the length is that before.
+    entry = Entry(path, DATA, "parquet", 6_000, begins[4], split_offsets=tuple(begins[:4]))
+    table.add("append", entry, {})
+    source = table.source()
+    pin = source.pin(NOW)
+    assert pin.head
+    pieces = source.units(pin, InstantRange(None, pin.head), whole=True)
+    small = SplitConfig.model_validate({"target_size": 10_000, "open_cost": 1})
+
+    splits = plan_splits(pieces, source.row_groups, small, 8, 4)
+
+    parts = [part for split in splits for sub in split.sub_splits for part in sub.pieces]
+    assert [part.byte_range is not None for part in parts] == [True] * 4
+    assert sorted(read(source, pin, parts).column("id").to_pylist()) == ids
