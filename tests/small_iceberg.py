@@ -242,13 +242,11 @@ def _bound(kind: PrimitiveType, value: Any) -> bytes:
 
 
 def _summary(value: Any) -> tuple[bool, bytes | None, bytes | None]:
-    if value is None:
-        return True, None, None
-    if isinstance(value, int):
-        length = 4 if -(1 << 31) <= value < 1 << 31 else 8
-        found = value.to_bytes(length, "little", signed=True)
-    else:
-        return False, None, None
+    """Describe one partition value; other values than numbers are left without bounds."""
+    if not isinstance(value, int):
+        return value is None, None, None
+    length = 4 if -(1 << 31) <= value < 1 << 31 else 8
+    found = value.to_bytes(length, "little", signed=True)
     return False, found, found
 
 

@@ -6,7 +6,8 @@ compiled decoder reads past the end of a file that was cut off, into whatever me
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+import json
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyiceberg.avro.decoder import new_decoder
 from pyiceberg.avro.file import MAGIC, MAGIC_SIZE, SYNC_SIZE, AvroFileHeader
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _Record = TypeVar("_Record")
 _LONG_BITS = 64
+_SCHEMA = "avro.schema"
 
 
 class AvroRecords:
@@ -38,7 +40,11 @@ class AvroRecords:
         if self._bytes.take(MAGIC_SIZE) != MAGIC:
             problem = "no Avro file"
             raise ValueError(problem)
-        header = AvroFileHeader(MAGIC, self._bytes.texts(), self._bytes.take(SYNC_SIZE))
+        texts = self._bytes.texts()
+        if _SCHEMA in texts:
+            # pyiceberg knows no names of types, which writers use for every type but the first.
+            texts[_SCHEMA] = json.dumps(_without_names(json.loads(texts[_SCHEMA]), {}))
+        header = AvroFileHeader(MAGIC, texts, self._bytes.take(SYNC_SIZE))
         self.schema: Schema = header.get_schema()
         self.meta: Mapping[str, str] = header.meta
         self._sync = header.sync
@@ -64,6 +70,26 @@ class AvroRecords:
             if decoder.tell() != len(block):
                 problem = "a block is longer than its records"
                 raise ValueError(problem)
+
+
+def _without_names(schema: Any, named: dict[str, Any]) -> Any:
+    """Put types that were defined before in the place of their names.
+
+    Args:
+        schema: a type, or fields of a record.
+        named: what was defined so far.
+    """
+    if isinstance(schema, str):
+        return named.get(schema, schema)
+    if isinstance(schema, list):
+        return [_without_names(each, named) for each in schema]
+    made = dict(schema)
+    for part in ("type", "fields", "items", "values"):
+        if part in made:
+            made[part] = _without_names(made[part], named)
+    if made.get("type") == "fixed":
+        named[made["name"]] = made
+    return made
 
 
 class _Bytes:
