@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tidegate.physical import int96
 from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, FilterStopped, RowGroup
 from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches, portions
 
@@ -31,12 +32,17 @@ class ParquetRows:
         self._file = file
         # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
         # Writers that give pages checksums (Iceberg's does) want a flipped bit to be found.
-        self._parquet = pq.ParquetFile(file, pre_buffer=False, page_checksum_verification=True)
+        self._parquet = pq.ParquetFile(
+            file,
+            pre_buffer=False,
+            page_checksum_verification=True,
+            coerce_int96_timestamp_unit=int96.UNIT,
+        )
 
-    @property
+    @cached_property
     def schema(self) -> pa.Schema:
         """The columns, typed as Arrow reads them."""
-        return self._parquet.schema_arrow
+        return int96.with_marks(self._parquet.schema_arrow, self._parquet.schema)
 
     @property
     def rows(self) -> int:
@@ -79,7 +85,8 @@ class ParquetRows:
         if not groups:
             return
         size = min(batch_rows, self._rows_of_bytes(groups[0], set(columns)))
-        for batch in self._parquet.iter_batches(size, groups, list(columns), False):
+        for decoded in self._parquet.iter_batches(size, groups, list(columns), False):
+            batch = self._with_marks(decoded)
             low = max(start - position, 0)
             high = min(end - position, batch.num_rows)
             if low < high:
@@ -92,6 +99,12 @@ class ParquetRows:
         if position < min(end, self.rows):
             problem = f"expected {min(end, self.rows)} rows, found {position}"
             raise pa.ArrowInvalid(problem)
+
+    def _with_marks(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        if self.schema is self._parquet.schema_arrow or not batch.num_columns:
+            return batch
+        fields = [self.schema.field(name) for name in batch.schema.names]
+        return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
 
     def filtered(
         self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int

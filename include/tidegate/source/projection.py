@@ -44,6 +44,8 @@ class Found:
     name: str
     type: pa.DataType
     children: tuple[Found, ...] = ()
+    zoneless: bool = False
+    """Whether it is a timestamp without a zone of its own, INT96."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +172,7 @@ def _kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
             return build(wanted, found, place)
     if wanted.type == found.type:
         return None
-    kernel = cast_to(found.type, wanted.type)
+    kernel = cast_to(found.type, wanted.type, zoneless=found.zoneless)
     if kernel is None:
         raise place.refusal(wanted.type, found.type)
     return kernel

@@ -11,11 +11,18 @@ _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "+00:00"})
 Cast = Callable[[pa.Array], pa.Array]
 
 
-def cast_to(found: pa.DataType, wanted: pa.DataType) -> Cast | None:
+def cast_to(found: pa.DataType, wanted: pa.DataType, *, zoneless: bool = False) -> Cast | None:
     """Give the cast from one primitive type to another (ICE-6.16), None if it is not allowed.
 
     The cast checks its values: one that would lose digits raises ArrowInvalid (ICE-6.19).
+
+    Args:
+        found: as the file has it.
+        wanted: as the schema says.
+        zoneless: whether a timestamp found is an INT96, which has no zone of its own.
     """
+    if zoneless and pa.types.is_timestamp(wanted):
+        return _plain_cast(wanted) if _is_zoneless(wanted) else None
     if pa.types.is_dictionary(found):
         found = found.value_type
         if found == wanted:
@@ -94,12 +101,14 @@ def _times(found: pa.DataType, wanted: pa.DataType) -> bool:
 def _timestamps(found: pa.DataType, wanted: pa.DataType) -> bool:
     if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)):
         return False
-    if found.tz is None:
-        # INT96 has no zone of its own and always comes as nanoseconds: writers mean UTC moments by
-        # it.
-        return bool(wanted.tz is None or (found.unit == "ns" and wanted.tz in _UTC_NAMES))
-    # Two zones name the same moments.
-    return wanted.tz is not None
+    # Two zones name the same moments, but a wall clock names none.
+    return (found.tz is None) == (wanted.tz is None)
+
+
+def _is_zoneless(wanted: pa.TimestampType) -> bool:
+    """Say whether an INT96 may be read so: writers mean a wall clock by it, or moments of UTC."""
+    # Its nanoseconds are not read, so that it cannot be a column of such.
+    return wanted.unit != "ns" and (wanted.tz is None or wanted.tz in _UTC_NAMES)
 
 
 _RULES = (_integers, _floats, _decimals, _texts, _binaries, _dates, _times, _timestamps)

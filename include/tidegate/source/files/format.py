@@ -10,6 +10,7 @@ import pyarrow as pa
 from tidegate.errors import SourceFileDamaged, SourceFileGone
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
+from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.removed import WHOLE
 from tidegate.source.files.partition_values import arrow_type, parse_values
 from tidegate.source.projection import Found, Projection, Projections, Wanted
@@ -131,7 +132,7 @@ def _wanted(column: pa.Field) -> Wanted:
 
 def _found(column: pa.Field) -> Found:
     children = tuple(_found(child) for child in _children(column.type))
-    return Found(column.name, column.name, column.type, children)
+    return Found(column.name, column.name, column.type, children, is_zoneless(column))
 
 
 def _children(kind: pa.DataType) -> list[pa.Field]:

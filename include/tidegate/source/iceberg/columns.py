@@ -11,6 +11,7 @@ from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
+from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.protocol import FIELD_ID
 from tidegate.source.projection import Found, Wanted
 
@@ -72,7 +73,7 @@ def field_id(field: pa.Field) -> int | None:
 
 def _found_by_id(field: pa.Field) -> Found:
     children = tuple(_found_by_id(child) for child in _children(field.type))
-    return Found(field_id(field), field.name, field.type, children)
+    return Found(field_id(field), field.name, field.type, children, is_zoneless(field))
 
 
 def found_by_name(schema: pa.Schema, mapping: Sequence[MappedField]) -> tuple[Found, ...]:
@@ -89,7 +90,8 @@ def _found_by_name(field: pa.Field, mapping: Sequence[MappedField], name: str) -
         _found_by_name(child, inner, child_name)
         for child, child_name in zip(_children(field.type), names, strict=True)
     )
-    return Found(mapped.field_id if mapped is not None else None, field.name, field.type, children)
+    key = mapped.field_id if mapped is not None else None
+    return Found(key, field.name, field.type, children, is_zoneless(field))
 
 
 def _children(kind: pa.DataType) -> list[pa.Field]:
