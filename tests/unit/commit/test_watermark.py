@@ -136,6 +136,22 @@ def test_rows_that_do_not_count_still_break_the_silence() -> None:
     assert found.value == NOW
 
 
+@pytest.mark.parametrize(
+    "event_times",
+    [brought(NOW - 5 * HOUR), brought(NOW), EventTimes(missing=1), EventTimes(future=1)],
+    ids=["older", "as old", "without a time", "of the future"],
+)
+def test_rows_that_do_not_raise_the_watermark_restart_the_time_out(event_times: EventTimes) -> None:
+    said = EventTimeConfig(column="at", idle_timeout="2h", when_idle="advance")
+
+    late = (NOW + HOUR, event_times, 1)
+    found = step(said, (NOW, brought(NOW), 1), late, (NOW + 3 * HOUR, NONE, 0))
+    before = step(said, (NOW, brought(NOW), 1), late, (NOW + 2.9 * HOUR, NONE, 0))
+
+    assert (before.idle, before.value) == (False, NOW)
+    assert (found.idle, found.value) == (True, NOW + HOUR)
+
+
 def test_source_that_never_brought_a_row_is_not_idle() -> None:
     said = EventTimeConfig(column="at", idle_timeout="2h", when_idle="advance")
 

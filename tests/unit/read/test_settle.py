@@ -133,6 +133,40 @@ def test_row_ids_of_both_sides_tell_equal_rows_apart(rows: list[Row]) -> None:
                 assert row_id != other_id
 
 
+@pytest.mark.parametrize("chunks", [1, 2], ids=["one-chunk", "two-chunks"])
+@pytest.mark.parametrize(
+    ("deleted", "inserted", "left"),
+    [
+        ([40], [41], ([40], [41])),
+        ([40, 41], [41, 42], ([40], [42])),
+        ([40], [40], ([], [])),
+        ([40], [None], ([], [])),
+        ([40, 41], [42, None], ([41], [42])),
+    ],
+    ids=["others", "one-of-two", "the-same", "unknown", "unknown-and-another"],
+)
+def test_equal_rows_with_different_row_ids_both_stay(
+    deleted: list[int | None],
+    inserted: list[int | None],
+    left: tuple[list[int | None], list[int | None]],
+    chunks: int,
+) -> None:
+    """One row was deleted and another one written with the same content (ICE-3.14)."""
+    same = (1, "a", 1.0, None)
+    rows: list[Row] = [
+        *(("DELETE", same, row_id) for row_id in deleted),
+        *(("INSERT", same, row_id) for row_id in inserted),
+    ]
+
+    settled = settle(changes(rows, chunks=chunks), SettleRules(COMPARED, row_ids=True)).changes
+
+    found = list(
+        zip(settled["_change_type"].to_pylist(), settled["_row_id"].to_pylist(), strict=True)
+    )
+    assert [row_id for kind, row_id in found if kind == "DELETE"] == left[0]
+    assert [row_id for kind, row_id in found if kind == "INSERT"] == left[1]
+
+
 def test_update_that_changes_the_key_is_paired_by_row_id() -> None:
     rows: list[Row] = [
         ("DELETE", (1, "a", 1.0, None), 40),

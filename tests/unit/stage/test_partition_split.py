@@ -83,6 +83,25 @@ def test_split_hour_alone_gives_date_and_hour() -> None:
     assert partitions_of_rows(batch, key(Transform.HOUR)) == [("2026-11-01T05",)]
 
 
+@pytest.mark.parametrize(
+    ("of_day", "hour"), [("x", "05"), ("y", "2026-11-01T05")], ids=["one-column", "two-columns"]
+)
+def test_split_hour_leaves_the_date_out_only_beside_the_day_of_its_own_column(
+    of_day: str, hour: str
+) -> None:
+    moments = [
+        dt.datetime(2026, 11, 1, 5, 59, tzinfo=UTC),
+        dt.datetime(2026, 12, 24, 7, tzinfo=UTC),
+    ]
+    columns = [pa.array([moment], pa.timestamp("us", "UTC")) for moment in moments]
+    batch = pa.RecordBatch.from_arrays(columns, ["x", "y"])
+    day = PartitionField("d", of_day, Transform.DAY)
+
+    found = partitions_of_rows(batch, day, key(Transform.HOUR, "h"))
+
+    assert found == [("2026-11-01" if of_day == "x" else "2026-12-24", hour)]
+
+
 def test_split_repeated_hour_both_times_share_one_partition() -> None:
     twice = [dt.datetime(2026, 11, 1, hour, 30, tzinfo=UTC) for hour in (5, 6)]
 
