@@ -11,7 +11,7 @@ PEERS := benchmarks/peers/.venv
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers shape clean lock
+.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers mutate shape clean lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Mark
 
 bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars
 	$(RUN) python -m benchmarks.peers
+
+mutate: .venv/.dev ## Break the code in small ways, list what no test notices (hours; MODULE=commit/propose.py)
+	@nice -n 19 $(RUN) python tools/mutate.py $(MODULE)
 
 shape: .venv/.dev ## Print sizes of modules and functions, and modules without a unit test
 	@$(RUN) python tools/shape.py

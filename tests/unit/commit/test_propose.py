@@ -228,7 +228,7 @@ def test_replay_that_leaves_no_rows_empties_the_partition() -> None:
 
     last = life.publish()
 
-    assert (last.revision, last.rows, last.content) == (2, 0, ())
+    assert (last.partition, last.revision, last.rows, last.content) == (DAY, 2, 0, ())
 
 
 def test_messages_are_read_only_for_what_does_not_stand_yet() -> None:

@@ -89,6 +89,7 @@ def test_advance_without_event_time_column_keeps_what_was() -> None:
 
     assert found.value is None
     assert found.idle is False
+    assert found.lateness_seconds == 0
     assert found.last_data_at == NOW
 
 
