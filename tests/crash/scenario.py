@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 import sqlalchemy as sa
 from pyiceberg.catalog import load_catalog
 
+from tidegate.config import OWNER_FILE
 from tidegate.errors import NotHeld, PublicationLapsed
 from tidegate.ledger.schema import metadata
 from tidegate.model.partition import Partition
@@ -250,20 +251,28 @@ def ending(root: Path) -> dict[str, Any]:
     files = {
         str(path.relative_to(published)): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(published.rglob("*"))
-        if path.is_file() and path.name != "_SUCCESS"
+        if path.is_file() and path.name not in {"_SUCCESS", OWNER_FILE}
     }
     markers = {}
     for path in sorted(published.rglob("_SUCCESS")):
         marker = json.loads(path.read_bytes())
         del marker["provenance"]
         markers[str(path.relative_to(published))] = marker
+    owner = json.loads((published / OWNER_FILE).read_bytes())
+    # Every life has a ledger of its own.
+    owner["ledger"] = owner["ledger"] == json.loads(_owner_of_work(root))["ledger"]
     return {
         "files": files,
         "markers": markers,
+        "owner": owner,
         "ledger": ledger_content(root),
         "rows": row_ids(published),
         "exchanged": exchanged(root),
     }
+
+
+def _owner_of_work(root: Path) -> bytes:
+    return (root / "published" / ".tidegate-orders" / "owner.json").read_bytes()
 
 
 def exchanged(root: Path) -> list[str]:

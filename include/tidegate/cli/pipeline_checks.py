@@ -17,7 +17,7 @@ from tidegate.config import (
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
 from tidegate.gate import load_suite
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.work import check_owner, read_owner
+from tidegate.pipeline.work import check_owner
 from tidegate.source import open_source
 from tidegate.storage import same_file_system
 
@@ -90,9 +90,7 @@ def _target(opened: Pipeline, _now: datetime) -> str:
     target, work = opened.roots.target, opened.roots.work
     if not same_file_system(work, target):
         raise WorkElsewhere(work=work, target=target)
-    owner = read_owner(opened.storage, work)
-    if owner is not None:
-        check_owner(owner, opened.config.name, opened.roots, opened.ledger)
+    check_owner(opened.roots, opened.ledger, opened.storage)
     for path in (target, work):
         nearest = next(place for place in (Path(path), *Path(path).parents) if place.exists())
         if not os.access(nearest, os.W_OK):

@@ -22,11 +22,12 @@ from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.reading import METADATA_COLUMNS, LimitsConfig, ReadConfig, SplitConfig
 from tidegate.config.schema import json_schema
 from tidegate.config.source import CatalogConfig, InstantTime, SourceConfig
-from tidegate.config.target import RowRule, TargetConfig, refuse_work_inside
+from tidegate.config.target import OWNER_FILE, RowRule, TargetConfig, refuse_work_inside
 from tidegate.config.template import guess_event_time, pipeline_template
 
 __all__ = [
     "METADATA_COLUMNS",
+    "OWNER_FILE",
     "CatalogConfig",
     "CommitConfig",
     "CustomPolicy",

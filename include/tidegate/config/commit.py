@@ -27,6 +27,7 @@ from tidegate.config.section import (
     later,
     words,
 )
+from tidegate.config.target import OWNER_FILE
 from tidegate.config.time_format import TimeFormat
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 
@@ -202,6 +203,9 @@ class MarkerConfig(Section):
     def _hidden(cls, name: str) -> str:
         if not name.startswith(("_", ".")) or "/" in name or name in {".", ".."}:
             msg = f"expected one hidden name, with '_' or '.' at its start; found '{name}'"
+            raise ValueError(msg)
+        if name == OWNER_FILE:
+            msg = f"'{name}' is the file that says who owns the target; choose another name"
             raise ValueError(msg)
         return name
 

@@ -28,6 +28,9 @@ RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append"]
 TargetFormat = Literal["parquet"]
 
+OWNER_FILE = ".tidegate.json"
+"""At the target's root: names the pipeline that owns it (design §4)."""
+
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)", re.DOTALL)
 _MADE = {
     transform.value: transform for transform in Transform if transform is not Transform.IDENTITY

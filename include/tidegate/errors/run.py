@@ -18,7 +18,7 @@ class PipelineChanged(TerminalError):
 
 
 class TargetOwned(TerminalError):
-    """Another pipeline publishes into this target (design §4, `owner.json`)."""
+    """Another pipeline publishes into this target (design §4, who owns a target)."""
 
     target: str
     owner: str
@@ -26,6 +26,43 @@ class TargetOwned(TerminalError):
     template = (
         "{target}: belongs to pipeline '{owner}', not to '{pipeline}'. "
         "One target has one pipeline: choose another `target.path`."
+    )
+
+
+class WorkOwned(TerminalError):
+    """Another pipeline works in this work directory (design §4, who owns a target)."""
+
+    work: str
+    owner: str
+    pipeline: str
+    template = (
+        "{work}: is the work directory of pipeline '{owner}', not of '{pipeline}'. "
+        "One work directory has one pipeline: choose another `target.work`."
+    )
+
+
+class WorkUnfit(TerminalError):
+    """The target is published from another work directory, which has what is staged for it."""
+
+    pipeline: str
+    target: str
+    work: str
+    fits: str
+    template = (
+        "pipeline '{pipeline}': {work} is not the work directory of {target}, which is published "
+        "from {fits}. Set `target.work` to {fits}."
+    )
+
+
+class OwnerInvalid(TerminalError):
+    """The file that says who owns a target or a work directory cannot be understood."""
+
+    path: str
+    found: str
+    template = (
+        "{path}: expected the name of the pipeline that owns this directory (JSON, format 1), "
+        "found {found}. Move the file away: the next load of the pipeline writes it again, if "
+        "all else fits."
     )
 
 

@@ -12,16 +12,21 @@ from tidegate.ledger.schema import partition, pipeline
 from tidegate.model.partition import DEFAULT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tidegate.model.partition import Partition
 
+_PLACE = "target.path"
 _KEYS = "target.partition_by"
 _DEFAULT = "target.default_partition_name"
 
 
 def check_identity(
-    connection: sa.Connection, name: str, registered: Mapping[str, str], found: Mapping[str, str]
+    connection: sa.Connection,
+    name: str,
+    registered: Mapping[str, str],
+    found: Mapping[str, str],
+    same_place: Callable[[str, str], bool],
 ) -> None:
     """Compare the identity that a pipeline file gives with the registered one.
 
@@ -32,6 +37,7 @@ def check_identity(
         name: the pipeline.
         registered: what the ledger has.
         found: what the file gives.
+        same_place: says of two paths whether they lead to one place, links followed.
 
     Raises:
         PipelineChanged: a key differs.
@@ -39,6 +45,8 @@ def check_identity(
     expected = _as_published(registered, found)
     for key in sorted({*expected, *found}):
         before, now = expected.get(key), found.get(key)
+        if key == _PLACE and same_place(str(before), str(now)):
+            continue
         if before == now or (key == _DEFAULT and _renames_nothing(connection, name, now)):
             continue
         raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))

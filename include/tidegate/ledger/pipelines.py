@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import uuid
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,10 +13,10 @@ from tidegate.errors import TargetOwned
 from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.identity import check_identity
-from tidegate.ledger.schema import pipeline
+from tidegate.ledger.schema import pipeline, window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from datetime import datetime
 
     from tidegate.model.instant import Instant
@@ -41,7 +42,12 @@ class Pipelines:
         return None if row is None else rows.read_pipeline(row)
 
     def register(
-        self, identity: Mapping[str, str], target: str, now: datetime, ledger_id: str | None = None
+        self,
+        identity: Mapping[str, str],
+        target: str,
+        now: datetime,
+        ledger_id: str | None = None,
+        same_place: Callable[[str, str], bool] = operator.eq,
     ) -> str:
         """Make the pipeline known, or check that it is still the one that was.
 
@@ -50,6 +56,7 @@ class Pipelines:
             target: the table root; one target has one pipeline.
             now: clock of the command.
             ledger_id: given when a lost ledger is restored; otherwise a new one is made.
+            same_place: says of two paths whether they lead to one place, links followed.
 
         Returns:
             The ledger id that `owner.json` carries.
@@ -65,13 +72,14 @@ class Pipelines:
                 .first()
             )
             if row is not None:
-                check_identity(connection, self.name, row["identity"], identity)
+                check_identity(connection, self.name, row["identity"], identity, same_place)
                 if row["identity"] != dict(identity):
                     self._register_again(connection, identity)
                 return str(row["ledger_id"])
-            owner = connection.scalar(sa.select(pipeline.c.name).where(pipeline.c.target == target))
-            if owner is not None:
-                raise TargetOwned(target=target, owner=owner, pipeline=self.name)
+            others = connection.execute(sa.select(pipeline.c.name, pipeline.c.target)).all()
+            for other in others:
+                if same_place(other.target, target):
+                    raise TargetOwned(target=target, owner=other.name, pipeline=self.name)
             made = ledger_id or str(uuid.uuid4())
             connection.execute(
                 sa.insert(pipeline).values(
@@ -85,6 +93,18 @@ class Pipelines:
                 )
             )
             return made
+
+    def forget_unused(self, ledger_id: str) -> None:
+        """Take a registration back that no window was ever taken for."""
+        taken = sa.select(window.c.sequence).where(window.c.pipeline == self.name)
+        with self.engine.begin() as connection:
+            connection.execute(
+                sa.delete(pipeline).where(
+                    pipeline.c.name == self.name,
+                    pipeline.c.ledger_id == ledger_id,
+                    ~sa.exists(taken),
+                )
+            )
 
     def start_at(self, boundary: Instant | None, source_identity: str) -> None:
         """Fix the source and where the first window begins, once; a second call changes nothing."""

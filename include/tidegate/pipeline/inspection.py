@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from tidegate.errors import MarkerInvalid
+from tidegate.config import OWNER_FILE
+from tidegate.errors import MarkerInvalid, TidegateError
 from tidegate.model.message import CommitMessage
+from tidegate.pipeline.work import check_owner
 from tidegate.stage import layout
 from tidegate.target.marker import read_marker
 
@@ -54,7 +56,11 @@ class Inspector:
 
     def findings(self) -> Iterator[str]:
         """Say where files, markers and ledger disagree (PC-F41); nothing is repaired."""
-        listed: set[str] = set()
+        listed = {OWNER_FILE}
+        try:
+            check_owner(self.roots, self.ledger, self.storage)
+        except TidegateError as refused:
+            yield str(refused)
         for state in self.ledger.partitions.all():
             if self.ledger.publications.unrecorded(state.partition) is not None:
                 yield f"{state.partition}: a commit is under way; `tidegate publish` finishes it"
@@ -69,7 +75,12 @@ class Inspector:
                 )
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
-        """Find what no window, publication or hold needs, and that is old enough (PC-F40)."""
+        """Find what no window, publication or hold needs, and that is old enough (PC-F40).
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: what lies there is another's.
+        """
+        check_owner(self.roots, self.ledger, self.storage)
         cutoff = now - older_than
         found = [*self._retired(), *self._left_over(cutoff)]
         young = min(cutoff, now - _WRITING)

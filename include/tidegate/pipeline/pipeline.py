@@ -49,7 +49,7 @@ from tidegate.pipeline.renewing import Renewing, renewing_windows
 from tidegate.pipeline.report import Reporter
 from tidegate.pipeline.restore import Restored, Restorer
 from tidegate.pipeline.staging import stage_split
-from tidegate.pipeline.work import Roots, adopt
+from tidegate.pipeline.work import Roots, adopt, check_owner
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Scratch, Storage
@@ -148,7 +148,8 @@ class Pipeline:
         The first step of a load.
 
         Raises:
-            PipelineChanged, TargetOwned, LedgerLost, WorkElsewhere: they are not.
+            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkElsewhere: they are
+                not.
         """
         adopt(self.config, self.roots, self.ledger, self.storage, now)
 
@@ -329,12 +330,26 @@ class Pipeline:
                     self.stage(item, executor, beside=planned)
         return self.announce(planned, now)
 
+    def own(self, now: datetime) -> None:
+        """Check, as a load does, that ledger and target are the pipeline's own.
+
+        The first step of everything that publishes. A target of the version before is adopted; a
+        pipeline that never loaded has nothing to publish, and owns nothing by asking.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
+        """
+        settled = check_owner(self.roots, self.ledger, self.storage)
+        if not settled and self.ledger.pipeline.find() is not None:
+            self.adopt(now)
+
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
         """Look whether a partition may be committed; None when nothing is pending."""
         return self._committer.evaluate(partition, now)
 
     def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
         """Work out the next revision; None when the content is what stands."""
+        self.own(now)
         return self._committer.propose(partition, owner, now)
 
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
@@ -358,6 +373,7 @@ class Pipeline:
         self, partition: Partition, publication: str, owner: str, now: datetime
     ) -> Committed:
         """Make a checked publication stand."""
+        self.own(now)
         committed = self._committer.commit(partition, publication, owner, now)
         _log.info(
             "committed %s revision %d: %d rows",
@@ -383,6 +399,7 @@ class Pipeline:
             by_command: a person named the partition, so that one whose turn never comes by time is
                 published, too (design §8).
         """
+        self.own(now)
         looked = self.evaluate(partition, now)
         if looked is None or not (
             looked.committable or (by_command and looked.reason in _ONLY_BY_COMMAND)
@@ -409,8 +426,9 @@ class Pipeline:
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time.
 
-        One failure stops no other (PC-T05).
+        One failure stops no other (PC-T05); a target that is another's is no failure of one.
         """
+        self.own(now)
         for state in self.ledger.partitions.all():
             if state.pending == "none":
                 continue

@@ -12,14 +12,14 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from tidegate.commit.propose import with_content
-from tidegate.errors import LedgerNotLost, WorkUnknown
+from tidegate.errors import LedgerNotLost
 from tidegate.ledger.holder import Holder
 from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord, Publication
 from tidegate.model.sealed import SealedWindow
 from tidegate.pipeline.announce import announcement_of
 from tidegate.pipeline.plan_files import read_plan
 from tidegate.pipeline.publish import Committer, revision_of
-from tidegate.pipeline.work import Roots, read_owner
+from tidegate.pipeline.work import Roots, owner_to_restore
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -74,18 +74,17 @@ class Restorer:
 
         Raises:
             WorkUnknown: there is no work directory of this pipeline.
+            TargetOwned, WorkUnfit, WorkOwned: target and work directory are not its own.
             LedgerNotLost: the ledger in use knows the pipeline.
         """
-        owner = read_owner(self.storage, self.roots.work)
-        if owner is None or owner.get("pipeline") != self.config.name:
-            raise WorkUnknown(pipeline=self.config.name, work=self.roots.work)
+        owner = owner_to_restore(self.roots, self.config.name, self.storage)
         if self.ledger.pipeline.find() is not None:
             raise LedgerNotLost(pipeline=self.config.name)
         sealed = _in_order(self._sealed())
         chains = [self._chain(plans) for plans in self._plans_by_partition()]
         began = sealed[0][1].announced_at if sealed else _UNKNOWN
         self.ledger.pipeline.register(
-            self.config.identity(), self.roots.target, began, owner["ledger"]
+            self.config.identity(), self.roots.target, began, owner.ledger
         )
         for uri, item in sealed:
             self._announce(uri, item)

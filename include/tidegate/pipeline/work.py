@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass
+import functools
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.commit.publisher import Places
 from tidegate.config import PipelineConfig, resolve_secret
-from tidegate.errors import LedgerLost, TargetOwned, WorkElsewhere, WorkInsideTarget
-from tidegate.model.wire import pretty
+from tidegate.errors import (
+    LedgerLost,
+    StorageDenied,
+    StorageSilent,
+    TargetOwned,
+    WorkElsewhere,
+    WorkInsideTarget,
+    WorkOwned,
+    WorkUnknown,
+)
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
+from tidegate.target.owner import Grounds, Owner
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,6 +53,11 @@ class Roots:
             raise WorkInsideTarget(work=work, target=target)
         return cls(target, work)
 
+    def grounds(self, storage: Storage) -> Grounds:
+        """Give target and work directory with the files that say whose they are."""
+        owner, scratch = layout.owner_file(self.work), layout.scratch_root(self.work)
+        return Grounds(storage, self.target, self.work, owner, scratch)
+
     def partition(self, partition: Partition) -> str:
         """Give a partition's directory; the table root for an unpartitioned target."""
         return f"{self.target}/{partition.path}" if partition.path else self.target
@@ -63,50 +77,98 @@ class Roots:
 def adopt(
     config: PipelineConfig, roots: Roots, ledger: Ledger, storage: Storage, now: datetime
 ) -> None:
-    """Register the pipeline in its ledger and in its work directory, or check that both know it.
+    """Register the pipeline in its ledger and in its target, or check that both know it.
 
-    The ledger comes first: a crash in between leaves a ledger entry without an owner file, which
-    the
-    next call completes, never an owner file that no ledger knows.
+    The ledger comes first: a crash in between leaves a registration without a target, which the
+    next call completes, or takes back where another pipeline was faster: nothing was loaded by it.
 
     Raises:
         PipelineChanged: a key of the identity differs from what was registered.
-        TargetOwned: another pipeline publishes into the target.
+        TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
         LedgerLost: the target was published with another ledger.
         WorkElsewhere: a rename from the work directory cannot publish (PC-F03).
     """
     if not same_file_system(roots.work, roots.target):
         raise WorkElsewhere(work=roots.work, target=roots.target)
-    owner = read_owner(storage, roots.work)
-    if owner is not None:
-        check_owner(owner, config.name, roots, ledger)
-    ledger_id = ledger.pipeline.register(config.identity(), roots.target, now)
-    if owner is None:
-        content = {
-            "format": 1,
-            "pipeline": config.name,
-            "ledger": ledger_id,
-            "target": roots.target,
-        }
-        storage.write_once(layout.owner_file(roots.work), pretty(content))
-        check_owner(read_owner(storage, roots.work) or {}, config.name, roots, ledger)
+    try:
+        _take_back(ledger, storage, roots)
+        register = functools.partial(
+            ledger.pipeline.register,
+            config.identity(),
+            storage.real_path(roots.target),
+            now,
+            same_place=functools.partial(_is_same_place, storage),
+        )
+        if ledger.pipeline.find() is not None:
+            register()  # a changed key says more than the places that it leads to
+        settled = check_owner(roots, ledger, storage)
+        ledger_id = register()
+        if not settled:
+            roots.grounds(storage).put(Owner(ledger.name, ledger_id))
+            check_owner(roots, ledger, storage)
+    except (TargetOwned, LedgerLost, WorkOwned):
+        _take_back(ledger, storage, roots)
+        raise
 
 
-def read_owner(storage: Storage, work: str) -> dict[str, str] | None:
-    """Read who owns a work directory, None if nobody does."""
-    path = layout.owner_file(work)
-    return json.loads(storage.read_bytes(path)) if storage.exists(path) else None
+def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
+    """Check that target and work directory belong to this pipeline and this ledger.
 
-
-def check_owner(owner: dict[str, str], name: str, roots: Roots, ledger: Ledger) -> None:
-    """Check that a work directory belongs to this pipeline and this ledger.
+    Returns:
+        Whether they say so; otherwise nothing stands against it, and `adopt` makes them say it.
 
     Raises:
-        TargetOwned: another pipeline publishes into the target.
-        LedgerLost: the target was published with another ledger.
+        TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
     """
-    if owner.get("pipeline") != name:
-        raise TargetOwned(target=roots.target, owner=str(owner.get("pipeline")), pipeline=name)
     state = ledger.pipeline.find()
-    if state is None or state.ledger_id != owner.get("ledger"):
-        raise LedgerLost(pipeline=name, target=roots.target, expected=str(owner.get("ledger")))
+    grounds = roots.grounds(storage)
+    worked_in = None
+    if state is not None and grounds.of_work() is None:
+        worked_in = _worked_in(ledger)
+    return grounds.check(ledger.name, state.ledger_id if state else None, worked_in)
+
+
+def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
+    """Say which ledger a pipeline was published with, when that is to be written again.
+
+    Raises:
+        TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
+        WorkUnknown: nothing says that they are anybody's.
+    """
+    grounds = roots.grounds(storage)
+    owner = grounds.of_target() or grounds.of_work()
+    if owner is None:
+        raise WorkUnknown(pipeline=name, work=roots.work)
+    grounds.check(name, owner.ledger)
+    return owner
+
+
+def _take_back(ledger: Ledger, storage: Storage, roots: Roots) -> None:
+    """Forget a registration that never came to own its target, so that it stands in nobody's way.
+
+    One without an owner file in the target that is still meant may be of a process that is about to
+    put it.
+    """
+    state = ledger.pipeline.find()
+    if state is None:
+        return
+    owner = replace(roots, target=state.target).grounds(storage).of_target()
+    if owner == Owner(ledger.name, state.ledger_id):
+        return
+    if owner is not None or not _is_same_place(storage, state.target, roots.target):
+        ledger.pipeline.forget_unused(state.ledger_id)
+
+
+def _worked_in(ledger: Ledger) -> str | None:
+    """Name the work directory that the newest window was planned in."""
+    windows = ledger.windows.all()
+    uri = ledger.windows.plan_uri(windows[-1].window.sequence) if windows else None
+    return uri.rpartition(f"/{layout.WINDOWS}/")[0] if uri else None
+
+
+def _is_same_place(storage: Storage, one: str, other: str) -> bool:
+    """Compare by real path; what cannot be reached is another place than what can."""
+    try:
+        return storage.real_path(one) == storage.real_path(other)
+    except (StorageDenied, StorageSilent):
+        return one == other

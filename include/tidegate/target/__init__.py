@@ -1,1 +1,1 @@
-"""What a target is: its partitions, its markers, its schema. Moves no file."""
+"""What a target is: its owner, its partitions, its markers, its schema. Moves no file."""

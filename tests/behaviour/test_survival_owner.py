@@ -1,0 +1,452 @@
+"""One target has one pipeline, one ledger, one work directory, whatever path leads to them."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shutil
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+import pytest
+
+from small_lake import NOW, SmallLake, load, publish, published_ids, stamps
+from tidegate.errors import (
+    LedgerLost,
+    OwnerInvalid,
+    TargetOwned,
+    TidegateError,
+    WorkOwned,
+    WorkUnfit,
+)
+from tidegate.pipeline import Pipeline, open_pipeline
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+OWNER = ".tidegate.json"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    lake = SmallLake(tmp_path / "lake")
+    lake.commit({1: 3, 2: 2, 3: 1})
+    return lake
+
+
+@pytest.fixture
+def owned(lake: SmallLake) -> SmallLake:
+    """A lake whose pipeline `orders` has published."""
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    return lake
+
+
+def as_the_version_before(lake: SmallLake) -> None:
+    """Leave the target as it was published before targets said whose they are."""
+    (lake.target / OWNER).unlink()
+
+
+def second(lake: SmallLake, ledger: str = "ledger.db", **target: str) -> Pipeline:
+    """Open a pipeline of another name over the same source."""
+    path = lake.file("second", name="second", target=target)
+    return open_pipeline(path, ledger=f"sqlite:///{lake.root}/{ledger}")
+
+
+def rows_listed(target: Path) -> list[int]:
+    """Read the ids as a reader does who lists files and looks at no marker."""
+    return sorted(
+        row
+        for path in target.rglob("*.parquet")
+        for row in pq.read_table(path, columns=["id"])["id"].to_pylist()
+    )
+
+
+def link(lake: SmallLake) -> str:
+    path = lake.root / "link"
+    path.symlink_to(lake.target)
+    return str(path)
+
+
+def link_above(lake: SmallLake) -> str:
+    path = lake.root / "lake_link"
+    path.symlink_to(lake.target.parent)
+    return str(path / lake.target.name)
+
+
+WAYS: dict[str, Callable[[SmallLake], str]] = {
+    "same path": lambda lake: str(lake.target),
+    "link": link,
+    "link above": link_above,
+}
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
+@pytest.mark.parametrize(
+    ("way", "work", "ledger"),
+    [
+        pytest.param("same path", False, "ledger.db", id="same path and ledger"),
+        pytest.param("same path", True, "other.db", id="other work and ledger"),
+        pytest.param("link", False, "ledger.db", id="link with the same ledger"),
+        pytest.param("link", True, "other.db", id="link with all else its own"),
+        pytest.param("link above", True, "ledger.db", id="link above with other work"),
+    ],
+)
+def test_second_pipeline_is_refused_whatever_way_it_comes(
+    owned: SmallLake, way: str, work: bool, ledger: str, before: bool
+) -> None:
+    rows = rows_listed(owned.target)
+    if before:
+        as_the_version_before(owned)
+    place = {"work": str(owned.root / "published" / ".second")} if work else {}
+    other = second(owned, ledger, path=WAYS[way](owned), **place)
+    before_files = stamps(owned.root / "published")
+
+    for _ in range(2):
+        with pytest.raises(TargetOwned, match="'orders', not to 'second'"):
+            load(other)
+        if not before:
+            with pytest.raises(TargetOwned):
+                list(other.publish_all("cli", NOW))
+
+    assert stamps(owned.root / "published") == before_files
+    assert rows_listed(owned.target) == rows
+    assert other.ledger.pipeline.find() is None
+
+    # What the message says to do.
+    elsewhere = second(owned, ledger, path=str(owned.root / "published" / "second"))
+    load(elsewhere)
+    publish(elsewhere)
+    assert published_ids(owned.root / "published" / "second") == owned.ids()
+
+
+def test_second_pipeline_that_was_let_in_before_is_stopped_by_its_next_publish(
+    owned: SmallLake,
+) -> None:
+    """The version before accepted it through a link; what it staged must not come out."""
+    other = second(owned, "other.db", path=str(owned.root / "published" / "second"))
+    load(other)
+    shutil.rmtree(owned.root / "published" / "second")
+    (owned.root / "published" / "second").symlink_to(owned.target)
+    before = stamps(owned.target)
+
+    with pytest.raises(TargetOwned):
+        list(other.publish_all("cli", NOW))
+    with pytest.raises(TargetOwned):
+        other.publish(other.ledger.partitions.all()[0].partition, "cli", NOW)
+    with pytest.raises(TargetOwned):
+        other.garbage(NOW, NOW - NOW)
+    assert any("belongs to pipeline 'orders'" in found for found in other.findings())
+
+    assert stamps(owned.target) == before
+
+
+@pytest.mark.parametrize("way", ["link", "link above"])
+@pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
+def test_same_pipeline_through_a_link_goes_on(owned: SmallLake, way: str, before: bool) -> None:
+    if before:
+        as_the_version_before(owned)
+    works = owned.root / "works"
+    works.symlink_to(owned.work)
+    owned.keys = {"target": {"path": WAYS[way](owned), "work": str(works)}}
+    ids = owned.commit({1: 2})
+
+    load(owned.pipeline())
+    publish(owned.pipeline())
+
+    assert owned.ids()["dt=2026-02-01"] == sorted([1, 2, 3, *ids])
+    assert json.loads((owned.target / OWNER).read_bytes())["pipeline"] == "orders"
+
+
+def test_target_and_work_directory_moved_together_stay_the_pipelines(owned: SmallLake) -> None:
+    """As another mount point in a container does."""
+    (owned.root / "published").rename(owned.root / "moved")
+    (owned.root / "published").symlink_to(owned.root / "moved")
+    owned.commit({1: 1})
+
+    load(owned.pipeline())
+    publish(owned.pipeline())
+
+    assert sum(len(ids) for ids in owned.ids().values()) == 6
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
+def test_work_directory_that_does_not_fit_is_refused_and_the_fitting_one_named(
+    owned: SmallLake, before: bool
+) -> None:
+    if before:
+        as_the_version_before(owned)
+    owned.commit({1: 1})
+    other = str(owned.root / "published" / ".other")
+
+    with pytest.raises(WorkUnfit) as refused:
+        load(owned.pipeline(target={"work": other}))
+    assert not (owned.root / "published" / ".other").exists()
+    assert str(owned.work) == refused.value.fits
+
+    # What the message says to do.
+    fitting = {"target": {"work": refused.value.fits}}
+    load(owned.pipeline(**fitting))
+    publish(owned.pipeline(**fitting))
+    assert sum(len(ids) for ids in owned.ids().values()) == 6
+
+
+def test_work_directory_of_another_pipeline_is_refused(owned: SmallLake) -> None:
+    target = str(owned.root / "published" / "second")
+    other = second(owned, path=target, work=str(owned.work))
+    before = stamps(owned.work)
+
+    with pytest.raises(WorkOwned, match="of pipeline 'orders', not of 'second'"):
+        load(other)
+    with pytest.raises(WorkOwned):
+        other.garbage(NOW, NOW - NOW)
+
+    assert stamps(owned.work) == before
+    # What the message says to do.
+    again = second(owned, path=target, work=str(owned.root / "published" / ".second"))
+    load(again)
+
+
+@pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
+@pytest.mark.parametrize("remedy", ["that ledger", "rebuild"])
+def test_new_empty_ledger_on_an_owned_target_is_lost(
+    owned: SmallLake, before: bool, remedy: str
+) -> None:
+    if before:
+        as_the_version_before(owned)
+    ledger = owned.root / "ledger.db"
+    ledger.rename(owned.root / "kept.db")
+    files = stamps(owned.root / "published")
+
+    with pytest.raises(LedgerLost, match="fsck orders --rebuild"):
+        load(owned.pipeline())
+    if not before:
+        with pytest.raises(LedgerLost):
+            list(owned.pipeline().publish_all("cli", NOW))
+    assert stamps(owned.root / "published") == files
+
+    if remedy == "that ledger":
+        for path in owned.root.glob("ledger.db*"):
+            path.unlink()
+        (owned.root / "kept.db").rename(ledger)
+    else:
+        owned.pipeline().restore_ledger()
+    owned.commit({1: 1})
+    load(owned.pipeline())
+    publish(owned.pipeline())
+    assert sum(len(ids) for ids in owned.ids().values()) == 6
+    assert rows_listed(owned.target) == [1, 2, 3, 4, 5, 7]
+
+
+@pytest.mark.parametrize("name", ["target", "work"])
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 2}'], ids=["empty", "list", "later"])
+def test_owner_file_that_says_nothing_is_refused_and_written_again(
+    owned: SmallLake, name: str, content: bytes
+) -> None:
+    file = {"target": owned.target / OWNER, "work": owned.work / "owner.json"}[name]
+    file.write_bytes(content)
+    owned.commit({1: 1})
+
+    with pytest.raises(OwnerInvalid, match=file.name):
+        load(owned.pipeline())
+
+    # What the message says to do.
+    file.unlink()
+    load(owned.pipeline())
+    assert json.loads(file.read_bytes())["pipeline"] == "orders"
+
+
+def test_readers_who_list_files_skip_the_owner_file(owned: SmallLake) -> None:
+    import polars as pl
+
+    target = str(owned.target)
+
+    by_arrow = ds.dataset(target, format="parquet", partitioning="hive").to_table()
+    by_polars = pl.scan_parquet(f"{target}/**/*.parquet").collect()
+
+    assert (owned.target / OWNER).exists()
+    assert sorted(by_arrow["id"].to_pylist()) == [1, 2, 3, 4, 5]
+    assert sorted(by_polars["id"].to_list()) == [1, 2, 3, 4, 5]
+
+
+def test_fsck_and_gc_know_the_owner_file(owned: SmallLake) -> None:
+    assert list(owned.pipeline().findings()) == []
+
+    pipeline = owned.pipeline()
+    pipeline.sweep(pipeline.garbage(NOW.replace(year=2036), NOW - NOW))
+
+    assert (owned.target / OWNER).exists()
+
+
+def test_no_temporary_file_ever_lies_in_the_target(lake: SmallLake) -> None:
+    seen: list[set[str]] = []
+
+    class Watching(LocalStorage):
+        def write_once(
+            self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+        ) -> bool:
+            if path.endswith(OWNER):
+                seen.append({scratch or "the target"})
+            return super().write_once(path, content, scratch)
+
+    load(lake.pipeline(Watching()))
+
+    assert seen == [{str(lake.work / "scratch")}]
+
+
+@dataclass(frozen=True)
+class Meeting(LocalStorage):
+    """Waits for the other one before it puts the target's file."""
+
+    barrier: threading.Barrier = field(default_factory=lambda: threading.Barrier(2), hash=False)
+
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
+        """Write as all do, together."""
+        if path.endswith(OWNER):
+            with contextlib.suppress(threading.BrokenBarrierError):
+                self.barrier.wait(20)
+        return super().write_once(path, content, scratch)
+
+
+@pytest.mark.parametrize("ledger", ["ledger.db", "other.db"], ids=["same ledger", "other ledger"])
+def test_of_two_that_adopt_at_once_one_wins_and_the_other_is_free_to_go(
+    lake: SmallLake, ledger: str
+) -> None:
+    storage = Meeting()
+    first = lake.pipeline(storage)
+    file = lake.file("second", name="second", target={"path": link(lake)})
+    (lake.root / "published").mkdir(exist_ok=True)
+    lake.target.mkdir()
+    other = open_pipeline(file, ledger=f"sqlite:///{lake.root}/{ledger}", storage=storage)
+    refused: dict[str, TidegateError] = {}
+
+    def adopt(pipeline: Pipeline) -> None:
+        try:
+            pipeline.adopt(NOW)
+        except TidegateError as error:
+            refused[pipeline.config.name] = error
+            storage.barrier.abort()
+
+    threads = [threading.Thread(target=adopt, args=(item,)) for item in (first, other)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    said = json.loads((lake.target / OWNER).read_bytes())["pipeline"]
+    (loser,) = refused
+    assert {said, loser} == {"orders", "second"}
+    assert isinstance(refused[loser], TargetOwned)
+    pipelines: dict[str, Pipeline] = {"orders": first, "second": other}
+    assert pipelines[loser].ledger.pipeline.find() is None
+    winner = pipelines[said]
+    winner.adopt(NOW)
+    assert winner.ledger.pipeline.find() is not None
+
+
+@pytest.mark.parametrize("changed", [False, True], ids=["same file", "another target"])
+def test_pipeline_that_died_between_registering_and_losing_is_free_to_go(
+    owned: SmallLake, changed: bool
+) -> None:
+    other = second(owned, "other.db", path=str(owned.target))
+    other.ledger.pipeline.register(other.config.identity(), str(owned.target), NOW)
+
+    if not changed:
+        with pytest.raises(TargetOwned):
+            load(other)
+    free = second(owned, "other.db", path=str(owned.root / "published" / "second"))
+    load(free)
+    publish(free)
+
+    assert published_ids(owned.root / "published" / "second") == owned.ids()
+
+
+@pytest.mark.parametrize("file", [OWNER, "owner.json"])
+def test_pipeline_that_died_before_it_put_a_file_goes_on(lake: SmallLake, file: str) -> None:
+    class Dying(LocalStorage):
+        def write_once(
+            self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+        ) -> bool:
+            if path.endswith(f"/{file}"):
+                raise KeyboardInterrupt
+            return super().write_once(path, content, scratch)
+
+    with pytest.raises(KeyboardInterrupt):
+        load(lake.pipeline(Dying()))
+    ledger_id = lake.pipeline().ledger.pipeline.find()
+
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert lake.pipeline().ledger.pipeline.find().ledger_id == ledger_id.ledger_id
+    assert sum(len(ids) for ids in lake.ids().values()) == 5
+
+
+def test_ledger_lost_before_the_work_directory_was_marked_is_restored(lake: SmallLake) -> None:
+    lake.pipeline().adopt(NOW)
+    (lake.work / "owner.json").unlink()
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+    with pytest.raises(LedgerLost):
+        load(lake.pipeline())
+
+    lake.pipeline().restore_ledger()
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert sum(len(ids) for ids in lake.ids().values()) == 5
+
+
+def test_ledger_restored_from_before_its_pipeline_came_anew_is_lost(lake: SmallLake) -> None:
+    """An old copy knows the pipeline by an id that it has no more, and no window of it."""
+    lake.pipeline().ledger.pipeline.register({"target.path": "/other"}, "/other", NOW)
+    shutil.copy(lake.root / "ledger.db", lake.root / "backup.db")
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+    shutil.copy(lake.root / "backup.db", lake.root / "ledger.db")
+
+    with pytest.raises(LedgerLost):
+        load(lake.pipeline())
+    lake.pipeline().restore_ledger()
+    load(lake.pipeline())
+
+    assert sum(len(ids) for ids in lake.ids().values()) == 5
+
+
+@pytest.mark.parametrize("place", ["target", "work"])
+def test_restore_of_what_is_another_pipelines_is_refused(owned: SmallLake, place: str) -> None:
+    published = owned.root / "published"
+    usual = {"path": str(published / "second"), "work": str(published / ".second")}
+    taken = {"target": {"path": str(owned.target)}, "work": {"work": str(owned.work)}}[place]
+    load(second(owned, "other.db", **usual))
+
+    with pytest.raises(TargetOwned if place == "target" else WorkUnfit):
+        second(owned, "third.db", **{**usual, **taken}).restore_ledger()
+
+
+def test_two_targets_of_a_pipeline_whose_variable_changed_are_refused(
+    owned: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PLACE", str(owned.root / "one"))
+    target = {"path": "${env:PLACE}/orders", "work": "${env:PLACE}/.orders"}
+    file = owned.file("third", name="third", target=target)
+    ledger = f"sqlite:///{owned.root}/ledger.db"
+    (owned.root / "one").mkdir()
+    load(open_pipeline(file, ledger=ledger))
+    monkeypatch.setenv("PLACE", str(owned.root / "two"))
+    (owned.root / "two").mkdir()
+
+    with pytest.raises(WorkUnfit) as refused:
+        load(open_pipeline(file, ledger=ledger))
+
+    assert refused.value.fits == str(owned.root / "one" / ".orders")
+    assert list((owned.root / "two").iterdir()) == []
