@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from tidegate.config import guess_event_time, pipeline_template, read_source
+from tidegate.config import (
+    guess_event_time,
+    pipeline_template,
+    place_outside,
+    read_source,
+    refuse_overlap_of,
+    work_beside,
+)
+from tidegate.errors import PlacesOverlap
 from tidegate.source import open_source
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
 
@@ -34,9 +43,11 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
             root directory of plain Parquet files.
         now: the clock, which a listing of files takes as its time.
         name: of the pipeline; by default made from the table's.
-        target: where to publish; by default `published/<table>` right here.
+        target: where to publish; by default `published/<table>` right here, or beside the source
+            if that is its own directory.
 
     Raises:
+        PlacesOverlap: `target` lies inside the source, or around it.
         TidegateError: there is no table, or it cannot be read.
     """
     mapping = source_mapping(table)
@@ -47,9 +58,22 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     is_files = mapping["kind"] == "files"
     text = pipeline_template(place, columns, files=is_files, target="/", name=name)
     chosen = yaml.safe_load(text)["name"]
-    where = str(Path(target or f"published/{chosen}").absolute())
+    where = _target(chosen, target, source.places())
     text = pipeline_template(place, columns, files=is_files, target=where, name=chosen)
     return Draft(chosen, text, guess_event_time(columns))
+
+
+def _target(name: str, given: str | None, sources: Sequence[str]) -> str:
+    """Choose where to publish: what was asked for, or right here, or else outside the source."""
+    target = str(Path(given or f"published/{name}").absolute())
+    known = {"target.path": target, "target.work": work_beside(target)}
+    try:
+        refuse_overlap_of(name, known, sources)
+    except PlacesOverlap:
+        if given is not None:
+            raise
+        return place_outside(name, "target.path", sources)
+    return target
 
 
 def source_mapping(table: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from tidegate.config import (
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
 from tidegate.gate import load_suite
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.work import check_owner
+from tidegate.pipeline.work import check_owner, check_places
 from tidegate.source import open_source
 from tidegate.storage import same_file_system
 
@@ -109,6 +109,7 @@ def _suite(opened: Pipeline, _now: datetime) -> str:
 def _source(opened: Pipeline, now: datetime) -> str:
     # Without a place for listings a look at plain files leaves nothing behind.
     source = open_source(opened.config.source, opened.storage)
+    check_places(opened.roots, opened.config.name, opened.storage, source)
     pin = source.pin(now)
     names = ", ".join(source.schema(pin).names)
     return (

@@ -18,11 +18,18 @@ from tidegate.config.loading import (
     pipeline_files,
     read_source,
 )
+from tidegate.config.overlap import place_outside, refuse_overlap_of, source_places
 from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.reading import METADATA_COLUMNS, LimitsConfig, ReadConfig, SplitConfig
 from tidegate.config.schema import json_schema
 from tidegate.config.source import CatalogConfig, InstantTime, SourceConfig
-from tidegate.config.target import OWNER_FILE, RowRule, TargetConfig, refuse_work_inside
+from tidegate.config.target import (
+    OWNER_FILE,
+    RowRule,
+    TargetConfig,
+    refuse_work_inside,
+    work_beside,
+)
 from tidegate.config.template import guess_event_time, pipeline_template
 
 __all__ = [
@@ -56,7 +63,11 @@ __all__ = [
     "pipeline_files",
     "pipeline_template",
     "pipelines_folder",
+    "place_outside",
     "read_source",
+    "refuse_overlap_of",
     "refuse_work_inside",
     "resolve_secret",
+    "source_places",
+    "work_beside",
 ]

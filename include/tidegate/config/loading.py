@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from tidegate.config.complaints import complain
 from tidegate.config.document import Document
 from tidegate.config.environment import pipelines_folder
+from tidegate.config.overlap import refuse_overlap
 from tidegate.config.pipeline import PipelineConfig
 from tidegate.config.source import SourceConfig
 from tidegate.errors import (
@@ -34,6 +35,7 @@ def load_pipeline(path: str | Path) -> PipelineConfig:
         ConfigInvalid: naming the first line that cannot be meant.
         PipelineNotFound: there is no such file.
         WorkInsideTarget: the work directory lies where readers list files.
+        PlacesOverlap: target or work directory and the source lie one inside the other.
     """
     file = Path(path).absolute()
     try:
@@ -46,6 +48,7 @@ def load_pipeline(path: str | Path) -> PipelineConfig:
         )
     except ValidationError as invalid:
         raise complain(invalid, document) from invalid
+    refuse_overlap(config)
     config._file = str(file)
     return config
 

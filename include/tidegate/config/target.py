@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 from collections.abc import Mapping
@@ -180,10 +181,10 @@ def work_beside(target: str) -> str:
 
 
 def refuse_work_inside(work: str, target: str) -> None:
-    """Check that readers who list the target never see the work directory (PC-F03).
+    """Check that readers who list the target never see the work directory, by real path (PC-F03).
 
     Raises:
         WorkInsideTarget: it is the target, or lies below it.
     """
-    if lies_inside(work, target):
+    if lies_inside(work, target) or lies_inside(os.path.realpath(work), os.path.realpath(target)):
         raise WorkInsideTarget(work=work, target=target)

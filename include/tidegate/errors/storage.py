@@ -64,6 +64,24 @@ class WorkInsideTarget(TerminalError):
     )
 
 
+class PlacesOverlap(TerminalError):
+    """Target or work directory and a source lie one inside the other.
+
+    The pipeline would read what it published, window after window, or its files would lie among
+    those of a table that somebody else looks after.
+    """
+
+    key: str
+    place: str
+    other: str
+    proposal: str
+    template = (
+        "{place}: `{key}` and {other}, which holds the files of a source or of another table, lie "
+        "one inside the other. Set `{key}: {proposal}`; a pipeline that loaded before needs a new "
+        "name and a new target, too."
+    )
+
+
 class PathEscapes(TerminalError):
     """A path leaves the directory that it must stay below (PC-P11)."""
 

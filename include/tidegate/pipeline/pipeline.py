@@ -148,10 +148,10 @@ class Pipeline:
         The first step of a load.
 
         Raises:
-            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkElsewhere: they are
-                not.
+            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkElsewhere,
+                PlacesOverlap: they are not.
         """
-        adopt(self.config, self.roots, self.ledger, self.storage, now)
+        adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
 
     def look(self, run: Run, now: datetime) -> Look:
         """Say what a run would find, from the source's metadata alone."""

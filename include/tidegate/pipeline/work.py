@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import functools
+import posixpath
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.commit.publisher import Places
-from tidegate.config import PipelineConfig, resolve_secret
+from tidegate.config import (
+    PipelineConfig,
+    refuse_overlap_of,
+    refuse_work_inside,
+    resolve_secret,
+    source_places,
+)
 from tidegate.errors import (
     LedgerLost,
     StorageDenied,
     StorageSilent,
     TargetOwned,
     WorkElsewhere,
-    WorkInsideTarget,
     WorkOwned,
     WorkUnknown,
 )
@@ -23,10 +29,12 @@ from tidegate.storage import Storage, same_file_system
 from tidegate.target.owner import Grounds, Owner
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
+    from tidegate.source.protocol import Source
 
 
 @dataclass(frozen=True)
@@ -46,12 +54,23 @@ class Roots:
         Raises:
             SecretMissing: a variable in one of the paths is not set.
             WorkInsideTarget: the work directory lies below the table root.
+            PlacesOverlap: one of them and the source lie one inside the other.
         """
         target = resolve_secret(config.target.path, "target.path").rstrip("/")
         work = resolve_secret(config.target.work, "target.work").rstrip("/")
-        if f"{work}/".startswith(f"{target}/"):
-            raise WorkInsideTarget(work=work, target=target)
-        return cls(target, work)
+        refuse_work_inside(work, target)
+        made = cls(target, work)
+        made.refuse_overlap(config.name, source_places(config.source))
+        return made
+
+    def refuse_overlap(self, pipeline: str, sources: Sequence[str]) -> None:
+        """Check that neither directory lies inside one of the source's, nor around it.
+
+        Raises:
+            PlacesOverlap: one does.
+        """
+        known = {"target.path": self.target, "target.work": self.work}
+        refuse_overlap_of(pipeline, known, sources)
 
     def grounds(self, storage: Storage) -> Grounds:
         """Give target and work directory with the files that say whose they are."""
@@ -75,7 +94,12 @@ class Roots:
 
 
 def adopt(
-    config: PipelineConfig, roots: Roots, ledger: Ledger, storage: Storage, now: datetime
+    config: PipelineConfig,
+    roots: Roots,
+    ledger: Ledger,
+    storage: Storage,
+    now: datetime,
+    source: Source,
 ) -> None:
     """Register the pipeline in its ledger and in its target, or check that both know it.
 
@@ -86,6 +110,8 @@ def adopt(
         PipelineChanged: a key of the identity differs from what was registered.
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
         LedgerLost: the target was published with another ledger.
+        PlacesOverlap: they lie inside the source or another table, or around it; once it is
+            settled whose they are, that is not asked again.
         WorkElsewhere: a rename from the work directory cannot publish (PC-F03).
     """
     if not same_file_system(roots.work, roots.target):
@@ -102,6 +128,8 @@ def adopt(
         if ledger.pipeline.find() is not None:
             register()  # a changed key says more than the places that it leads to
         settled = check_owner(roots, ledger, storage)
+        if not settled:
+            check_places(roots, config.name, storage, source)
         ledger_id = register()
         if not settled:
             roots.grounds(storage).put(Owner(ledger.name, ledger_id))
@@ -126,6 +154,37 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     if state is not None and grounds.of_work() is None:
         worked_in = _worked_in(ledger)
     return grounds.check(ledger.name, state.ledger_id if state else None, worked_in)
+
+
+def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) -> None:
+    """Check target and work directory against where tables are, which no pipeline file says.
+
+    Raises:
+        PlacesOverlap: one lies in the folder of an Iceberg table, the source or any other, or
+            around the source's.
+    """
+    roots.refuse_overlap(pipeline, source.places())
+    for place in (roots.target, roots.work):
+        tables = [
+            folder for folder in _above(storage.real_path(place)) if _is_table(storage, folder)
+        ]
+        roots.refuse_overlap(pipeline, tables)
+
+
+def _above(place: str) -> Iterator[str]:
+    """Give a directory and all above it but the root."""
+    while place != posixpath.dirname(place):
+        yield place
+        place = posixpath.dirname(place)
+
+
+def _is_table(storage: Storage, folder: str) -> bool:
+    """Say whether a directory is the folder of an Iceberg table (ICE-2.1)."""
+    metadata = f"{folder}/metadata"
+    return storage.exists(metadata) and any(
+        name == "version-hint.text" or name.endswith(".metadata.json")
+        for name in storage.list_files(metadata)
+    )
 
 
 def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:

@@ -144,6 +144,10 @@ class Source(Protocol):
         """The source's name for people."""
         ...
 
+    def places(self) -> tuple[str, ...]:
+        """Name the directories of this machine that hold the source's files."""
+        ...
+
     def pin(
         self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
     ) -> Pin:

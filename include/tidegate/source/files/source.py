@@ -81,6 +81,10 @@ class FilesSource:
         """The directory."""
         return self._root
 
+    def places(self) -> tuple[str, ...]:
+        """Name the root."""
+        return (self._root,)
+
     def pin(
         self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
     ) -> Pin:

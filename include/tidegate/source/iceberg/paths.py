@@ -13,7 +13,7 @@ from pyiceberg.typedef import EMPTY_DICT, Properties
 from tidegate.errors import SourceFileDamaged, SourceFileGone, SourceUnreachable
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from pyiceberg.io import FileIO
 
@@ -44,6 +44,12 @@ class RewritingFileIO(PyArrowFileIO):
         if rewritten == location:
             rewritten = rewrite(_local(location), self._prefixes)
         return super().new_input(_local(rewritten))
+
+
+def local_places(locations: Iterable[str | None], prefixes: Mapping[str, str]) -> tuple[str, ...]:
+    """Give the paths of those locations that lie on a mounted file system."""
+    found = (_local(rewrite(_local(item), prefixes)) for item in locations if item)
+    return tuple(place.rstrip("/") for place in found if place.startswith("/"))
 
 
 def _local(location: str) -> str:

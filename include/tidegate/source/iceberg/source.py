@@ -28,6 +28,7 @@ from tidegate.source.iceberg.history import History, operation
 from tidegate.source.iceberg.listed import instant_actions, listed
 from tidegate.source.iceberg.manifests import ManifestReader
 from tidegate.source.iceberg.opening import TableOpener
+from tidegate.source.iceberg.paths import local_places
 from tidegate.source.iceberg.pieces import PieceMaker
 from tidegate.source.iceberg.pruning import Pruning
 from tidegate.source.iceberg.refs import end_of, select_head
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from tidegate.source.protocol import EventColumn, Volume
 
 
+_PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -101,6 +103,12 @@ class IcebergSource:
     def name(self) -> str:
         """The table's name for people."""
         return self._opener.source
+
+    def places(self) -> tuple[str, ...]:
+        """Name the table's folder, and those that its properties put data or metadata into."""
+        metadata = self._patiently(self._opener.open).metadata
+        given = [metadata.properties.get(key) for key in _PLACES]
+        return local_places([metadata.location, *given], self._config.location_rewrite)
 
     def pin(
         self, now: datetime, expected_identity: str | None = None, until: datetime | None = None

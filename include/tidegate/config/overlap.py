@@ -1,0 +1,77 @@
+"""Refuse a pipeline that would read what it publishes, by real path. Opens no file."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from tidegate.config.section import lies_inside
+from tidegate.errors import PlacesOverlap
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.config.pipeline import PipelineConfig
+    from tidegate.config.source import SourceConfig
+
+_METADATA_FILE = re.compile(r"/metadata/[^/]+[.]json$")
+
+
+def refuse_overlap(config: PipelineConfig) -> None:
+    """Check what a pipeline file itself says of source, target and work directory.
+
+    Places that only this process's environment knows are left to `refuse_overlap_of`.
+
+    Raises:
+        PlacesOverlap: target or work directory and the source lie one inside the other.
+    """
+    known = {
+        key: place
+        for key, place in (
+            ("target.path", config.target.path),
+            ("target.work", config.target.work),
+        )
+        if "${env:" not in place
+    }
+    refuse_overlap_of(config.name, known, source_places(config.source))
+
+
+def refuse_overlap_of(name: str, known: dict[str, str], sources: Sequence[str]) -> None:
+    """Check target and work directory against the directories of the source.
+
+    Args:
+        name: of the pipeline, for the place that is proposed.
+        known: key of the pipeline file → absolute path.
+        sources: directories that hold files of the source.
+
+    Raises:
+        PlacesOverlap: two of them lie one inside the other.
+    """
+    for key, place in known.items():
+        for source in sources:
+            if _overlap(place, source):
+                proposal = place_outside(name, key, sources, known.get("target.path"))
+                raise PlacesOverlap(key=key, place=place, other=source, proposal=proposal)
+
+
+def place_outside(name: str, key: str, sources: Sequence[str], target: str | None = None) -> str:
+    """Propose where a pipeline may publish or work: beside the source, and nowhere inside it."""
+    above = posixpath.dirname(os.path.realpath(sources[0]))
+    places = [f"{above}/{folder}/{name}" for folder in ("published", "tidegate", f"{name}_out")]
+    if key == "target.work":
+        beside = [posixpath.dirname(target)] if target else []
+        places = [f"{folder}/.tidegate-{name}" for folder in (*beside, above, f"{above}/work")]
+    return next(place for place in places if not any(_overlap(place, item) for item in sources))
+
+
+def source_places(source: SourceConfig) -> tuple[str, ...]:
+    """Name the directories that a pipeline file says of its source; none for a catalog's table."""
+    place = source.path or _METADATA_FILE.sub("", source.metadata or "")
+    return (place,) if place.startswith("/") and "${env:" not in place else ()
+
+
+def _overlap(one: str, other: str) -> bool:
+    first, second = os.path.realpath(one), os.path.realpath(other)
+    return lies_inside(first, second) or lies_inside(second, first)
