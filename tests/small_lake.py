@@ -126,6 +126,19 @@ class SmallLake:
         """Read the ids of the published rows by day, from the files that the markers list."""
         return published_ids(self.target)
 
+    def listed_ids(self) -> dict[str, list[int]]:
+        """Read the ids of the published rows by day, from every file that a reader who lists sees.
+
+        The file of a day without rows is no file.
+        """
+        found: dict[str, list[int]] = {}
+        for path in sorted(self.target.rglob("*.parquet")):
+            parts = path.relative_to(self.target).parts
+            if not any(part.startswith(("_", ".")) for part in parts):
+                ids = pq.read_table(path, columns=["id"])["id"].to_pylist()
+                found.setdefault(path.parent.name, []).extend(ids)
+        return {name: sorted(ids) for name, ids in found.items()}
+
     def stamps(self) -> dict[str, tuple[str, int]]:
         """Give every file below the target with its hash and modification time."""
         return stamps(self.target)
@@ -167,6 +180,19 @@ def publish(pipeline: Pipeline, owner: str = "cli", now: datetime = NOW) -> list
     outcomes = list(pipeline.publish_all(owner, now))
     assert [item.error for item in outcomes if item.error] == []
     return outcomes
+
+
+def decide(
+    pipeline: Pipeline, partition: Partition, *, approved: bool = True, comment: str = ""
+) -> str:
+    """Decide, as ada, on the publication that waits now; its digest."""
+    proposed = pipeline.ledger.publications.proposed(partition)
+    assert proposed is not None
+    shown = proposed.publication.digest
+    pipeline.decide(
+        partition, publication=shown, approved=approved, by="ada", comment=comment, now=NOW
+    )
+    return shown
 
 
 def published_ids(target: Path) -> dict[str, list[int]]:

@@ -138,6 +138,10 @@ class Storage(Hashable, Protocol):
         """Give the one name of a place that may have several."""
         ...
 
+    def list_names(self, folder: str) -> list[str]:
+        """List what stands directly in a directory, sorted; empty if there is no directory."""
+        ...
+
     def write_once(
         self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
     ) -> bool:
@@ -267,6 +271,10 @@ class LocalStorage:
             StorageDenied: it cannot be told.
         """
         return _real_path(path)
+
+    def list_names(self, folder: str) -> list[str]:
+        """List what stands directly in a directory, sorted; empty if there is no directory."""
+        return sorted(entry.name for entry in self._scan(folder))
 
     def write_once(
         self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
@@ -477,6 +485,15 @@ class Scratch(LocalStorage):
             path.removeprefix(f"{root}/") for path in self.written if path.startswith(f"{root}/")
         }
         return sorted({*super().list_files(root), *mine})
+
+    def list_names(self, folder: str) -> list[str]:
+        """List what stands directly in a directory of the disk, or was written here."""
+        mine = {
+            path.removeprefix(f"{folder}/").partition("/")[0]
+            for path in self.written
+            if path.startswith(f"{folder}/")
+        }
+        return sorted({*super().list_names(folder), *mine})
 
     def write_once(
         self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk.exceptions import AirflowSkipException
 
-from tidegate.errors import NotHeld, PublicationLapsed
+from tidegate.errors import DecisionRefused, NotHeld, ProposalMissing, PublicationLapsed
 from tidegate_airflow.runs import publish_partition, utc_now
 from tidegate_airflow.triggers import opened
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-    from tidegate.model.partition import Partition
-    from tidegate.pipeline import Pipeline
+SHOWN = "shown"
+"""XCom key of the digest of the publication that a question shows."""
 
 
 class PartitionApproval(ApprovalOperator):
@@ -27,10 +27,28 @@ class PartitionApproval(ApprovalOperator):
     *Failure:* the answer is stored before the task ends; a retry asks again.
     """
 
-    def __init__(self, *, pipeline: str, proposed_by: str, **kwargs: Any) -> None:
+    def __init__(self, *, pipeline: str, checked_by: str, **kwargs: Any) -> None:
         super().__init__(defaults=self.REJECT, ignore_downstream_trigger_rules=True, **kwargs)
         self.pipeline = pipeline
-        self.proposed_by = proposed_by
+        self.checked_by = checked_by
+
+    def execute(self, context: Context) -> Any:
+        """Ask, and keep what is asked about."""
+        self.keep_shown(context)
+        return super().execute(context)
+
+    def keep_shown(self, context: Context) -> None:
+        """Note which publication the question shows.
+
+        The tasks before this one may be cleared while it waits, and work on another one then.
+
+        Raises:
+            ProposalMissing: the gate held none; somebody marked it as done.
+        """
+        shown = context["ti"].xcom_pull(task_ids=self.checked_by, key=SHOWN)
+        if shown is None:
+            raise ProposalMissing(dag=context["dag_run"].dag_id, task=self.checked_by)
+        context["ti"].xcom_push(key=SHOWN, value=shown)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
         """Store who decided what on which content, then let the commit run or skip it."""
@@ -44,27 +62,16 @@ class PartitionApproval(ApprovalOperator):
         pipeline = opened(self.pipeline)
         partition = publish_partition(context, pipeline.config)
         person = event.get("responded_by_user") or {}
-        proposal = context["ti"].xcom_pull(task_ids=self.proposed_by)
         try:
-            self._check_unchanged(pipeline, partition, proposal["digest"])
             pipeline.decide(
                 partition,
+                # A newer proposal has its own run and question.
+                publication=context["ti"].xcom_pull(task_ids=self.task_id, key=SHOWN),
                 approved=event["chosen_options"] == [self.APPROVE],
                 by=person.get("name") or "Airflow",
                 comment=(event.get("params_input") or {}).get("comment", ""),
                 now=utc_now(),
             )
-        except (NotHeld, PublicationLapsed) as gone:
+        except (DecisionRefused, NotHeld, PublicationLapsed) as gone:
             # Decided on the command line, or replaced by a newer proposal, which has its own run.
             raise AirflowSkipException(str(gone)) from gone
-
-    def _check_unchanged(self, pipeline: Pipeline, partition: Partition, shown: str) -> None:
-        """Bind the answer to what was shown; a newer proposal has its own run and question."""
-        entry = pipeline.ledger.publications.proposed(partition)
-        if entry is None or entry.publication.digest != shown:
-            now = entry.publication.digest if entry else "none"
-            raise PublicationLapsed(
-                pipeline=self.pipeline,
-                partition=str(partition),
-                change=f"proposal {shown} was replaced by {now}",
-            )

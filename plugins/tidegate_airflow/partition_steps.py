@@ -11,14 +11,21 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
 from tidegate.model.publication import Outcome
-from tidegate.model.run import Proposal
-from tidegate_airflow.runs import nothing_pending, publish_partition, run_owner, utc_now
+from tidegate_airflow.approval import SHOWN
+from tidegate_airflow.runs import (
+    nothing_pending,
+    proposal_of,
+    publish_partition,
+    run_owner,
+    utc_now,
+)
 from tidegate_airflow.triggers import PartitionTrigger, opened
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
     from tidegate.model.publication import CheckResult, Verdict
+    from tidegate.model.run import Proposal
 
 _LOG = logging.getLogger(__name__)
 
@@ -32,7 +39,9 @@ class ProposeRevision(BaseOperator):
     """Works out the partition's next revision and claims the partition for this run.
 
     Skips when the content is what stands. While another run has the partition it is deferred, and
-    uses up no retry.
+    uses up no retry. It looks at the partition's trigger itself, and fails where that says no: a
+    `wait_commit_policy` that was marked as done has waited for nothing, and whoever marked it has
+    to see that nothing came of it.
     """
 
     def __init__(self, *, pipeline: str, poll_seconds: float, **kwargs: Any) -> None:
@@ -80,7 +89,7 @@ def check_partition(name: str, context: Context) -> str:
         AirflowSkipException: new rows came meanwhile; the run that they started goes on with them.
     """
     pipeline = opened(name)
-    proposal = _proposal(context)
+    proposal = proposal_of(context, PROPOSE)
     try:
         verdict = pipeline.gate(proposal.partition, proposal.digest, run_owner(context), utc_now())
     except PublicationLapsed as lapsed:
@@ -92,7 +101,12 @@ def check_partition(name: str, context: Context) -> str:
             pipeline=name, partition=str(proposal.partition), failures=failures_text(verdict)
         )
     if verdict.outcome is Outcome.HOLD:
+        stored = pipeline.ledger.publications.find(proposal.partition, proposal.digest)
+        if stored is not None and stored.is_approved:
+            # On the command line, or in the run that asked first: nobody is asked twice.
+            return COMMIT
         context["ti"].xcom_push(key="report", value=report)
+        context["ti"].xcom_push(key=SHOWN, value=proposal.digest)
         return APPROVE
     return COMMIT
 
@@ -105,7 +119,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         them.
     """
     pipeline = opened(name)
-    proposal = _proposal(context)
+    proposal = proposal_of(context, PROPOSE)
     try:
         done = pipeline.commit(proposal.partition, proposal.digest, run_owner(context), utc_now())
     except PublicationLapsed as lapsed:
@@ -141,7 +155,3 @@ def failures_text(verdict: Verdict) -> str:
 
 def _check_text(check: CheckResult) -> str:
     return f"{check.name}: observed {check.observed}, expected {check.expected}"
-
-
-def _proposal(context: Context) -> Proposal:
-    return Proposal.from_json(context["ti"].xcom_pull(task_ids=PROPOSE))

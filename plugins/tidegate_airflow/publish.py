@@ -40,6 +40,12 @@ publishes it: data files, then the marker.
 | `approve` | only if held: asks a person (Required Actions) | rejected or unanswered: stays held |
 | `commit` | files, marker, ledger, published event | skips: new rows came meanwhile |
 
+**What was approved goes out as it was shown**; rows that came since make the next revision.
+
+**Marking a task as done brings nothing out**: each task checks for itself what it relies on. To
+publish a partition that is not over, say so by name: `tidegate publish {name} PARTITION --final -m
+WHY`. That stands in the marker, and a held partition still waits for its approval.
+
 **A green run does not mean published**: after a rejection, or without an answer in time, the run
 ends green and the partition is `held`. `tidegate status {name}` tells, and `tidegate approve |
 reject | reopen` takes it from there.
@@ -75,7 +81,7 @@ def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, A
         approve = PartitionApproval(
             task_id=APPROVE,
             pipeline=name,
-            proposed_by=PROPOSE,
+            checked_by=GATE,
             subject=f"{name}: publish this partition although its checks failed?",
             body="{{ ti.xcom_pull(task_ids='" + GATE + "', key='report') }}",
             params={

@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from tidegate.errors import IntervalInvalid, PartitionUnnamed
+from tidegate.errors import IntervalInvalid, PartitionUnnamed, ProposalMissing
 from tidegate.model.instant import DataInterval
-from tidegate.model.run import Run
+from tidegate.model.run import Proposal, Run
 from tidegate_airflow.assets import read_partition
 
 if TYPE_CHECKING:
@@ -78,6 +78,18 @@ def publish_partition(context: Context, config: PipelineConfig) -> Partition:
     if not text:
         raise PartitionUnnamed(dag=f"{config.name}_publish")
     return read_partition(config, text)
+
+
+def proposal_of(context: Context, task_id: str) -> Proposal:
+    """Give what the task that proposes handed over.
+
+    Raises:
+        ProposalMissing: it did not; somebody marked it as done.
+    """
+    handed = context["ti"].xcom_pull(task_ids=task_id)
+    if handed is None:
+        raise ProposalMissing(dag=context["dag_run"].dag_id, task=task_id)
+    return Proposal.from_json(handed)
 
 
 def nothing_pending(partition: Partition) -> str:

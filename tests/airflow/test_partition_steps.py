@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
+from jinja2 import Environment
 
 from airflow_context import task_context
-from small_lake import SmallLake, day, known, load
-from tidegate.errors import GateFailed
+from small_lake import NOW, SmallLake, day, decide, known, load, local
+from tidegate.errors import GateFailed, NotCommittable, NotHeld, ProposalMissing
+from tidegate.model.run import Run
 from tidegate_airflow.approval import PartitionApproval
-from tidegate_airflow.assets import published_asset
+from tidegate_airflow.assets import published_asset, staged_asset
+from tidegate_airflow.load import announce_window
 from tidegate_airflow.partition_steps import ProposeRevision, check_partition, commit_partition
+from tidegate_airflow.publish import publish_dag
+from tidegate_airflow.reconcile import announce_again
 
 if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
@@ -55,15 +60,19 @@ def propose_and_check(run: str = "run-1") -> tuple[dict[str, Any], str]:
     context = task_context(run=run, partition=KEY)
     propose = ProposeRevision(task_id="propose", pipeline="orders", poll_seconds=2.0)
     context["ti"].handed["propose", "return_value"] = propose.resume(context)
+    context["ti"].task_id = "quality_gate"
     return context, check_partition("orders", context)
 
 
-def answer(context: dict[str, Any], choice: str, **event: Any) -> None:
+def answer(context: dict[str, Any], choice: str, *, asks: bool = True, **event: Any) -> None:
     """Come back with a person's answer, as Airflow does."""
     approve = PartitionApproval(
-        task_id="approve", pipeline="orders", proposed_by="propose", subject="publish?"
+        task_id="approve", pipeline="orders", checked_by="quality_gate", subject="publish?"
     )
+    context["ti"].task_id = "approve"
     # The rest of the task needs a server.
+    if asks:
+        approve.keep_shown(context)
     approve._store(
         context,
         {"chosen_options": [choice], "params_input": {}, "responded_by_user": PERSON, **event},
@@ -74,7 +83,7 @@ def test_held_partition_asks_a_person_and_says_why(held: Pipeline) -> None:
     context, following = propose_and_check()
 
     assert following == "approve"
-    report = context["ti"].xcom_pull("task", key="report")
+    report = context["ti"].xcom_pull("quality_gate", key="report")
     assert "dt=2026-02-01" in report
     assert "observed row count 3" in report
     # The ledger says so before anybody is asked: after a rejection no task runs any more.
@@ -118,29 +127,176 @@ def test_answer_to_content_that_changed_counts_for_nothing(held: Pipeline, lake:
     assert entry is not None
     assert entry.approval is None
     assert "changed since it was last looked at: +4 rows" in newer["ti"].xcom_pull(
-        "task", key="report"
+        "quality_gate", key="report"
     )
 
 
 def test_answer_after_a_decision_by_command_counts_for_nothing(held: Pipeline) -> None:
     context, _ = propose_and_check()
-    held.reopen(day(1))
+    held.reopen(day(1), NOW)
 
     with pytest.raises(AirflowSkipException, match="nothing to decide"):
         answer(context, "Approve")
 
 
-def test_rows_that_came_after_the_check_skip_the_commit(held: Pipeline, lake: SmallLake) -> None:
+def test_rows_that_came_after_the_approval_wait_for_the_next_revision(
+    held: Pipeline, lake: SmallLake
+) -> None:
     context, _ = propose_and_check()
     answer(context, "Approve")
+    shown = lake.table.scan(row_filter="at < '2026-02-02T00:00:00+00:00'").to_arrow()["id"]
     lake.commit({1: 4, 3: 1})
     load(held, until=known(9))
 
-    with pytest.raises(AirflowSkipException, match="content changed since it was checked"):
+    commit_partition("orders", PUBLISHED, context)
+
+    assert lake.ids() == {"dt=2026-02-01": sorted(shown.to_pylist())}
+    assert context["outlet_events"][PUBLISHED].partition_keys == {KEY}
+    # The run that the new rows started asks about them.
+    newer, following = propose_and_check(run="run-2")
+    assert following == "approve"
+    assert "revision 2, 7 rows" in newer["ti"].xcom_pull("quality_gate", key="report")
+
+
+def test_partition_approved_by_command_is_committed_without_asking_again(
+    held: Pipeline, lake: SmallLake
+) -> None:
+    propose_and_check()
+    decide(held, day(1))
+
+    context, following = propose_and_check(run="run-2")
+
+    assert following == "commit"
+    commit_partition("orders", PUBLISHED, context)
+    assert len(lake.ids()["dt=2026-02-01"]) == 3
+
+
+def test_commit_that_died_before_its_event_emits_it_when_it_is_retried(
+    held: Pipeline, lake: SmallLake
+) -> None:
+    context, _ = propose_and_check()
+    answer(context, "Approve")
+    commit_partition("orders", PUBLISHED, context)
+    before = lake.stamps()
+    retried = task_context(partition=KEY)
+    retried["ti"].handed = context["ti"].handed
+
+    commit_partition("orders", PUBLISHED, retried)
+
+    event = retried["outlet_events"][PUBLISHED]
+    assert (event.partition_keys, event.extra["revision"]) == ({KEY}, 1)
+    assert lake.stamps() == before
+
+
+def test_wait_marked_as_done_publishes_nothing_and_names_the_override(lake: SmallLake) -> None:
+    lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    context = task_context(partition=KEY)
+    propose = ProposeRevision(task_id="propose", pipeline="orders", poll_seconds=2.0)
+
+    with pytest.raises(NotCommittable, match=r"WATERMARK_BEHIND.*publish orders .* --final -m"):
+        propose.execute(context)
+
+    assert pipeline.ledger.publications.proposed(day(1)) is None
+    assert pipeline.ledger.partitions.get(day(1)).owner is None
+    assert lake.ids() == {}
+
+
+def test_proposal_marked_as_done_is_missed_by_every_task_after_it(held: Pipeline) -> None:
+    context = task_context(partition=KEY)
+
+    with pytest.raises(ProposalMissing, match="`propose` handed no proposal over"):
+        check_partition("orders", context)
+    with pytest.raises(ProposalMissing):
+        answer(context, "Approve")
+    with pytest.raises(ProposalMissing):
         commit_partition("orders", PUBLISHED, context)
 
-    assert not (lake.target / "dt=2026-02-01" / "_SUCCESS").exists()
-    assert context["outlet_events"][PUBLISHED].partition_keys == set()
+    assert held.ledger.partitions.get(day(1)).pending == "pending"
+
+
+def test_answer_counts_for_what_was_asked_although_the_tasks_before_it_were_cleared(
+    held: Pipeline, lake: SmallLake
+) -> None:
+    context, _ = propose_and_check()
+    asked = context["ti"].xcom_pull("quality_gate", key="shown")
+    context["ti"].handed["approve", "shown"] = asked
+    lake.commit({1: 4, 3: 1})
+    load(held, until=known(9))
+    cleared, _ = propose_and_check()
+    context["ti"].handed |= cleared["ti"].handed
+
+    with pytest.raises(AirflowSkipException, match=f"{asked}.*was replaced by"):
+        answer(context, "Approve", asks=False)
+
+    entry = held.ledger.publications.proposed(day(1))
+    assert entry is not None
+    assert entry.approval is None
+
+
+@pytest.mark.parametrize("marked", ["quality_gate", "approve"])
+def test_gate_or_approval_marked_as_done_commits_nothing(
+    held: Pipeline, lake: SmallLake, marked: str
+) -> None:
+    context = task_context(partition=KEY)
+    propose = ProposeRevision(task_id="propose", pipeline="orders", poll_seconds=2.0)
+    context["ti"].handed["propose", "return_value"] = propose.execute(context)
+    if marked == "approve":
+        assert check_partition("orders", context) == "approve"
+
+    with pytest.raises(NotHeld, match="not approved"):
+        commit_partition("orders", PUBLISHED, context)
+
+    assert lake.ids() == {}
+    assert held.ledger.publications.unrecorded(day(1)) is None
+
+
+def test_approval_asks_with_what_the_gate_found(held: Pipeline) -> None:
+    """The body is a template of Airflow's; what it shows has to be there under that name."""
+    dag = publish_dag(held.config, 2.0, {"start_date": NOW, "catchup": False})
+    approve = dag.get_task("approve")
+    context = task_context(partition=KEY)
+    propose = ProposeRevision(task_id="propose", pipeline="orders", poll_seconds=2.0)
+    context["ti"].handed["propose", "return_value"] = propose.execute(context)
+    context["ti"].task_id = dag.get_task("quality_gate").task_id
+    check_partition("orders", context)
+
+    body = Environment(autoescape=False).from_string(approve.body).render(ti=context["ti"])
+
+    digest = context["ti"].xcom_pull("propose")["digest"]
+    for told in ("dt=2026-02-01", "3 rows", "observed row count 3", digest):
+        assert told in body
+    assert "body" in approve.template_fields
+
+
+def test_reconcile_announces_what_is_pending_and_never_what_is_held(held: Pipeline) -> None:
+    propose_and_check()
+    context = task_context(run="hourly")
+    staged = staged_asset("orders")
+
+    announce_again("orders", staged, context)
+
+    assert context["outlet_events"][staged].partition_keys == {"2026-02-02"}
+    assert held.ledger.partitions.get(day(1)).pending == "held"
+
+
+def test_load_that_died_before_its_event_emits_it_when_it_is_retried(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    pipeline = lake.pipeline()
+    owner = "airflow:orders_load/run-1"
+    planned = pipeline.plan(Run("run-1", owner), NOW)
+    with local("local") as executor:
+        pipeline.stage(planned[0], executor)
+    handed = {"plan_splits": [item.to_json() for item in planned]}
+    pipeline.announce(planned, NOW)
+    context, staged = task_context(handed=handed), staged_asset("orders")
+
+    announce_window("orders", "plan_splits", staged, context)
+
+    event = context["outlet_events"][staged]
+    assert event.partition_keys == {KEY, "2026-02-02"}
+    assert event.extra["windows"] == [1]
 
 
 def test_rows_that_came_before_the_hold_skip_the_check(held: Pipeline, lake: SmallLake) -> None:

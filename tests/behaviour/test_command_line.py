@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import getpass
 import json
+import re
+import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,7 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from tidegate.cli import decision_commands
 from tidegate.cli.app import app
+from tidegate.errors import NotCommittable
+from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +38,7 @@ FIRST, SECOND, THIRD = "dt=2024-05-01", "dt=2024-05-02", "dt=2024-05-03"
 class Command(Protocol):
     """Runs `tidegate` with arguments in this process."""
 
-    def __call__(self, *arguments: str) -> Result: ...
+    def __call__(self, *arguments: str, answers: str = "") -> Result: ...
 
 
 def add_rows(root: Path, name: str, *rows: tuple[int, str, float]) -> None:
@@ -67,8 +73,8 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def tidegate(root: Path) -> Command:
     """Run a command in this process."""
 
-    def run(*arguments: str) -> Result:
-        return CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    def run(*arguments: str, answers: str = "") -> Result:
+        return CliRunner().invoke(app, list(arguments), input=answers, catch_exceptions=False)
 
     return run
 
@@ -105,38 +111,174 @@ def test_publish_after_load_commits_what_is_complete_and_good(tidegate: Command)
     }
 
 
-def test_publish_of_a_held_partition_names_the_commands_that_decide(tidegate: Command) -> None:
+def digest_of(tidegate: Command, partition: str) -> str:
+    """Ask `explain` for the publication that waits for a decision."""
+    digest: str = said(tidegate("explain", "orders", partition, "--json"))["report"][
+        "proposed_digest"
+    ]
+    return digest
+
+
+def follow(tidegate: Command, result: Result, verb: str) -> Result:
+    """Type the command that was printed as the next step, as it stands."""
+    words = re.search(rf"tidegate ({verb} .*)", result.stdout)
+    assert words is not None
+    return tidegate(*shlex.split(words.group(1)))
+
+
+@pytest.fixture
+def at_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody sees what is printed, and answers."""
+    monkeypatch.setattr(decision_commands, "at_terminal", lambda: True)
+
+
+@pytest.mark.parametrize("printed_by", ["publish", "explain"])
+def test_printed_command_that_approves_names_what_was_shown_and_works(
+    tidegate: Command, printed_by: str
+) -> None:
     tidegate("load", "orders")
+    shown = tidegate("publish", "orders")
+    if printed_by == "explain":
+        shown = tidegate("explain", "orders", SECOND)
+    digest = digest_of(tidegate, SECOND)
 
-    published = tidegate("publish", "orders")
+    approved = follow(tidegate, shown, "approve")
+    published = follow(tidegate, approved, "publish")
 
-    assert f"tidegate approve orders {SECOND}" in published.stdout
-    assert f"tidegate reject orders {SECOND}" in published.stdout
+    assert f"tidegate approve orders {SECOND} --digest {digest}" in shown.stdout
+    assert f"tidegate reject orders {SECOND} --digest {digest}" in shown.stdout
+    assert digest in approved.stdout
+    assert published.exit_code == 0
+    assert states(tidegate)[SECOND] == ("committed", 1, 1)
 
 
-def test_held_partition_approved_is_committed_by_the_next_publish(tidegate: Command) -> None:
+def test_decision_says_to_machines_what_it_counts_for(tidegate: Command) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    digest = digest_of(tidegate, SECOND)
+
+    approved = tidegate("approve", "orders", SECOND, "--digest", digest, "-m", "a refund", "--json")
+
+    assert said(approved)["decision"] == "approved"
+    assert said(approved)["digest"] == digest
+    report = said(tidegate("status", "orders", "--json"))
+    assert {item["proposed_digest"] for item in report["partitions"]} == {digest, None}
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject"])
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+def test_decision_without_a_digest_where_nobody_can_be_asked_names_the_option(
+    tidegate: Command, verb: str, options: tuple[str, ...]
+) -> None:
     tidegate("load", "orders")
     tidegate("publish", "orders")
 
-    approved = tidegate("approve", "orders", SECOND, "-m", "a refund", "--json")
-    published = tidegate("publish", "orders", SECOND)
+    refused = tidegate(verb, "orders", SECOND, *options)
 
-    assert said(approved)["decision"] == "approved"
-    assert published.exit_code == 0
-    assert states(tidegate)[SECOND] == ("committed", 1, 1)
+    assert refused.exit_code == 2
+    assert "--digest" in refused.output
+    assert states(tidegate)[SECOND][0] == "held"
+    assert said(tidegate("explain", "orders", SECOND, "--json"))["proposed"]["approval"] is None
+
+
+@pytest.mark.usefixtures("at_terminal")
+@pytest.mark.parametrize(("answer", "decision"), [("y", True), ("n", None)], ids=["yes", "no"])
+def test_approval_on_a_terminal_shows_rows_and_checks_and_asks(
+    tidegate: Command, answer: str, decision: bool | None
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    digest = digest_of(tidegate, SECOND)
+
+    asked = tidegate("approve", "orders", SECOND, answers=answer)
+
+    assert asked.exit_code == (0 if decision else 3)
+    for told in (digest, "revision 1 with 1 row", "row rule has_amount", "Let this out"):
+        assert told in asked.stdout
+    approval = said(tidegate("explain", "orders", SECOND, "--json"))["proposed"]["approval"]
+    assert (approval and approval["approved"]) == decision
+
+
+@pytest.mark.usefixtures("at_terminal")
+def test_answer_on_a_terminal_counts_for_what_was_shown_before_it(
+    tidegate: Command, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+
+    def answer_late(_question: str) -> bool:
+        add_rows(root, "late", (5, "2024-05-02T23:00", -7.0))
+        tidegate("load", "orders")
+        tidegate("publish", "orders")
+        return True
+
+    monkeypatch.setattr(decision_commands.typer, "confirm", answer_late)
+    approved = tidegate("approve", "orders", SECOND)
+
+    assert approved.exit_code == 1
+    assert "it was replaced by" in approved.output
+    assert states(tidegate)[SECOND] == ("held", 0, 0)
 
 
 def test_held_partition_rejected_stays_back_until_reopened(tidegate: Command) -> None:
     tidegate("load", "orders")
     tidegate("publish", "orders")
 
-    tidegate("reject", "orders", SECOND)
+    rejected = tidegate("reject", "orders", SECOND, "--digest", digest_of(tidegate, SECOND))
     published = tidegate("publish", "orders", SECOND)
 
     assert published.exit_code == 3
     assert states(tidegate)[SECOND][0] == "held"
-    assert tidegate("reopen", "orders", SECOND).exit_code == 0
+    assert follow(tidegate, rejected, "reopen").exit_code == 0
     assert states(tidegate)[SECOND][0] == "pending"
+
+
+def test_partition_named_as_final_is_published_before_its_turn_with_who_and_why(
+    tidegate: Command, root: Path
+) -> None:
+    tidegate("load", "orders")
+    waiting = tidegate("publish", "orders", THIRD)
+
+    published = tidegate("publish", "orders", THIRD, "--final", "-m", "the shop closed")
+
+    assert waiting.exit_code == 3
+    assert published.exit_code == 0
+    told = json.loads((root / "published" / THIRD / "_SUCCESS").read_text())["override"]
+    assert (told["by"], told["comment"]) == (getpass.getuser(), "the shop closed")
+    assert told["overruled"].startswith("WATERMARK_BEHIND")
+    assert "the shop closed; overruled WATERMARK_BEHIND" in tidegate(
+        "explain", "orders", THIRD
+    ).stdout.replace("\n", " ")
+
+
+def test_remedy_of_a_partition_whose_turn_has_not_come_brings_it_out(tidegate: Command) -> None:
+    tidegate("load", "orders")
+    pipeline = open_pipeline("orders")
+    with pytest.raises(NotCommittable) as refused:
+        pipeline.propose(pipeline.parse_partition(THIRD), "cli", datetime.now(UTC))
+    remedy = re.search(r"`tidegate ([^`]*)`", str(refused.value))
+    assert remedy is not None
+
+    published = tidegate(*shlex.split(remedy.group(1)))
+
+    assert published.exit_code == 0
+    assert states(tidegate)[THIRD] == ("committed", 1, 1)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("--final", "-m", "why"), id="no partition"),
+        pytest.param((THIRD, "--final"), id="no reason"),
+    ],
+)
+def test_final_without_a_name_or_a_reason_is_refused(
+    tidegate: Command, arguments: tuple[str, ...]
+) -> None:
+    tidegate("load", "orders")
+
+    assert tidegate("publish", "orders", *arguments).exit_code == 2
+    assert states(tidegate)[THIRD][0] == "pending"
 
 
 def test_load_without_changes_ends_with_three_and_changes_nothing(tidegate: Command) -> None:

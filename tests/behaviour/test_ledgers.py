@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from dataclasses import dataclass, replace
@@ -12,8 +13,11 @@ import pytest
 
 from tidegate.errors import (
     ClaimHeld,
+    DecisionRefused,
     FenceLost,
+    LedgerMoved,
     NotHeld,
+    NumberPassed,
     PipelineChanged,
     PublicationLapsed,
     TargetOwned,
@@ -31,7 +35,9 @@ from tidegate.model.partition import Partition
 from tidegate.model.plan import Window, WindowKind
 from tidegate.model.publication import (
     Approval,
+    DecisionRecord,
     Outcome,
+    Override,
     Publication,
     PublicationState,
     PublishedFile,
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+NUMBERS = itertools.count(1)
 DAY_1, DAY_2 = (Partition((("dt", f"2026-02-0{day}"),)) for day in (1, 2))
 GATE_FAILED = Evaluation(False, Reason.GATE_FAILED, "49 % departed", NOW)
 
@@ -118,6 +125,7 @@ def announcement(
     return Announcement(
         sequence=sequence,
         attempt=attempt,
+        number=next(NUMBERS),
         plan_digest=plan,
         messages_uri="messages",
         contributions=contributions,
@@ -134,7 +142,7 @@ def load(
     state = ledger.pipeline.find()
     start = state.checkpoint
     taken = ledger.windows.take(
-        replace(draft(None, end), range=InstantRange(start, instant(end))), start, holder()
+        replace(draft(None, end), range=InstantRange(start, instant(end))), state, holder()
     )
     sequence = taken.window.sequence
     contributions = [contribution(sequence, partition) for partition in partitions]
@@ -168,8 +176,32 @@ def verdict(outcome: Outcome) -> Verdict:
 def commit(ledger: Ledger, partition: Partition, revision: int = 0) -> None:
     claim = ledger.partitions.claim(partition, holder())
     proposed = propose(ledger, partition, claim, revision)
-    ledger.publications.prepare(partition, proposed.digest, claim)
+    prepare(ledger, proposed, claim)
     ledger.publications.record(entry_of(proposed), claim)
+
+
+def prepare(ledger: Ledger, proposed: Publication, claim: Claim) -> None:
+    entry = ledger.publications.find(proposed.partition, proposed.digest)
+    ledger.publications.prepare(entry, f"publications/{proposed.digest}.json", claim, next(NUMBERS))
+
+
+def hold(ledger: Ledger, partition: Partition) -> Publication:
+    """Propose all that is there, and have the gate hold it."""
+    claim = ledger.partitions.claim(partition, holder())
+    standing = ledger.partitions.get(partition).revision
+    proposed = propose(ledger, partition, claim, standing)
+    ledger.publications.record_verdict(
+        partition, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
+    )
+    return proposed
+
+
+def decide(ledger: Ledger, proposed: Publication, *, approved: bool = True) -> None:
+    approval = Approval(approved, "ada", NOW)
+    ledger.publications.decide(
+        DecisionRecord(proposed.partition, proposed.digest, approval, GATE_FAILED, next(NUMBERS)),
+        approval,
+    )
 
 
 def entry_of(proposed: Publication) -> RevisionEntry:
@@ -241,19 +273,74 @@ def test_windows_taken_one_after_the_other_join_without_gap(ledger: Ledger) -> N
 
 
 def test_take_while_open_names_the_run_that_holds_it(ledger: Ledger) -> None:
-    ledger.windows.take(draft(None, 1), None, holder("run-a"))
+    ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder("run-a"))
 
     with pytest.raises(WindowOpen) as refused:
-        ledger.windows.take(draft(None, 2), None, holder("run-b"))
+        ledger.windows.take(draft(None, 2), ledger.pipeline.find(), holder("run-b"))
 
     assert (refused.value.run, refused.value.sequence) == ("run-a", 1)
 
 
-def test_take_with_stale_checkpoint_is_refused(ledger: Ledger) -> None:
+@pytest.mark.parametrize("kind", WindowKind)
+def test_take_on_what_no_longer_holds_is_refused_for_every_kind(
+    ledger: Ledger, kind: WindowKind
+) -> None:
+    seen = ledger.pipeline.find()
     load(ledger, 3, DAY_1)
+    before = ledger.windows.all()
 
-    with pytest.raises(WindowOpen):
-        ledger.windows.take(draft(None, 4), None, holder())
+    with pytest.raises(LedgerMoved, match="found checkpoint s3, newest window 1"):
+        ledger.windows.take(draft(None, 4, kind=kind), seen, holder())
+
+    assert ledger.windows.all() == before
+
+
+def test_replay_decided_on_what_no_longer_holds_is_refused(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    seen = ledger.pipeline.find()
+    load(ledger, 2, DAY_1)
+
+    with pytest.raises(LedgerMoved):
+        ledger.windows.resume(1, holder(), seen)
+
+    assert ledger.windows.get(1).attempt == 1
+
+
+def test_announce_after_something_newer_in_its_partition_is_refused(ledger: Ledger) -> None:
+    ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
+    early = ledger.windows.reserve(1, 1)
+    late = replace(announcement(1, 1, contribution(1, DAY_1)), number=ledger.windows.reserve(1, 1))
+    ledger.windows.announce(late, NOW)
+    ledger.windows.resume(1, holder(), None)
+    stale = announcement(1, 2, contribution(1, DAY_1, "p2"), plan="p2")
+
+    with pytest.raises(NumberPassed):
+        ledger.windows.announce(replace(stale, number=early), NOW)
+
+    assert [item.plan_digest for item in ledger.windows.contributions(DAY_1)] == ["p1"]
+
+
+def test_numbers_are_given_once_and_only_to_the_attempt_that_works(ledger: Ledger) -> None:
+    ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
+    given = [ledger.windows.reserve(1, 1) for _ in range(3)]
+    ledger.windows.resume(1, holder(), None)
+
+    with pytest.raises(FenceLost):
+        ledger.windows.reserve(1, 1)
+
+    assert given == sorted(set(given))
+    assert ledger.windows.reserve(1, 2) > given[-1]
+
+
+def test_contribution_that_comes_while_a_commit_is_under_way_is_late(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    prepare(ledger, proposed, claim)
+
+    load(ledger, 2, DAY_1)
+
+    assert [item.late for item in ledger.windows.contributions(DAY_1)] == [False, True]
 
 
 def test_take_by_many_at_once_lets_exactly_one_through(ledger: Ledger) -> None:
@@ -261,7 +348,7 @@ def test_take_by_many_at_once_lets_exactly_one_through(ledger: Ledger) -> None:
 
     def attempt(name: str) -> None:
         try:
-            ledger.windows.take(draft(None, 1), None, holder(name))
+            ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder(name))
             outcomes.append("taken")
         except WindowOpen:
             outcomes.append("refused")
@@ -315,17 +402,17 @@ TAKEN = pytest.mark.parametrize(
 def test_resume_open_window_by_owner_time_and_life(
     timed: Ledger, clock: SetClock, owner: str, later: timedelta, life: Life, allowed: bool
 ) -> None:
-    timed.windows.take(draft(None, 1), None, holder("run-a"))
+    timed.windows.take(draft(None, 1), timed.pipeline.find(), holder("run-a"))
     clock.time = NOW + later
     second = holder(owner, life)
 
     assert timed.windows.is_free(1, second) is allowed
     if allowed:
-        assert timed.windows.resume(1, second).attempt == 2
+        assert timed.windows.resume(1, second, None).attempt == 2
         assert timed.windows.get(1).expires == clock.time + HOUR
     else:
         with pytest.raises(WindowOpen, match="run-a"):
-            timed.windows.resume(1, second)
+            timed.windows.resume(1, second, None)
 
 
 @TAKEN
@@ -348,11 +435,11 @@ def test_claim_of_a_claimed_partition_by_owner_time_and_life(
 
 def test_clock_of_the_command_takes_nothing(timed: Ledger) -> None:
     """A host whose clock is a year ahead."""
-    timed.windows.take(draft(None, 1), None, holder("run-a"))
+    timed.windows.take(draft(None, 1), timed.pipeline.find(), holder("run-a"))
     ahead = replace(holder("run-b"), now=NOW + timedelta(days=365))
 
     with pytest.raises(WindowOpen):
-        timed.windows.resume(1, ahead)
+        timed.windows.resume(1, ahead, None)
 
 
 def test_database_time_is_aware_and_now(engine: sa.Engine) -> None:
@@ -373,21 +460,21 @@ def test_database_time_goes_on_inside_a_transaction(engine: sa.Engine) -> None:
 
 
 def test_window_renewed_is_kept_from_others(timed: Ledger, clock: SetClock) -> None:
-    taken = timed.windows.take(draft(None, 1), None, holder("run-a"))
+    taken = timed.windows.take(draft(None, 1), timed.pipeline.find(), holder("run-a"))
     clock.time = NOW + HOUR - MOMENT
     timed.windows.renew(1, taken.attempt, HOUR)
     clock.time = NOW + HOUR + HOUR / 2
 
     with pytest.raises(WindowOpen):
-        timed.windows.resume(1, holder("run-b"))
+        timed.windows.resume(1, holder("run-b"), None)
 
 
 def test_window_taken_over_is_not_renewed_by_its_first_holder(
     timed: Ledger, clock: SetClock
 ) -> None:
-    taken = timed.windows.take(draft(None, 1), None, holder("run-a"))
+    taken = timed.windows.take(draft(None, 1), timed.pipeline.find(), holder("run-a"))
     clock.time = NOW + HOUR
-    timed.windows.resume(1, holder("run-b"))
+    timed.windows.resume(1, holder("run-b"), None)
     before = timed.windows.get(1)
     clock.time = NOW + HOUR + MOMENT
 
@@ -454,7 +541,7 @@ def test_nobody_is_asked_what_became_of_a_holder_inside_a_transaction(
     timed: Ledger, owner: str
 ) -> None:
     """The answer may come from another host, and a transaction of SQLite's keeps all waiting."""
-    timed.windows.take(draft(None, 1), None, holder(owner))
+    timed.windows.take(draft(None, 1), timed.pipeline.find(), holder(owner))
     other = Ledger(timed.engine, "beside")
 
     def writes_meanwhile(_owner: str) -> Life:
@@ -464,8 +551,8 @@ def test_nobody_is_asked_what_became_of_a_holder_inside_a_transaction(
     second = Holder("run-b", NOW, HOUR, writes_meanwhile)
 
     for attempt in (
-        lambda: timed.windows.resume(1, second),
-        lambda: timed.windows.take(draft(None, 2), None, second),
+        lambda: timed.windows.resume(1, second, None),
+        lambda: timed.windows.take(draft(None, 2), timed.pipeline.find(), second),
     ):
         with pytest.raises(WindowOpen, match="--take-over"):
             attempt()
@@ -476,7 +563,9 @@ def test_interval_that_ends_where_a_window_of_another_ends_does_not_replay_it(
 ) -> None:
     """Ends of intervals are excluded: the instant at the end belongs to the next one."""
     before, after = (DataInterval(NOW + n * HOUR, NOW + (n + 1) * HOUR) for n in (0, 1))
-    taken = ledger.windows.take(replace(draft(None, 1), interval=after), None, holder())
+    taken = ledger.windows.take(
+        replace(draft(None, 1), interval=after), ledger.pipeline.find(), holder()
+    )
     assert taken.window.range.end_inclusive.time == before.end == after.start
     ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
 
@@ -488,7 +577,7 @@ def test_interval_that_ends_where_a_window_of_another_ends_does_not_replay_it(
 def test_window_without_an_interval_is_replayed_only_where_its_end_lies(
     ledger: Ledger, offset: int
 ) -> None:
-    ledger.windows.take(draft(None, 1), None, holder())
+    ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
     ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
     end = instant(1).time - offset * MOMENT
 
@@ -499,12 +588,12 @@ def test_window_without_an_interval_is_replayed_only_where_its_end_lies(
 
 def test_resume_unknown_window_names_it(ledger: Ledger) -> None:
     with pytest.raises(WindowNotFound):
-        ledger.windows.resume(7, holder())
+        ledger.windows.resume(7, holder(), None)
 
 
 def test_announce_stale_attempt_changes_nothing(ledger: Ledger) -> None:
-    ledger.windows.take(draft(None, 1), None, holder("run-a"))
-    ledger.windows.resume(1, holder("run-a"))
+    ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder("run-a"))
+    ledger.windows.resume(1, holder("run-a"), None)
 
     with pytest.raises(FenceLost):
         ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
@@ -519,7 +608,7 @@ def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
     commit(ledger, DAY_1)
     before = (ledger.partitions.all(), ledger.windows.contributions(DAY_1), ledger.pipeline.find())
 
-    taken = ledger.windows.resume(1, holder())
+    taken = ledger.windows.resume(1, holder(), None)
     changed = ledger.windows.announce(
         announcement(1, taken.attempt, contribution(1, DAY_1)), NOW + HOUR
     )
@@ -534,7 +623,7 @@ def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
 
 def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
-    taken = ledger.windows.resume(1, holder())
+    taken = ledger.windows.resume(1, holder(), None)
 
     changed = ledger.windows.announce(
         announcement(1, taken.attempt, contribution(1, DAY_2, "p2", rows=4), plan="p2"), NOW
@@ -552,7 +641,7 @@ def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -
 def test_announce_replay_moves_neither_checkpoint_nor_watermark(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1, watermark=NOW)
     load(ledger, 2, DAY_1, watermark=NOW + HOUR)
-    taken = ledger.windows.resume(1, holder())
+    taken = ledger.windows.resume(1, holder(), None)
 
     ledger.windows.announce(
         announcement(
@@ -567,7 +656,7 @@ def test_announce_replay_moves_neither_checkpoint_nor_watermark(ledger: Ledger) 
 
 def test_announce_history_window_moves_neither_checkpoint_nor_watermark(ledger: Ledger) -> None:
     load(ledger, 3, DAY_2, watermark=NOW)
-    ledger.windows.take(draft(0, 1, kind=WindowKind.HISTORY), None, holder())
+    ledger.windows.take(draft(0, 1, kind=WindowKind.HISTORY), ledger.pipeline.find(), holder())
 
     ledger.windows.announce(
         announcement(2, 1, contribution(2, DAY_1), watermark=NOW + 9 * HOUR), NOW
@@ -590,7 +679,7 @@ def test_late_flag_is_stored_once_and_kept_by_replay(ledger: Ledger) -> None:
     second = load(ledger, 2, DAY_1)
 
     for sequence in (first, second):
-        taken = ledger.windows.resume(sequence, holder())
+        taken = ledger.windows.resume(sequence, holder(), None)
         ledger.windows.announce(
             announcement(sequence, taken.attempt, contribution(sequence, DAY_1, "p2"), plan="p2"),
             NOW,
@@ -618,13 +707,14 @@ def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:
     proposed = propose(ledger, DAY_1, stale)
     ledger.partitions.claim(DAY_1, holder("run-a"))
     digest = proposed.digest
+    entry = ledger.publications.find(DAY_1, digest)
 
     attempts = [
         lambda: propose(ledger, DAY_1, stale),
         lambda: ledger.publications.record_verdict(
             DAY_1, digest, verdict(Outcome.PASS), stale, None
         ),
-        lambda: ledger.publications.prepare(DAY_1, digest, stale),
+        lambda: ledger.publications.prepare(entry, "plan", stale, next(NUMBERS)),
         lambda: ledger.publications.advance(DAY_1, digest, PublicationState.MOVED, stale),
         lambda: ledger.publications.record(entry_of(proposed), stale),
         lambda: ledger.partitions.settle(DAY_1, stale, proposed.contributions),
@@ -643,7 +733,7 @@ def test_prepare_after_new_contribution_lapses_with_the_row_count(ledger: Ledger
     load(ledger, 2, DAY_1)
 
     with pytest.raises(PublicationLapsed) as lapsed:
-        ledger.publications.prepare(DAY_1, proposed.digest, claim)
+        prepare(ledger, proposed, claim)
 
     assert lapsed.value.change == "+10 rows since, from window 2"
 
@@ -685,41 +775,207 @@ def test_hold_for_content_that_is_no_longer_all_lapses_and_stays_pending(ledger:
 
 def test_hold_ends_the_claim_and_lapses_with_new_content(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
-    claim = ledger.partitions.claim(DAY_1, holder())
-    proposed = propose(ledger, DAY_1, claim)
-    ledger.publications.record_verdict(
-        DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
-    )
+    proposed = hold(ledger, DAY_1)
     held = ledger.partitions.get(DAY_1)
 
     load(ledger, 2, DAY_1)
 
     assert (held.pending, held.owner, held.why) == ("held", None, GATE_FAILED)
     assert ledger.partitions.get(DAY_1).pending == "pending"
+    # To keep the old content back would say nothing about the new: that goes out if it is good.
     with pytest.raises(NotHeld):
-        ledger.publications.decide(DAY_1, proposed.digest, Approval(True, "ada", NOW), GATE_FAILED)
+        decide(ledger, proposed, approved=False)
 
 
-def test_approval_stays_with_the_same_content_and_goes_with_other_content(ledger: Ledger) -> None:
+def test_approval_stays_while_other_content_only_comes_on_top(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+
+    same = propose(ledger, DAY_1, ledger.partitions.claim(DAY_1, holder()))
+    load(ledger, 2, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    more = ledger.publications.propose(publication(ledger, DAY_1), claim, NOW)
+
+    assert same.digest == more.publication.digest == proposed.digest
+    assert more.approval.by == "ada"
+    assert ledger.publications.approved(DAY_1) == more
+    prepare(ledger, proposed, claim)
+    ledger.publications.record(entry_of(proposed), claim)
+    state = ledger.partitions.get(DAY_1)
+    assert (state.pending, state.revision) == ("pending", 1)
+
+
+def test_approval_given_while_new_rows_wait_counts_for_what_was_shown(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    load(ledger, 2, DAY_1)
+
+    decide(ledger, proposed)
+
+    assert ledger.publications.approved(DAY_1).publication.contributions == {"1": "p1"}
+
+
+def test_approval_goes_when_a_replay_replaces_what_was_shown(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+    taken = ledger.windows.resume(1, holder())
+    ledger.windows.announce(
+        announcement(1, taken.attempt, contribution(1, DAY_1, "p2"), plan="p2"), NOW
+    )
+    claim = ledger.partitions.claim(DAY_1, holder())
+
+    with pytest.raises(PublicationLapsed):
+        prepare(ledger, proposed, claim)
+    with pytest.raises(PublicationLapsed):
+        decide(ledger, proposed)
+    other = propose(ledger, DAY_1, claim)
+
+    assert ledger.publications.find(DAY_1, other.digest).approval is None
+    assert ledger.publications.find(DAY_1, proposed.digest).state is PublicationState.DROPPED
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WindowKind if kind.replaces])
+def test_approval_goes_when_a_later_window_resets_the_partition(
+    ledger: Ledger, kind: WindowKind
+) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+    checkpoint = ledger.pipeline.find().checkpoint
+    taken = ledger.windows.take(draft(None, 1, kind=kind), checkpoint, holder())
+    sequence = taken.window.sequence
+    ledger.windows.announce(
+        announcement(sequence, taken.attempt, contribution(sequence, DAY_1, kind=kind)), NOW
+    )
+
+    assert ledger.publications.approved(DAY_1) is None
+    with pytest.raises(PublicationLapsed):
+        prepare(ledger, proposed, ledger.partitions.claim(DAY_1, holder()))
+
+
+def test_decision_on_a_publication_that_was_replaced_changes_nothing(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    shown = hold(ledger, DAY_1)
+    load(ledger, 2, DAY_1)
+    newer = hold(ledger, DAY_1)
+
+    for approved in (True, False):
+        with pytest.raises(DecisionRefused, match=f"it was replaced by {newer.digest}"):
+            decide(ledger, shown, approved=approved)
+
+    assert ledger.publications.find(DAY_1, newer.digest).approval is None
+
+
+def test_decision_on_a_publication_that_never_was_names_the_one_that_waits(
+    ledger: Ledger,
+) -> None:
+    load(ledger, 1, DAY_1)
+    held = hold(ledger, DAY_1)
+
+    with pytest.raises(DecisionRefused, match=f"none of that name, but {held.digest}"):
+        decide(ledger, replace(held, contributions={}))
+
+
+@pytest.mark.parametrize("approved", [True, False], ids=["approve", "reject"])
+def test_decision_on_a_commit_that_has_begun_or_ended_says_so(
+    ledger: Ledger, approved: bool
+) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    prepare(ledger, proposed, claim)
+
+    with pytest.raises(DecisionRefused, match="its commit has begun"):
+        decide(ledger, proposed, approved=approved)
+    with pytest.raises(NotHeld, match="being committed"):
+        ledger.publications.reopen(DAY_1, next(NUMBERS))
+    ledger.publications.record(entry_of(proposed), claim)
+    with pytest.raises(DecisionRefused, match="committed as revision 1"):
+        decide(ledger, proposed, approved=approved)
+
+
+def test_commit_that_begins_after_a_decision_changed_lapses(ledger: Ledger) -> None:
+    """The plan that was written tells of an approval; it must not be carried out without one."""
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    approved = ledger.publications.find(DAY_1, proposed.digest)
+    decide(ledger, proposed, approved=False)
+
+    with pytest.raises(PublicationLapsed, match="another verdict or decision"):
+        ledger.publications.prepare(approved, "plan", claim, next(NUMBERS))
+
+    assert ledger.publications.unrecorded(DAY_1) is None
+
+
+def test_approval_can_be_taken_back_after_new_rows_ended_the_hold(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+    load(ledger, 2, DAY_1)
+
+    decide(ledger, proposed, approved=False)
+
+    assert ledger.publications.approved(DAY_1) is None
+
+
+def test_commit_on_another_base_than_it_was_proposed_for_lapses(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    commit(ledger, DAY_1)
+    load(ledger, 2, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim, revision=0)
+
+    with pytest.raises(PublicationLapsed, match="revision 1 stands since"):
+        prepare(ledger, proposed, claim)
+
+
+def test_override_stays_with_the_same_content_and_reaches_the_revision(ledger: Ledger) -> None:
+    said = Override("ada", NOW, "the source is shut down", "WATERMARK_BEHIND: 1 h missing")
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
+    ledger.publications.propose(publication(ledger, DAY_1), claim, NOW, said)
+
     proposed = propose(ledger, DAY_1, claim)
-    ledger.publications.record_verdict(
-        DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
-    )
-    ledger.publications.decide(DAY_1, proposed.digest, Approval(True, "ada", NOW), GATE_FAILED)
 
-    same = ledger.publications.propose(
-        publication(ledger, DAY_1), ledger.partitions.claim(DAY_1, holder()), NOW
-    )
-    load(ledger, 2, DAY_1)
-    other = ledger.publications.propose(
-        publication(ledger, DAY_1), ledger.partitions.claim(DAY_1, holder()), NOW
-    )
+    assert ledger.publications.find(DAY_1, proposed.digest).override == said
+    prepare(ledger, proposed, claim)
+    ledger.publications.record(replace(entry_of(proposed), override=said), claim)
+    assert ledger.publications.revisions(DAY_1)[-1].override == said
 
-    assert same.approval.by == "ada"
-    assert other.approval is None
-    assert ledger.publications.find(DAY_1, proposed.digest).state is PublicationState.DROPPED
+
+def test_release_of_a_stale_claim_leaves_the_successors_claim(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    stale = ledger.partitions.claim(DAY_1, holder("run-a"))
+    ledger.partitions.claim(DAY_1, holder("run-b", NOW + HOUR))
+
+    ledger.partitions.release(DAY_1, stale)
+
+    state = ledger.partitions.get(DAY_1)
+    assert (state.owner, state.expires) == ("run-b", NOW + 2 * HOUR)
+    with pytest.raises(ClaimHeld):
+        ledger.partitions.claim(DAY_1, holder("run-c", NOW + HOUR))
+
+
+def test_rows_left_out_of_a_revision_are_first_seen_when_they_came(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+    taken = ledger.windows.take(
+        replace(draft(None, 2), range=InstantRange(instant(1), instant(2))), instant(1), holder()
+    )
+    sequence = taken.window.sequence
+    ledger.windows.announce(announcement(sequence, 1, contribution(sequence, DAY_1)), NOW + HOUR)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    prepare(ledger, proposed, claim)
+
+    ledger.publications.record(entry_of(proposed), claim)
+
+    assert ledger.partitions.get(DAY_1).first_seen == NOW + HOUR
 
 
 def test_content_that_comes_back_is_checked_again(ledger: Ledger) -> None:
@@ -743,7 +999,7 @@ def test_reopen_clears_verdict_and_makes_pending(ledger: Ledger) -> None:
         DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
     )
 
-    ledger.publications.reopen(DAY_1)
+    ledger.publications.reopen(DAY_1, next(NUMBERS))
 
     assert ledger.partitions.get(DAY_1).pending == "pending"
     assert ledger.publications.proposed(DAY_1).verdict is None
@@ -763,7 +1019,7 @@ def test_record_while_new_rows_came_keeps_them_pending(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
     proposed = propose(ledger, DAY_1, claim)
-    ledger.publications.prepare(DAY_1, proposed.digest, claim)
+    prepare(ledger, proposed, claim)
     load(ledger, 2, DAY_1)
 
     ledger.publications.record(entry_of(proposed), claim)
@@ -792,7 +1048,9 @@ def test_partitions_come_in_order_of_partition_time_then_path(ledger: Ledger) ->
 
 def test_sealed_for_finds_windows_of_the_interval_and_those_that_end_in_it(ledger: Ledger) -> None:
     interval = DataInterval(NOW, NOW + 2 * HOUR)
-    taken = ledger.windows.take(replace(draft(None, 5), interval=interval), None, holder())
+    taken = ledger.windows.take(
+        replace(draft(None, 5), interval=interval), ledger.pipeline.find(), holder()
+    )
     ledger.windows.announce(announcement(taken.window.sequence, 1), NOW)
     load(ledger, 6)
 

@@ -76,7 +76,7 @@ def test_stale_committer_woken_after_its_successor_changes_nothing(
     ids = lake.commit({1: 5, 2: 1})
     pipeline = lake.pipeline()
     load(pipeline)
-    first = Driver.start(lake, "publish", NOW, after=r"link \.1-[0-9a-f]+\.json", stop="open_lock")
+    first = Driver.start(lake, "publish", NOW, after=r"link \.1-[0-9a-f-]+\.json", stop="open_lock")
     drivers.append(first)
     publish(later(pipeline, CLAIM), "second")
     before = lake.stamps(), pipeline.ledger.publications.revisions(day(1))

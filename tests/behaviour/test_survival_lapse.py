@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, load, publish
-from tidegate.errors import NotHeld, PublicationLapsed
+from small_lake import NOW, SmallLake, day, decide, load, local, publish
+from tidegate.errors import DecisionRefused, NotHeld, PublicationLapsed
+from tidegate.model.run import Run
 from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GATE_RECORD = r"\.gate\.json$"
+COMMIT_PLAN = r"/1-[0-9a-f-]+\.json$"
 HOLDING = [{"name": "sane", "where": "amount < 1000", "on_failure": "hold"}]
 
 
@@ -36,6 +38,19 @@ class Interrupting(OsCalls):
         super().link(source, target)
         if re.search(self.pattern, target) and self.happens:
             self.happens.pop()()
+
+
+@dataclass(frozen=True)
+class WhileReading(LocalStorage):
+    """A storage that lets something else happen, once, when a file is read."""
+
+    pattern: str = ""
+    happens: list[Callable[[], Any]] = field(default_factory=list, hash=False)
+
+    def read_bytes(self, path: str) -> bytes:
+        if re.search(self.pattern, path) and self.happens:
+            self.happens.pop()()
+        return super().read_bytes(path)
 
 
 def test_commit_after_new_rows_came_lapses_with_their_number(lake: SmallLake) -> None:
@@ -62,7 +77,7 @@ def test_commit_after_new_rows_came_lapses_with_their_number(lake: SmallLake) ->
     "pattern",
     [
         pytest.param(GATE_RECORD, id="after the gate"),
-        pytest.param(r"/1-[0-9a-f]+\.json$", id="after the commit plan"),
+        pytest.param(COMMIT_PLAN, id="after the commit plan"),
         pytest.param(r"/part-[^/]+$", id="while files move"),
     ],
 )
@@ -98,26 +113,156 @@ def test_hold_while_rows_arrive_is_checked_again_with_them(lake: SmallLake) -> N
     assert entry.rows == 8
 
 
-def test_approval_of_content_that_grew_since_does_not_count(lake: SmallLake) -> None:
+def test_approved_content_goes_out_as_shown_and_what_came_since_is_checked_after_it(
+    lake: SmallLake,
+) -> None:
+    lake.keys = {"rows": HOLDING}
+    shown = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    decide(pipeline, day(1), comment="known")
+    more = lake.commit({1: 3}, amount=7000)
+    load(pipeline)
+
+    first = publish(pipeline)
+
+    assert [item.state for item in first] == ["committed", "pending"]
+    assert lake.ids() == {"dt=2026-02-01": shown}
+    assert pipeline.ledger.partitions.get(day(1)).name == "late"
+    assert [item.late for item in pipeline.ledger.windows.contributions(day(1))] == [False, False]
+    # The new rows break the rule as well: what was approved speaks for nothing but itself.
+    assert [item.state for item in publish(pipeline)] == ["held", "pending"]
+    assert lake.ids() == {"dt=2026-02-01": shown}
+    decide(pipeline, day(1), comment="known, too")
+    publish(pipeline)
+    assert lake.ids() == {"dt=2026-02-01": shown + more}
+    assert [
+        item.contributions.keys() for item in pipeline.ledger.publications.revisions(day(1))
+    ] == [
+        {"1"},
+        {"1", "2"},
+    ]
+
+
+def test_partition_that_grows_before_each_publish_can_be_approved(lake: SmallLake) -> None:
+    """It was approved after the next rows had come: each hold would lapse for ever."""
+    lake.keys = {"rows": HOLDING}
+    shown = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    lake.commit({1: 3}, amount=7000)
+    load(pipeline)
+
+    decide(pipeline, day(1))
+    publish(pipeline)
+
+    assert lake.ids() == {"dt=2026-02-01": shown}
+
+
+def test_approval_of_a_publication_that_was_held_anew_with_more_rows_is_refused(
+    lake: SmallLake,
+) -> None:
+    lake.keys = {"rows": HOLDING}
+    lake.commit({1: 5, 2: 1}, amount=5000)
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    shown = pipeline.explain(day(1), NOW).report.proposed_digest
+    lake.commit({1: 3})
+    load(pipeline)
+    publish(pipeline)
+    newer = pipeline.explain(day(1), NOW).report.proposed_digest
+
+    with pytest.raises(DecisionRefused, match=f"{shown}.*replaced by {newer}"):
+        pipeline.decide(
+            day(1), publication=str(shown), approved=True, by="ada", comment="", now=NOW
+        )
+
+    assert [item.state for item in publish(pipeline)] == ["held", "pending"]
+    assert lake.ids() == {}
+
+
+def test_approval_given_while_the_next_revision_is_worked_out_is_not_lost(lake: SmallLake) -> None:
+    lake.keys = {"rows": HOLDING}
+    shown = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    lake.commit({1: 3})
+    load(pipeline)
+    storage = WhileReading(
+        pattern="/windows/000002/.*/messages/",
+        happens=[lambda: decide(lake.pipeline(), day(1))],
+    )
+
+    publish(lake.pipeline(storage))
+
+    assert storage.happens == []
+    assert lake.ids() == {"dt=2026-02-01": shown}
+
+
+def test_approved_content_that_a_rebuild_replaced_is_checked_anew(lake: SmallLake) -> None:
     lake.keys = {"rows": HOLDING}
     ids = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
     pipeline = lake.pipeline()
     load(pipeline)
     publish(pipeline)
-    pipeline.decide(day(1), approved=True, by="ada", comment="known", now=NOW)
-    ids += lake.commit({1: 3})
-    load(pipeline)
+    decide(pipeline, day(1))
+    planned = pipeline.rebuild([day(1)], Run("rebuild", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
 
-    held = publish(pipeline)
-
-    assert [item.state for item in held] == ["held", "pending"]
+    assert [item.state for item in publish(pipeline)] == ["held", "pending"]
     assert lake.ids() == {}
-    pipeline.decide(day(1), approved=True, by="ada", comment="known, too", now=NOW)
+    decide(pipeline, day(1))
     publish(pipeline)
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
-def test_decision_after_the_hold_lapsed_is_refused(lake: SmallLake) -> None:
+def test_rejection_while_its_commit_begins_is_kept_or_refused(lake: SmallLake) -> None:
+    lake.keys = {"rows": HOLDING}
+    lake.commit({1: 5, 2: 1}, amount=5000)
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    decide(pipeline, day(1))
+
+    def reject() -> None:
+        decide(lake.pipeline(), day(1), approved=False)
+
+    calls = Interrupting(pattern=COMMIT_PLAN, happens=[reject])
+    outcomes = publish(lake.pipeline(LocalStorage(calls)))
+
+    assert [item.state for item in outcomes] == ["held", "pending"]
+    assert lake.ids() == {}
+    assert not lake.target.exists()
+
+
+def test_rejection_after_its_commit_began_is_refused(lake: SmallLake) -> None:
+    lake.keys = {"rows": HOLDING}
+    ids = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    shown = decide(pipeline, day(1))
+    refused: list[str] = []
+
+    def reject() -> None:
+        with pytest.raises(DecisionRefused) as caught:
+            lake.pipeline().decide(
+                day(1), publication=shown, approved=False, by="bob", comment="", now=NOW
+            )
+        refused.append(str(caught.value))
+
+    calls = Interrupting(pattern=r"/part-[^/]+$", happens=[reject])
+    publish(lake.pipeline(LocalStorage(calls)))
+
+    assert "its commit has begun" in refused[0]
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+def test_rejection_after_new_rows_ended_the_hold_is_refused(lake: SmallLake) -> None:
     lake.keys = {"rows": HOLDING}
     lake.commit({1: 5, 2: 1}, amount=5000)
     pipeline = lake.pipeline()
@@ -127,7 +272,24 @@ def test_decision_after_the_hold_lapsed_is_refused(lake: SmallLake) -> None:
     load(pipeline)
 
     with pytest.raises(NotHeld, match="pending"):
-        pipeline.decide(day(1), approved=True, by="ada", comment="", now=NOW)
+        decide(pipeline, day(1), approved=False)
+
+
+def test_good_rows_after_an_approved_hold_do_not_hold_again(lake: SmallLake) -> None:
+    lake.keys = {"rows": HOLDING}
+    ids = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    decide(pipeline, day(1))
+    publish(pipeline)
+    ids += lake.commit({1: 3})
+    load(pipeline)
+
+    outcomes = publish(pipeline)
+
+    assert [(item.state, item.revision) for item in outcomes] == [("committed", 2), ("pending", 0)]
+    assert lake.ids() == {"dt=2026-02-01": ids}
 
 
 def test_held_partition_is_claimed_by_nobody(lake: SmallLake) -> None:
@@ -148,10 +310,10 @@ def test_rejected_partition_stays_held_through_publishes_until_reopened(lake: Sm
     pipeline = lake.pipeline()
     load(pipeline)
     publish(pipeline)
-    pipeline.decide(day(1), approved=False, by="ada", comment="too odd", now=NOW)
+    decide(pipeline, day(1), approved=False, comment="too odd")
 
     assert [item.state for item in publish(pipeline)] == ["held", "pending"]
-    pipeline.reopen(day(1))
+    pipeline.reopen(day(1), NOW)
 
     assert pipeline.ledger.partitions.get(day(1)).pending == "pending"
     assert [item.state for item in publish(pipeline)] == ["held", "pending"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, later, load, local, publish
+from small_lake import NOW, SmallLake, day, decide, later, load, local, publish
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -110,14 +110,14 @@ def test_sweep_leaves_what_is_still_to_be_published(lake: SmallLake, moment: str
     if moment in {"held", "reopened"}:
         publish(pipeline)
     if moment == "reopened":
-        pipeline.reopen(day(1))
+        pipeline.reopen(day(1), NOW)
 
     assert sweep(pipeline) == []
 
     load(pipeline)
     publish(pipeline)
     if moment in {"held", "reopened"}:
-        pipeline.decide(day(1), approved=True, by="ada", comment="", now=NOW)
+        decide(pipeline, day(1))
         publish(pipeline)
     assert lake.ids() == {"dt=2026-02-01": ids[:4]}
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, interval, known, later, load, local, publish
+from small_lake import NOW, SmallLake, day, decide, interval, known, later, load, local, publish
 from tidegate.errors import WindowOpen, WindowOverlap
 from tidegate.model.plan import WindowKind
 from tidegate.model.run import Run
@@ -303,7 +303,7 @@ def test_file_lost_while_a_person_decided_is_found_before_the_commit_begins(
     holding = lake.pipeline(rows=[{"name": "sane", "where": "amount < 9", "on_failure": "hold"}])
     load(holding)
     publish(holding)
-    holding.decide(day(1), approved=True, by="ada", comment="", now=NOW)
+    decide(holding, day(1))
     before = lake.stamps()
     places = {"staged": lake.work / "windows" / "000002", "published": lake.target}
     gone = next(path for path in places[lost].rglob("part-*") if "dt=2026-02-01" in str(path))
@@ -317,7 +317,7 @@ def test_file_lost_while_a_person_decided_is_found_before_the_commit_begins(
     planned = holding.rebuild([day(1)], Run("rebuild", "cli"), NOW)
     holding.finish_load(planned, NOW, local)
     publish(holding)
-    holding.decide(day(1), approved=True, by="ada", comment="", now=NOW)
+    decide(holding, day(1))
     publish(holding)
     assert lake.ids() == {"dt=2026-02-01": ids}
 

@@ -23,7 +23,7 @@ import sqlalchemy as sa
 from pyiceberg.catalog import load_catalog
 
 from tidegate.config import OWNER_FILE
-from tidegate.errors import NotHeld, PublicationLapsed
+from tidegate.errors import DecisionRefused, NotHeld, PublicationLapsed
 from tidegate.ledger.schema import metadata
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
@@ -207,9 +207,20 @@ class Life:
         state = pipeline.ledger.partitions.find(held) if held else None
         if held is None or state is None or state.pending != "held":
             return
+        shown = pipeline.ledger.publications.proposed(held)
+        if shown is None:
+            msg = f"{held} is held without a publication"
+            raise AssertionError(msg)
         try:
-            pipeline.decide(held, approved=True, by="ada", comment="looked at it", now=_now())
-        except (NotHeld, PublicationLapsed) as refused:
+            pipeline.decide(
+                held,
+                publication=shown.publication.digest,
+                approved=True,
+                by="ada",
+                comment="looked at it",
+                now=_now(),
+            )
+        except (DecisionRefused, NotHeld, PublicationLapsed) as refused:
             raise AssertionError(str(refused)) from refused
         self._publish(pipeline, owner)
 
@@ -238,6 +249,9 @@ VOLATILE = {
     "why",
     "uri",
     "messages_uri",
+    "next_number",
+    "number",
+    "first_fence",
 }
 """Columns that tell when, by whom and how often something was done."""
 
@@ -283,7 +297,7 @@ def exchanged(root: Path) -> list[str]:
 def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
     """Read all tables but for what tells when and by whom.
 
-    Staged paths without the attempt's name.
+    Staged paths without the attempt's name, commit plans without the digest of all that they tell.
     """
     engine = sa.create_engine(f"sqlite:///{root}/ledger.db")
     content = {}
@@ -292,7 +306,7 @@ def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
             rows = connection.execute(sa.select(table)).mappings()
             content[table.name] = sorted(
                 (
-                    {key: _plain(item) for key, item in row.items() if key not in VOLATILE}
+                    {key: _plain(key, item) for key, item in row.items() if key not in VOLATILE}
                     for row in rows
                     if row.get("state") != "dropped"
                 ),
@@ -302,7 +316,9 @@ def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
     return content
 
 
-def _plain(item: Any) -> Any:
+def _plain(key: str, item: Any) -> Any:
+    if key == "commit_plan" and item is not None:
+        return item.rpartition("-")[0]
     if isinstance(item, list):
         return [
             {key: value for key, value in entry.items() if key != "staged"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crash.scenario import HELD, Life, ending, in_turn, make_source
-from tidegate.errors import LedgerLost, LedgerNotLost, WorkUnknown
+from tidegate.errors import LedgerLost, WorkUnknown
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -52,7 +52,16 @@ def test_restore_gives_a_held_partition_its_verdict_and_decision_back(life: Life
     pipeline = life.pipeline(None, "hold", None)
     pipeline.load(Run("r", "cli"), NOW, in_turn)
     list(pipeline.publish_all("cli", NOW))
-    pipeline.decide(HELD, approved=False, by="ada", comment="too odd", now=NOW + timedelta(hours=1))
+    shown = pipeline.ledger.publications.proposed(HELD)
+    assert shown is not None
+    pipeline.decide(
+        HELD,
+        publication=shown.publication.digest,
+        approved=False,
+        by="ada",
+        comment="too odd",
+        now=NOW + timedelta(hours=1),
+    )
     before = pipeline.ledger.publications.proposed(HELD), pipeline.ledger.partitions.get(HELD)
     lose_ledger(life)
 
@@ -75,11 +84,16 @@ def test_restore_goes_on_as_if_nothing_had_happened(life: Life) -> None:
     assert ending(life.root) == before
 
 
-def test_restore_over_a_ledger_that_knows_the_pipeline_is_refused(life: Life) -> None:
+def test_restore_over_a_ledger_that_knows_the_pipeline_gives_the_same_content(
+    life: Life,
+) -> None:
     life.live()
+    before = ending(life.root)
 
-    with pytest.raises(LedgerNotLost):
-        life.pipeline(None, "hold", None).restore_ledger()
+    restored = life.pipeline(None, "hold", None).restore_ledger()
+
+    assert (restored.windows, restored.unfinished) == (3, ())
+    assert ending(life.root) == before
 
 
 def test_restore_without_a_work_directory_is_refused(life: Life) -> None:

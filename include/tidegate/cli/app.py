@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from tidegate.cli import (
+    decision_commands,
     demo_commands,
     load_commands,
     look_commands,
@@ -29,9 +30,9 @@ _SECTIONS = {
         look_commands.changes,
     ),
     "Decide on what is held": (
-        publish_commands.approve,
-        publish_commands.reject,
-        publish_commands.reopen,
+        decision_commands.approve,
+        decision_commands.reject,
+        decision_commands.reopen,
     ),
     "Set up": (
         project_commands.check,

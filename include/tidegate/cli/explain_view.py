@@ -44,6 +44,19 @@ def explanation(
     return Group(*parts)
 
 
+def proposal_facts(found: PartitionExplanation) -> Table:
+    """Say what waits for a decision: its size, and the digest that the decision has to name."""
+    rows = [("partition", str(found.report.state.partition)), *_proposal(found)]
+    if found.proposed is not None:
+        shown = found.proposed.publication.contributions
+        since = [
+            item for item in found.contributions if shown.get(str(item.window)) != item.plan_digest
+        ]
+        if since:
+            rows.append(("came since", wording.plural(sum(item.rows for item in since), "row")))
+    return facts(rows)
+
+
 def checkpoint_facts(found: CheckpointState) -> Table:
     """Say how the checkpoint stands to the source's head, and the ways out (ICE-2.17)."""
     rows = [
@@ -126,12 +139,41 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         rows.append(("due", wording.moment(evaluation.due, zone)))
     if state.owner is not None:
         rows.append(("claimed", f"by {state.owner} until {wording.moment(state.expires, zone)}"))
+    rows += _proposal(found)
+    rows += _overridden(found, zone)
     approval = found.proposed.approval if found.proposed else None
     if approval is not None:
         decision = "approved" if approval.approved else "rejected"
         comment = f": {approval.comment}" if approval.comment else ""
         rows.append((decision, f"by {approval.by}, {wording.moment(approval.at, zone)}{comment}"))
     return rows
+
+
+def _proposal(found: PartitionExplanation) -> list[tuple[str, str]]:
+    if found.proposed is None or found.report.proposed_digest is None:
+        return []
+    revision = found.proposed.publication.revision
+    rows = wording.plural(found.proposed.rows, "row")
+    return [
+        ("proposed", f"revision {revision} with {rows}"),
+        ("digest", found.report.proposed_digest),
+    ]
+
+
+def _overridden(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
+    """Say which revisions came out before their trigger said so, and who said so."""
+    named = [(item.revision, item.override) for item in found.revisions]
+    if found.proposed is not None:
+        named.append((found.proposed.publication.revision, found.proposed.override))
+    return [
+        (
+            "final",
+            f"revision {revision}, by {said.by}, {wording.moment(said.at, zone)}: {said.comment}; "
+            f"overruled {said.overruled}",
+        )
+        for revision, said in named
+        if said is not None
+    ]
 
 
 def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:

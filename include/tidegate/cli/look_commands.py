@@ -9,6 +9,7 @@ import typer
 from tidegate.cli import status_view
 from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, utc_now
 from tidegate.cli.changes_view import instant_table, row_table
+from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.explain_view import checkpoint_facts, explanation
 from tidegate.cli.output import NOTHING, reporting
 from tidegate.config import find_pipeline, load_pipeline
@@ -42,9 +43,9 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
         checkpoint = opened.checkpoint_state(utc_now())
         raw = {**found.to_json(), "checkpoint": checkpoint and checkpoint.to_json()}
         output.show(raw, explanation(found, checkpoint, opened.config.timezone))
-        if found.report.name == "held":
-            path = str(found.report.state.partition)
-            output.next(f"tidegate approve {pipeline} {path}", f"tidegate reject {pipeline} {path}")
+        digest = found.report.proposed_digest
+        if found.report.name == "held" and digest is not None:
+            output.next(*decision_commands(pipeline, found.report.state.partition, digest))
 
 
 def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:

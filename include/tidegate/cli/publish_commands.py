@@ -1,4 +1,4 @@
-"""Commands that bring partitions out, and the decisions on those that are held."""
+"""The command that brings partitions out."""
 
 import getpass
 from collections.abc import Iterator, Sequence
@@ -7,17 +7,11 @@ from typing import Annotated
 
 import typer
 
-from tidegate.cli.arguments import (
-    AsJson,
-    Comment,
-    PartitionText,
-    PipelineName,
-    TakeOver,
-    judging,
-    utc_now,
-)
+from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, judging, utc_now
+from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.cli.status_view import outcome_table
+from tidegate.model.publication import Override
 from tidegate.model.run import PublishOutcome
 from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.holders import process_owner
@@ -30,6 +24,17 @@ def publish(
         typer.Argument(metavar="[PARTITION…]", help="Only these; all pending ones by default."),
     ] = None,
     take_over: TakeOver = False,
+    final: Annotated[
+        bool,
+        typer.Option(
+            "--final",
+            help="The named partitions are complete, whatever the trigger says; needs -m. The gate "
+            "still counts.",
+        ),
+    ] = False,
+    comment: Annotated[
+        str, typer.Option("--comment", "-m", help="Why --final; kept in the marker.")
+    ] = "",
     as_json: AsJson = False,
 ) -> None:
     """Commit the partitions that are complete and good; hold the others back. Never asks.
@@ -38,48 +43,19 @@ def publish(
     """
     with reporting(as_json=as_json) as output:
         now = utc_now()
+        override = _override(partitions, comment, now) if final else None
         opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
         owner = process_owner("cli")
         outcomes = []
         with output.progress() as progress:
             task = progress.add_task("publishing", total=None)
-            for outcome in _published(opened, partitions, owner, now):
+            for outcome in _published(opened, partitions, owner, now, override):
                 outcomes.append(outcome)
                 progress.update(task, description=f"{outcome.partition}: {outcome.state}")
         raw = {"outcomes": [item.to_json() for item in outcomes]}
         output.show(raw, outcome_table(outcomes) if outcomes else "No partition is pending.")
         _advise(pipeline, outcomes, output)
         raise typer.Exit(exit_of(outcomes))
-
-
-def approve(
-    pipeline: PipelineName,
-    partition: PartitionText,
-    comment: Comment = "",
-    as_json: AsJson = False,
-) -> None:
-    """Let a held partition out as it was checked; the approval lapses if its content changes."""
-    _decide(pipeline, partition, comment, approved=True, as_json=as_json)
-
-
-def reject(
-    pipeline: PipelineName,
-    partition: PartitionText,
-    comment: Comment = "",
-    as_json: AsJson = False,
-) -> None:
-    """Keep a held partition back, and say why."""
-    _decide(pipeline, partition, comment, approved=False, as_json=as_json)
-
-
-def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
-    """Let the next publish check a held partition again, for example after the suite was mended."""
-    with reporting(as_json=as_json) as output:
-        opened = open_pipeline(pipeline)
-        named = opened.parse_partition(partition)
-        opened.reopen(named)
-        output.show({"partition": str(named), "state": "pending"}, f"{named} is pending again.")
-        output.next(f"tidegate publish {pipeline} {named}")
 
 
 def exit_of(outcomes: Sequence[PublishOutcome]) -> int:
@@ -90,39 +66,41 @@ def exit_of(outcomes: Sequence[PublishOutcome]) -> int:
     return 0 if "committed" in states and "held" not in states else NOTHING
 
 
-def _decide(pipeline: str, text: str, comment: str, *, approved: bool, as_json: bool) -> None:
-    with reporting(as_json=as_json) as output:
-        now = utc_now()
-        opened: Pipeline = open_pipeline(pipeline)
-        partition = opened.parse_partition(text)
-        by = getpass.getuser()
-        publication = opened.decide(partition, approved=approved, by=by, comment=comment, now=now)
-        decision = "approved" if approved else "rejected"
-        raw = {"partition": str(partition), "decision": decision, "by": by, "digest": publication}
-        output.show(raw, f"{partition} is {decision} by {by}, as publication {publication}.")
-        follow = f"publish {pipeline} {partition}" if approved else f"reopen {pipeline} {partition}"
-        output.next(f"tidegate {follow}")
-
-
 def _advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) -> None:
     """Name the commands that help with what did not come out."""
-    held = [item.partition for item in outcomes if item.state == "held"]
+    held = [item for item in outcomes if item.state == "held"]
     rest = [item.partition for item in outcomes if item.state in {"failed", "pending"}]
-    for partition in held:
-        output.next(
-            f"tidegate explain {pipeline} {partition}",
-            f"tidegate approve {pipeline} {partition}",
-            f"tidegate reject {pipeline} {partition}",
-        )
+    for item in held:
+        decisions = decision_commands(pipeline, item.partition, item.digest) if item.digest else ()
+        output.next(f"tidegate explain {pipeline} {item.partition}", *decisions)
     if rest and not held:
         output.next(f"tidegate explain {pipeline} {rest[0]}")
 
 
+def _override(partitions: Sequence[str] | None, comment: str, now: datetime) -> Override:
+    """Read a person's word that partitions are complete; it stands in their markers.
+
+    Raises:
+        BadParameter: it names no partition, or no reason.
+    """
+    if not partitions:
+        problem = "it overrules the trigger of partitions that are named: PARTITION…"
+        raise typer.BadParameter(problem, param_hint="--final")
+    if not comment:
+        problem = "--final needs a reason, which stands in the marker: -m WHY"
+        raise typer.BadParameter(problem, param_hint="--comment")
+    return Override(getpass.getuser(), now, comment)
+
+
 def _published(
-    opened: Pipeline, partitions: Sequence[str] | None, owner: str, now: datetime
+    opened: Pipeline,
+    partitions: Sequence[str] | None,
+    owner: str,
+    now: datetime,
+    override: Override | None,
 ) -> Iterator[PublishOutcome]:
     if not partitions:
         yield from opened.publish_all(owner, now)
         return
     for partition in [opened.parse_partition(text) for text in partitions]:
-        yield opened.publish(partition, owner, now, by_command=True)
+        yield opened.publish(partition, owner, now, override, by_command=True)

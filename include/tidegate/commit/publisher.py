@@ -12,7 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tidegate.commit.policies import CommitPolicy, PolicyContext
-from tidegate.errors import FileLengthWrong, PolicyFailed, StagedFileMissing, TidegateError
+from tidegate.errors import (
+    FileLengthWrong,
+    PolicyFailed,
+    StagedFileMissing,
+    TidegateError,
+)
 from tidegate.model.publication import CommitPlan, Publication, PublicationState, PublishedFile
 from tidegate.storage import Storage, below, settle
 
@@ -39,8 +44,8 @@ class CommitSteps(Protocol):
     Each call fails with `FenceLost` once a successor took over.
     """
 
-    def check_fence(self) -> None:
-        """Make sure that this process may still change the partition."""
+    def check_right(self) -> None:
+        """Make sure that this process may change the partition: asked once, under the lock."""
 
     def advance(self, to: PublicationState) -> None:
         """Note how far the commit has come."""
@@ -67,6 +72,7 @@ class Publisher:
 
         Raises:
             PartitionBusy: another process is moving the partition's files (Transient).
+            LedgerBehind: a later revision stands; nothing was changed.
             FenceLost: a successor took over; nothing was changed.
             StagedFileMissing, FileLengthWrong, FileContentWrong: a sealed file was lost or damaged
                 (PC-F21–F26); nothing was changed.
@@ -74,7 +80,7 @@ class Publisher:
         """
         with self.storage.lock(self.places.lock, owner):
             # A process that slept here while its successor finished must not touch a file.
-            steps.check_fence()
+            steps.check_right()
             unfinished = self.examine(plan.publication)
             self.storage.delete(self._target(plan.marker_name))
             self._move(plan.publication.adds, unfinished)

@@ -131,7 +131,7 @@ class Watch:
             return
         if _is_held(report, plot.APPROVED):
             path = plot.partition_path(plot.APPROVED)
-            self._pipeline.reopen(self._pipeline.parse_partition(path))
+            self._pipeline.reopen(self._pipeline.parse_partition(path), datetime.now(UTC))
         self._client.trigger(self._dags.reconcile)
         self._changed = now
 

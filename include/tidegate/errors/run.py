@@ -96,6 +96,44 @@ class WindowOpen(TransientError):
     )
 
 
+class LedgerMoved(TransientError):
+    """What a window was to be taken on no longer holds: another run came between (design §4)."""
+
+    pipeline: str
+    expected: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': expected {expected} in the ledger, found {found}: another run came "
+        "between. No window was taken; the run is retried."
+    )
+
+
+class NumberPassed(TransientError):
+    """Something newer was recorded after this process had reserved its number (design §4)."""
+
+    pipeline: str
+    subject: str
+    reserved: int
+    found: int
+    template = (
+        "pipeline '{pipeline}': {subject}: expected nothing after number {reserved}, found "
+        "{found}: another run came between. Nothing was recorded; the run is retried."
+    )
+
+
+class LedgerBehind(TerminalError):
+    """The files know more than the ledger, as after a restored backup (design §4)."""
+
+    pipeline: str
+    found: str
+    known: str
+    template = (
+        "pipeline '{pipeline}': found {found}, but the ledger in use knows {known}: it is older "
+        "than the files, as after a restored backup. Nothing was changed. Stop what works on the "
+        "pipeline, and bring the ledger up to date with `tidegate fsck {pipeline} --rebuild`."
+    )
+
+
 class WindowNotFound(TerminalError):
     """A replay names a window that was never taken."""
 
@@ -190,6 +228,32 @@ class NotHeld(TerminalError):
     template = (
         "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See `tidegate "
         "explain`."
+    )
+
+
+class DecisionRefused(TerminalError):
+    """A decision names a publication that does not wait for one (PC-C06)."""
+
+    pipeline: str
+    partition: str
+    digest: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': {partition}: nothing was decided on publication {digest}: {found}. "
+        "Look again with `tidegate explain {pipeline} {partition}`."
+    )
+
+
+class NotCommittable(TerminalError):
+    """A step was asked to publish a partition that its trigger does not let out (PC-C01)."""
+
+    pipeline: str
+    partition: str
+    why: str
+    template = (
+        "pipeline '{pipeline}': {partition} may not be committed yet: {why}. The next publish "
+        "after that brings it out; to publish what has come so far, say so with "
+        "`tidegate publish {pipeline} {partition} --final -m WHY`."
     )
 
 
@@ -373,14 +437,4 @@ class WorkUnknown(TerminalError):
         "pipeline '{pipeline}': {work} is no work directory of it. "
         "Check `target.path` and `target.work`; without that directory there is nothing to "
         "restore from."
-    )
-
-
-class LedgerNotLost(TerminalError):
-    """A ledger that knows the pipeline is asked to be restored."""
-
-    pipeline: str
-    template = (
-        "pipeline '{pipeline}': the ledger in use knows it; nothing has to be restored. "
-        "`tidegate fsck {pipeline}` compares it with the files."
     )

@@ -27,6 +27,17 @@ class PartitionUnnamed(TerminalError):
     )
 
 
+class ProposalMissing(TerminalError):
+    """A task of a publish run finds no proposal to work on."""
+
+    dag: str
+    task: str
+    template = (
+        "{dag}: the task `{task}` handed no proposal over; it was skipped, or marked as done by "
+        "hand. Clear it, so that it works the next revision out."
+    )
+
+
 class PipelineFilesBroken(TerminalError):
     """Some pipeline files cannot be loaded; the others have their DAGs."""
 

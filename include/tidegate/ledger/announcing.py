@@ -7,9 +7,17 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from tidegate.ledger import rows
+from tidegate.ledger import numbers, rows
 from tidegate.ledger.identity import check_partitions
-from tidegate.ledger.schema import contribution, partition, plan, window
+from tidegate.ledger.schema import (
+    BEGUN,
+    contribution,
+    partition,
+    pipeline,
+    plan,
+    publication,
+    window,
+)
 from tidegate.model.message import Contribution, EventTimes, RunSummary
 from tidegate.model.plan import WindowKind
 
@@ -27,6 +35,8 @@ class Announcement:
 
     sequence: int
     attempt: int
+    number: int
+    """Reserved for it; puts it in order with what else is recorded."""
     plan_digest: str
     messages_uri: str
     contributions: Sequence[Contribution]
@@ -96,8 +106,8 @@ class Announcing:
         effective = []
         for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
             path = item.partition.path
-            revision = self._touch(item.partition, announced.times.get(item.partition), now)
-            late = before[path]["late"] if path in before else revision > 0
+            is_out = self._touch(item.partition, announced, now)
+            late = before[path]["late"] if path in before else is_out
             self.connection.execute(
                 sa.insert(contribution).values(
                     pipeline=self.name,
@@ -177,14 +187,9 @@ class Announcing:
             event_times=EventTimes(),
         )
 
-    def _touch(
-        self,
-        target: Partition,
-        times: tuple[datetime | None, datetime | None] | None,
-        now: datetime,
-    ) -> int:
-        """Make a partition pending; its revision before that."""
-        start, end = times or (None, None)
+    def _touch(self, target: Partition, announced: Announcement, now: datetime) -> bool:
+        """Make a partition pending; whether it had a revision, or one was being committed."""
+        start, end = announced.times.get(target) or (None, None)
         key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
         # Locked before the contribution is inserted: a commit that ends meanwhile has to see it.
         row = (
@@ -204,10 +209,14 @@ class Announcing:
                     revision=0,
                     rows=0,
                     pending="pending",
-                    claim_fence=0,
+                    claim_fence=self.connection.scalar(
+                        sa.select(pipeline.c.first_fence).where(pipeline.c.name == self.name)
+                    ),
+                    number=announced.number,
                 )
             )
-            return 0
+            return False
+        numbers.record_for_partition(self.connection, self.name, target.path, announced.number)
         # A hold lapses with the content that it was for; first-seen starts anew after a commit
         # (PC-T03).
         self.connection.execute(
@@ -215,4 +224,9 @@ class Announcing:
             .where(*key)
             .values(pending="pending", first_seen=row["first_seen"] or now)
         )
-        return int(row["revision"])
+        begun = sa.select(publication.c.digest).where(
+            publication.c.pipeline == self.name,
+            publication.c.partition == target.path,
+            publication.c.state.in_(BEGUN),
+        )
+        return row["revision"] > 0 or self.connection.scalar(begun) is not None

@@ -116,7 +116,9 @@ def _unhindered(connection: sa.Connection) -> sa.Connection:
 
 def _pool(address: sa.URL) -> dict[str, Any]:
     if address.get_backend_name() == "sqlite":
-        return {"connect_args": {"timeout": _BUSY_SECONDS}, "poolclass": sa.pool.NullPool}
+        # One in memory lives as long as its connection.
+        pool = sa.pool.NullPool if address.database else sa.pool.StaticPool
+        return {"connect_args": {"timeout": _BUSY_SECONDS}, "poolclass": pool}
     return {"pool_size": 2, "max_overflow": 8}
 
 

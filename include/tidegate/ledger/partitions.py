@@ -153,6 +153,15 @@ class Partitions:
                 .values(claim_owner=None, claim_expires=None)
             )
 
+    def restore_hold(self, target: Partition, why: Evaluation) -> None:
+        """Let a partition wait for a person, as a verdict in a file tells."""
+        with self.engine.begin() as connection:
+            connection.execute(
+                sa.update(partition)
+                .where(*self._key(target))
+                .values(pending="held", why=why.to_json())
+            )
+
     def settle(self, target: Partition, claim: Claim, seen: Mapping[str, str]) -> bool:
         """Note that a partition's content is what stands: nothing is pending.
 

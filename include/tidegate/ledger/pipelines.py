@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from tidegate.errors import TargetOwned
-from tidegate.ledger import rows
+from tidegate.ledger import numbers, rows
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.identity import check_identity
 from tidegate.ledger.schema import pipeline, window
@@ -89,6 +89,8 @@ class Pipelines:
                     identity=dict(identity),
                     started=False,
                     next_sequence=1,
+                    next_number=1,
+                    first_fence=0,
                     registered_at=now,
                 )
             )
@@ -117,6 +119,11 @@ class Pipelines:
                     started=True, first_start=raw, checkpoint=raw, source_identity=source_identity
                 )
             )
+
+    def reserve(self) -> int:
+        """Reserve the number of a decision."""
+        with self.engine.begin() as connection:
+            return numbers.reserve(connection, self.name)
 
     def advance_watermark(self, step: WatermarkStep) -> None:
         """Store a watermark that moved without rows.

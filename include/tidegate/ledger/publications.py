@@ -7,25 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from tidegate.errors import NotHeld, PublicationLapsed
-from tidegate.ledger import rows
+from tidegate.errors import PublicationLapsed
+from tidegate.ledger import numbers, rows
 from tidegate.ledger.connect import READS_ONLY
-from tidegate.ledger.partitions import check_fence, effective_contributions
-from tidegate.ledger.schema import contribution, partition, publication, revision
-from tidegate.model.publication import Approval, Publication, PublicationState, Verdict
+from tidegate.ledger.deciding import Deciding
+from tidegate.ledger.lapsing import check_current, is_approved, lapse
+from tidegate.ledger.partitions import check_fence
+from tidegate.ledger.recording import Recording
+from tidegate.ledger.schema import BEGUN, partition, publication, revision
+from tidegate.model.publication import (
+    Approval,
+    Override,
+    Publication,
+    PublicationState,
+    Verdict,
+)
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import DecisionRecord
     from tidegate.model.watermark import Evaluation
-
-_OPEN = (
-    PublicationState.PREPARED.value,
-    PublicationState.MOVED.value,
-    PublicationState.MARKED.value,
-)
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class Publications:
 
     def unrecorded(self, target: Partition) -> PublicationEntry | None:
         """Give the publication whose commit began and did not end, if there is one."""
-        return self._find(target, publication.c.state.in_(_OPEN))
+        return self._find(target, publication.c.state.in_(BEGUN))
 
     def proposed(self, target: Partition) -> PublicationEntry | None:
         """Give the publication that waits for gate, approval or commit, if there is one."""
@@ -50,21 +54,39 @@ class Publications:
         """Give one publication by its digest."""
         return self._find(target, publication.c.digest == digest)
 
-    def propose(self, proposal: Publication, claim: Claim, now: datetime) -> PublicationEntry:
+    def approved(self, target: Partition) -> PublicationEntry | None:
+        """Give the publication that a person let out, while it can be committed as shown."""
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            return self._approved(connection, target)
+
+    def propose(
+        self,
+        proposal: Publication,
+        claim: Claim,
+        now: datetime,
+        override: Override | None = None,
+    ) -> PublicationEntry:
         """Store what the next revision would be; another proposal for the partition is dropped.
 
-        The same content proposed again keeps its verdict and its approval.
+        The same content proposed again keeps its verdict, its approval and its override.
+
+        Returns:
+            The proposal; the one that a person let out, if there is one by now: that goes first.
 
         Raises:
             FenceLost: the claim was taken over.
         """
-        key = self._key(proposal.partition, proposal.digest)
+        target = proposal.partition
+        key = self._key(target, proposal.digest)
         with self.engine.begin() as connection:
-            check_fence(connection, self.name, proposal.partition, claim)
+            check_fence(connection, self.name, target, claim)
+            approved = self._approved(connection, target)
+            if approved is not None:
+                return approved
             connection.execute(
                 sa.update(publication)
                 .where(
-                    *self._of(proposal.partition),
+                    *self._of(target),
                     publication.c.state == PublicationState.PROPOSED.value,
                     publication.c.digest != proposal.digest,
                 )
@@ -72,15 +94,25 @@ class Publications:
             )
             known = connection.scalar(sa.select(publication.c.state).where(*key))
             if known is None:
-                connection.execute(sa.insert(publication).values(**self._values(proposal, now)))
+                values = self._values(proposal, now)
+                connection.execute(sa.insert(publication).values(**values))
             elif known == PublicationState.DROPPED.value:
                 connection.execute(
                     sa.update(publication)
                     .where(*key)
-                    .values(state=PublicationState.PROPOSED.value, verdict=None, approval=None)
+                    .values(
+                        state=PublicationState.PROPOSED.value,
+                        verdict=None,
+                        approval=None,
+                        override=None,
+                    )
+                )
+            if override is not None:
+                connection.execute(
+                    sa.update(publication).where(*key).values(override=override.to_json())
                 )
             row = connection.execute(sa.select(publication).where(*key)).mappings().one()
-            return rows.read_publication(row, proposal.partition)
+            return rows.read_publication(row, target)
 
     def record_verdict(
         self,
@@ -102,7 +134,8 @@ class Publications:
             check_fence(connection, self.name, target, claim)
             if held is not None:
                 # Nobody looks at a held partition again by itself: the new rows would wait unseen.
-                self._check_current(connection, target, self._row(connection, target, digest))
+                row = self._row(connection, target, digest)
+                check_current(connection, self.name, target, row)
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, digest))
@@ -117,42 +150,73 @@ class Publications:
                     )
                 )
 
-    def decide(self, target: Partition, digest: str, approval: Approval, why: Evaluation) -> None:
-        """Store a person's decision on a held partition.
+    def reserve(self, target: Partition, claim: Claim) -> int:
+        """Reserve the number of a verdict or a commit.
 
         Raises:
-            NotHeld: the partition does not wait for one.
-            PublicationLapsed: the content is no longer the one that was held (PC-C06).
+            FenceLost: the claim was taken over.
         """
         with self.engine.begin() as connection:
-            self._check_held(connection, target)
-            self._check_current(connection, target, self._row(connection, target, digest))
+            check_fence(connection, self.name, target, claim)
+            return numbers.reserve(connection, self.name)
+
+    def decide(self, decision: DecisionRecord, approval: Approval) -> None:
+        """Store a person's decision on the publication that was shown.
+
+        Raises:
+            DecisionRefused: it was replaced, or its commit has begun.
+            NotHeld: it waits for no decision.
+            PublicationLapsed: it can no longer be committed as it was shown (PC-C06).
+            NumberPassed: something newer was recorded for the partition (Transient).
+        """
+        target, digest, why = decision.partition, decision.publication, decision.why
+        with self.engine.begin() as connection:
+            numbers.record_for_partition(connection, self.name, target.path, decision.number)
+            Deciding(connection, self.name, target).check(digest, approved=approval.approved)
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, digest))
                 .values(approval=approval.to_json())
             )
             connection.execute(
-                sa.update(partition).where(*self._partition(target)).values(why=why.to_json())
+                sa.update(partition)
+                .where(*self._partition(target), partition.c.pending == "held")
+                .values(why=why.to_json())
             )
 
-    def restore_approval(self, target: Partition, digest: str, approval: Approval | None) -> None:
-        """Give a publication its approval back when a lost ledger is restored."""
+    def restore(self, entry: PublicationEntry, at: datetime) -> None:
+        """Insert a publication as files tell of it, in place of one with the same content.
+
+        Another proposal for the partition is dropped.
+        """
+        target, digest = entry.publication.partition, entry.publication.digest
+        values = self._values(entry.publication, at) | {
+            "rows": entry.rows,
+            "verdict": rows.json_or_none(entry.verdict),
+            "approval": rows.json_or_none(entry.approval),
+            "override": rows.json_or_none(entry.override),
+            "state": entry.state.value,
+            "commit_plan": entry.commit_plan,
+        }
         with self.engine.begin() as connection:
+            connection.execute(sa.delete(publication).where(*self._key(target, digest)))
             connection.execute(
                 sa.update(publication)
-                .where(*self._key(target, digest))
-                .values(approval=rows.json_or_none(approval))
+                .where(*self._of(target), publication.c.state == PublicationState.PROPOSED.value)
+                .values(state=PublicationState.DROPPED.value)
             )
+            connection.execute(sa.insert(publication).values(**values))
 
-    def reopen(self, target: Partition) -> None:
+    def reopen(self, target: Partition, number: int) -> None:
         """Let a held partition be checked again.
 
         Raises:
             NotHeld: the partition is not held.
+            NumberPassed: something newer was recorded for the partition (Transient).
         """
         with self.engine.begin() as connection:
-            self._check_held(connection, target)
+            numbers.record_for_partition(connection, self.name, target.path, number)
+            Deciding(connection, self.name, target).check_held()
             connection.execute(
                 sa.update(publication)
                 .where(*self._of(target), publication.c.state == PublicationState.PROPOSED.value)
@@ -164,20 +228,39 @@ class Publications:
                 .values(pending="pending", why=None)
             )
 
-    def prepare(self, target: Partition, digest: str, claim: Claim) -> None:
+    def prepare(
+        self, expected: PublicationEntry, commit_plan: str, claim: Claim, number: int
+    ) -> None:
         """Begin a commit: from here on it is finished by its written plan, whoever does it.
+
+        Args:
+            expected: the publication with the verdict and the decision that its plan tells.
+            commit_plan: path of that plan, relative to the work directory.
+            claim: the caller's.
+            number: the plan's.
 
         Raises:
             FenceLost: the claim was taken over.
-            PublicationLapsed: a contribution came or changed since it was proposed.
+            NumberPassed: something newer was recorded for the partition (Transient).
+            PublicationLapsed: a contribution came or changed since it was proposed, or it was
+                checked or decided on anew.
         """
+        target, digest = expected.publication.partition, expected.publication.digest
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
-            self._check_current(connection, target, self._row(connection, target, digest))
+            row = self._row(connection, target, digest)
+            check_current(connection, self.name, target, row)
+            numbers.record_for_partition(connection, self.name, target.path, number)
+            if row is None or _decided(rows.read_publication(row, target)) != _decided(expected):
+                raise PublicationLapsed(
+                    pipeline=self.name,
+                    partition=str(target),
+                    change="another verdict or decision stands since",
+                )
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, digest))
-                .values(state=PublicationState.PREPARED.value)
+                .values(state=PublicationState.PREPARED.value, commit_plan=commit_plan)
             )
 
     def advance(self, target: Partition, digest: str, to: PublicationState, claim: Claim) -> None:
@@ -200,45 +283,9 @@ class Publications:
         Raises:
             FenceLost: the claim was taken over.
         """
-        target = entry.partition
         with self.engine.begin() as connection:
-            check_fence(connection, self.name, target, claim)
-            connection.execute(
-                sa.update(publication)
-                .where(*self._key(target, entry.digest))
-                .values(state=PublicationState.RECORDED.value)
-            )
-            now_effective = effective_contributions(connection, self.name, target)
-            complete = now_effective == dict(entry.contributions)
-            values: dict[str, Any] = {
-                "revision": entry.revision,
-                "rows": entry.rows,
-                "claim_owner": None,
-                "claim_expires": None,
-                "why": None,
-            }
-            values |= (
-                {"pending": "none", "first_seen": None} if complete else {"pending": "pending"}
-            )
-            connection.execute(
-                sa.update(partition).where(*self._partition(target)).values(**values)
-            )
-            connection.execute(
-                sa.insert(revision).values(
-                    pipeline=self.name,
-                    partition=target.path,
-                    revision=entry.revision,
-                    digest=entry.digest,
-                    contributions=dict(entry.contributions),
-                    rows=entry.rows,
-                    files=entry.files,
-                    watermark=entry.watermark,
-                    source_range=dict(entry.source_range),
-                    commit_plan=entry.commit_plan,
-                    owner=entry.owner,
-                    committed_at=entry.committed_at,
-                )
-            )
+            check_fence(connection, self.name, entry.partition, claim)
+            Recording(connection, self.name).record(entry)
 
     def revisions(self, target: Partition) -> tuple[RevisionEntry, ...]:
         """Give a partition's revisions, oldest first: lineage from partition to source (PC-C09)."""
@@ -260,39 +307,18 @@ class Publications:
             row = connection.execute(query).mappings().first()
         return None if row is None else rows.read_publication(row, target)
 
-    def _check_held(self, connection: sa.Connection, target: Partition) -> None:
-        query = sa.select(partition).where(*self._partition(target))
-        state = rows.read_partition_state(connection.execute(query).mappings().one())
-        if state.pending != "held":
-            raise NotHeld(pipeline=self.name, partition=str(target), state=state.name)
+    def _approved(self, connection: sa.Connection, target: Partition) -> PublicationEntry | None:
+        query = sa.select(publication).where(
+            *self._of(target), publication.c.state == PublicationState.PROPOSED.value
+        )
+        row = connection.execute(query).mappings().first()
+        if row is None or not is_approved(row) or lapse(connection, row, as_shown=True):
+            return None
+        return rows.read_publication(row, target)
 
     def _row(self, connection: sa.Connection, target: Partition, digest: str) -> rows.Row | None:
         query = sa.select(publication).where(*self._key(target, digest))
         return connection.execute(query).mappings().first()
-
-    def _check_current(
-        self, connection: sa.Connection, target: Partition, row: rows.Row | None
-    ) -> None:
-        now_effective = effective_contributions(connection, self.name, target)
-        if row is None or row["state"] != PublicationState.PROPOSED.value:
-            state = "unknown" if row is None else row["state"]
-            raise PublicationLapsed(
-                pipeline=self.name, partition=str(target), change=f"the proposal is {state}"
-            )
-        if row["contributions"] != now_effective:
-            new = sorted(set(now_effective.items()) - set(row["contributions"].items()))
-            total = connection.scalar(
-                sa.select(sa.func.coalesce(sa.func.sum(contribution.c.rows), 0)).where(
-                    contribution.c.pipeline == self.name,
-                    contribution.c.partition == target.path,
-                    contribution.c.window.in_([int(window) for window, _ in new]),
-                )
-            )
-            raise PublicationLapsed(
-                pipeline=self.name,
-                partition=str(target),
-                change=f"+{total} rows since, from window {', '.join(window for window, _ in new)}",
-            )
 
     def _values(self, proposal: Publication, now: datetime) -> dict[str, Any]:
         return {
@@ -316,3 +342,10 @@ class Publications:
 
     def _partition(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:
         return (partition.c.pipeline == self.name, partition.c.partition == target.path)
+
+
+def _decided(
+    entry: PublicationEntry,
+) -> tuple[Verdict | None, Approval | None, Override | None]:
+    """Give what a commit plan tells besides the files."""
+    return entry.verdict, entry.approval, entry.override

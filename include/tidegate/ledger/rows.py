@@ -20,6 +20,7 @@ from tidegate.model.partition import Partition
 from tidegate.model.plan import Window, WindowKind
 from tidegate.model.publication import (
     Approval,
+    Override,
     Publication,
     PublicationState,
     PublishedFile,
@@ -57,6 +58,9 @@ def read_pipeline(row: Row) -> PipelineState:
         checkpoint=optional(Instant, row["checkpoint"]),
         watermark=row["watermark"],
         watermark_step=optional(WatermarkStep, row["watermark_step"]),
+        next_sequence=row["next_sequence"],
+        next_number=row["next_number"],
+        first_fence=row["first_fence"],
     )
 
 
@@ -80,6 +84,7 @@ def read_window(row: Row) -> WindowState:
         summary=optional(RunSummary, row["summary"]),
         taken_at=row["taken_at"],
         sealed_at=row["sealed_at"],
+        number=row["number"],
     )
 
 
@@ -145,6 +150,8 @@ def read_publication(row: Row, partition: Partition) -> PublicationEntry:
         verdict=optional(Verdict, row["verdict"]),
         approval=optional(Approval, row["approval"]),
         state=PublicationState(row["state"]),
+        override=optional(Override, row["override"]),
+        commit_plan=row["commit_plan"],
     )
 
 
@@ -162,6 +169,7 @@ def read_revision(row: Row, partition: Partition) -> RevisionEntry:
         commit_plan=row["commit_plan"],
         owner=row["owner"],
         committed_at=row["committed_at"],
+        override=optional(Override, row["override"]),
     )
 
 

@@ -57,6 +57,8 @@ pipeline = sa.Table(
     sa.Column("watermark", UtcText),
     sa.Column("watermark_step", CanonicalJson),
     sa.Column("next_sequence", sa.Integer, nullable=False),
+    sa.Column("next_number", sa.BigInteger, nullable=False),
+    sa.Column("first_fence", sa.BigInteger, nullable=False),
     sa.Column("registered_at", UtcText, nullable=False),
 )
 
@@ -73,13 +75,14 @@ window = sa.Table(
     sa.Column("partitions", CanonicalJson, nullable=False),
     sa.Column("run", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
-    sa.Column("attempt", sa.Integer, nullable=False),
+    sa.Column("attempt", sa.BigInteger, nullable=False),
     sa.Column("owner", sa.Text),
     sa.Column("expires", UtcText),
     sa.Column("plan_digest", sa.Text),
     sa.Column("summary", CanonicalJson),
     sa.Column("taken_at", UtcText, nullable=False),
     sa.Column("sealed_at", UtcText),
+    sa.Column("number", sa.BigInteger, nullable=False, default=0),
     sa.CheckConstraint("state IN ('open', 'sealed')", name="window_state"),
     sa.CheckConstraint(
         "kind IN ('load', 'history', 'rebuild', 'reload', 'restart')", name="window_kind"
@@ -143,10 +146,14 @@ partition = sa.Table(
     sa.Column("pending", sa.Text, nullable=False),
     sa.Column("why", CanonicalJson),
     sa.Column("claim_owner", sa.Text),
-    sa.Column("claim_fence", sa.Integer, nullable=False),
+    sa.Column("claim_fence", sa.BigInteger, nullable=False),
     sa.Column("claim_expires", UtcText),
+    sa.Column("number", sa.BigInteger, nullable=False, default=0),
     sa.CheckConstraint("pending IN ('none', 'pending', 'held')", name="partition_pending"),
 )
+
+BEGUN = ("prepared", "moved", "marked")
+"""States of a publication whose commit began and did not end."""
 
 publication = sa.Table(
     "publication",
@@ -161,7 +168,9 @@ publication = sa.Table(
     sa.Column("rows", sa.BigInteger, nullable=False),
     sa.Column("verdict", CanonicalJson),
     sa.Column("approval", CanonicalJson),
+    sa.Column("override", CanonicalJson),
     sa.Column("state", sa.Text, nullable=False),
+    sa.Column("commit_plan", sa.Text),
     sa.Column("proposed_at", UtcText, nullable=False),
     sa.ForeignKeyConstraint(
         ["pipeline", "partition"], ["partition.pipeline", "partition.partition"]
@@ -176,8 +185,8 @@ sa.Index(
     publication.c.pipeline,
     publication.c.partition,
     unique=True,
-    sqlite_where=publication.c.state.in_(["prepared", "moved", "marked"]),
-    postgresql_where=publication.c.state.in_(["prepared", "moved", "marked"]),
+    sqlite_where=publication.c.state.in_(BEGUN),
+    postgresql_where=publication.c.state.in_(BEGUN),
 )
 
 revision = sa.Table(
@@ -195,6 +204,7 @@ revision = sa.Table(
     sa.Column("commit_plan", sa.Text, nullable=False),
     sa.Column("owner", sa.Text, nullable=False),
     sa.Column("committed_at", UtcText, nullable=False),
+    sa.Column("override", CanonicalJson),
     sa.ForeignKeyConstraint(
         ["pipeline", "partition"], ["partition.pipeline", "partition.partition"]
     ),

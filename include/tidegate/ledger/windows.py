@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from tidegate.errors import FenceLost, WindowNotFound, WindowOpen
-from tidegate.ledger import rows
+from tidegate.errors import FenceLost, LedgerMoved, WindowNotFound, WindowOpen
+from tidegate.ledger import numbers, rows
 from tidegate.ledger.announcing import Announcement, Announcing
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.pipelines import store_watermark
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from tidegate.ledger.clock import Clock
     from tidegate.ledger.holder import Holder
-    from tidegate.model.instant import DataInterval, Instant
-    from tidegate.model.ledger_rows import WindowState
+    from tidegate.model.instant import DataInterval
+    from tidegate.model.ledger_rows import PipelineState, WindowState
     from tidegate.model.partition import Partition
 
 
@@ -46,16 +46,21 @@ class Windows:
         """Give every window, oldest first."""
         return self._select()
 
+    def find(self, sequence: int) -> WindowState | None:
+        """Return one window, None if it was never taken."""
+        found = self._select(window.c.sequence == sequence)
+        return found[0] if found else None
+
     def get(self, sequence: int) -> WindowState:
         """Give one window.
 
         Raises:
             WindowNotFound: it was never taken.
         """
-        found = self._select(window.c.sequence == sequence)
-        if not found:
+        found = self.find(sequence)
+        if found is None:
             raise WindowNotFound(pipeline=self.name, sequence=sequence)
-        return found[0]
+        return found
 
     def sealed_for(self, interval: DataInterval) -> tuple[WindowState, ...]:
         """Give the sealed windows that a backfill of `interval` replays (design §4, case 2)."""
@@ -70,16 +75,17 @@ class Windows:
             ),
         )
 
-    def take(self, draft: Window, checkpoint: Instant | None, holder: Holder) -> WindowState:
+    def take(self, draft: Window, seen: PipelineState, holder: Holder) -> WindowState:
         """Take a new window with the next sequence number.
 
         Args:
-            draft: the window; its sequence number is given here.
-            checkpoint: what the caller saw; a load window is only taken while it still stands.
+            draft: the window; its sequence number is given here, unless a ledger is restored.
+            seen: the pipeline as it stood when the window was decided on, whatever its kind.
             holder: who takes it.
 
         Raises:
-            WindowOpen: another window is open, or a run came between (Transient).
+            WindowOpen: another window is open (Transient).
+            LedgerMoved: the pipeline no longer stands as it was seen (Transient).
         """
         standing = self.open()
         holder = holder.asked_about(standing.owner if standing else None)
@@ -88,15 +94,8 @@ class Windows:
             held = connection.execute(self._where(window.c.state == "open")).mappings().first()
             if held is not None:
                 raise self._open_error(held, holder)
-            if draft.kind.moves_checkpoint and state["checkpoint"] != rows.json_or_none(checkpoint):
-                raise WindowOpen(
-                    pipeline=self.name,
-                    sequence=state["next_sequence"] - 1,
-                    run="another run",
-                    renewed="this moment",
-                    outlook="Its window was taken in; the same command goes on from there.",
-                )
-            taken = replace(draft, sequence=state["next_sequence"])
+            _check_unmoved(state, seen)
+            taken = replace(draft, sequence=max(draft.sequence, state["next_sequence"]))
             connection.execute(
                 sa.update(pipeline)
                 .where(pipeline.c.name == self.name)
@@ -104,6 +103,7 @@ class Windows:
             )
             expires = self.clock(connection) + holder.timeout
             values = self._window_values(taken, holder, expires)
+            values |= {"attempt": state["first_fence"] + 1}
             connection.execute(sa.insert(window).values(**values))
             return rows.read_window(
                 connection.execute(self._where(window.c.sequence == taken.sequence))
@@ -111,18 +111,27 @@ class Windows:
                 .one()
             )
 
-    def resume(self, sequence: int, holder: Holder) -> WindowState:
+    def resume(self, sequence: int, holder: Holder, seen: PipelineState | None) -> WindowState:
         """Work on a window that is there already: after a crash, for a retry, or as a replay.
 
         The attempt goes up, so that whoever worked on it before can no longer announce.
 
+        Args:
+            sequence: of the window.
+            holder: who works on it now.
+            seen: the pipeline as it stood when that was decided; None where that did not depend on
+                it, or this very run has taken a window since.
+
         Raises:
             WindowNotFound: it was never taken.
             WindowOpen: another run works on it and is not known to be dead (Transient).
+            LedgerMoved: the pipeline no longer stands as it was seen (Transient).
         """
         holder = holder.asked_about(self.get(sequence).owner)
         with self.engine.begin() as connection:
-            self._lock(connection)
+            state = self._lock(connection)
+            if seen is not None:
+                _check_unmoved(state, seen)
             held = connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
             now = self.clock(connection)
             if not holder.may_take(held["owner"], held["expires"], now):
@@ -170,16 +179,18 @@ class Windows:
                 .values(expires=self.clock(connection) + timeout)
             )
             if renewed.rowcount == 0:
-                self._check_attempt(connection, sequence, attempt)
+                self._fenced(connection, sequence, attempt)
 
-    def check_fence(self, sequence: int, attempt: int) -> None:
-        """Make sure that nobody took a window over.
+    def reserve(self, sequence: int, attempt: int) -> int:
+        """Reserve the number of an announce.
 
         Raises:
-            FenceLost: a newer attempt did.
+            FenceLost: a newer attempt took the window over.
         """
-        with self._reading() as connection:
-            self._check_attempt(connection, sequence, attempt)
+        with self.engine.begin() as connection:
+            self._lock(connection)
+            self._fenced(connection, sequence, attempt)
+            return numbers.reserve(connection, self.name)
 
     def record_plan(self, scan: ScanPlan, uri: str) -> None:
         """Note that a plan stands in the work directory."""
@@ -202,6 +213,10 @@ class Windows:
                     )
                 )
 
+    def has_plan(self, sequence: int, digest: str) -> bool:
+        """Whether a plan of a window stands in the work directory as far as the ledger knows."""
+        return self._plan_state(sequence, digest) is not None
+
     def plan_uri(self, sequence: int) -> str | None:
         """Say where a window's effective plan stands, else the newest; None if it has none.
 
@@ -220,17 +235,14 @@ class Windows:
 
     def was_announced(self, sequence: int, digest: str) -> bool:
         """Say whether a plan of a window was in effect at some time, or is."""
-        query = sa.select(plan.c.state).where(
-            plan.c.pipeline == self.name, plan.c.window == sequence, plan.c.digest == digest
-        )
-        with self._reading() as connection:
-            return connection.scalar(query) == "staged"
+        return self._plan_state(sequence, digest) == "staged"
 
     def note_seconds(self, sequence: int, attempt: int, stage: str, seconds: float) -> None:
         """Keep how long a stage took; a process that lost the window notes nothing."""
         with self.engine.begin() as connection:
-            held = connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
-            if held["attempt"] != attempt:
+            query = self._where(window.c.sequence == sequence)
+            held = connection.execute(query).mappings().first()
+            if held is None or held["attempt"] != attempt:
                 return
             summary = rows.optional(RunSummary, held["summary"]) or RunSummary()
             timed = replace(summary, seconds={**summary.seconds, stage: round(seconds, 3)})
@@ -251,18 +263,15 @@ class Windows:
 
         Raises:
             FenceLost: a newer attempt took the window over.
+            NumberPassed: something newer was recorded for the window or a partition (Transient).
         """
         with self.engine.begin() as connection:
             self._lock(connection)
-            held = (
-                connection.execute(self._where(window.c.sequence == announced.sequence))
-                .mappings()
-                .one()
-            )
-            self._check_attempt(connection, announced.sequence, announced.attempt)
+            held = self._fenced(connection, announced.sequence, announced.attempt)
             if held["state"] == "sealed" and held["plan_digest"] == announced.plan_digest:
                 self._let_go(connection, announced.sequence)
                 return ()
+            numbers.record_for_window(connection, self.name, announced.sequence, announced.number)
             announcing = Announcing(connection, self.name)
             effective = announcing.replace_contributions(announced, now)
             late = sum(item.rows for item in effective if item.late)
@@ -320,6 +329,25 @@ class Windows:
         query = sa.select(pipeline).where(pipeline.c.name == self.name).with_for_update()
         return connection.execute(query).mappings().one()
 
+    def _plan_state(self, sequence: int, digest: str) -> str | None:
+        query = sa.select(plan.c.state).where(
+            plan.c.pipeline == self.name, plan.c.window == sequence, plan.c.digest == digest
+        )
+        with self._reading() as connection:
+            found: str | None = connection.scalar(query)
+        return found
+
+    def _fenced(self, connection: sa.Connection, sequence: int, attempt: int) -> rows.Row:
+        """Read a window for the attempt that works on it."""
+        query = self._where(window.c.sequence == sequence)
+        held = connection.execute(query).mappings().first()
+        found = held["attempt"] if held is not None else 0
+        if held is None or found != attempt:
+            raise FenceLost(
+                pipeline=self.name, subject=f"window {sequence}", held=attempt, found=found
+            )
+        return held
+
     def _reading(self) -> sa.Connection:
         return self.engine.connect().execution_options(**{READS_ONLY: True})
 
@@ -332,19 +360,6 @@ class Windows:
                 self._where(*conditions).order_by(window.c.sequence)
             ).mappings()
             return tuple(rows.read_window(row) for row in found)
-
-    def _check_attempt(self, connection: sa.Connection, sequence: int, attempt: int) -> None:
-        query = sa.select(window.c.attempt).where(
-            window.c.pipeline == self.name, window.c.sequence == sequence
-        )
-        found = connection.scalar(query)
-        if found != attempt:
-            raise FenceLost(
-                pipeline=self.name,
-                subject=f"window {sequence}",
-                held=attempt,
-                found=int(found or 0),
-            )
 
     def _open_error(self, held: rows.Row, holder: Holder) -> WindowOpen:
         run, expires = held["owner"] or held["run"], held["expires"]
@@ -372,7 +387,6 @@ class Windows:
             "partitions": [rows.write_partition(item) for item in taken.partitions],
             "run": taken.run,
             "state": "open",
-            "attempt": 1,
             "owner": holder.owner,
             "expires": expires,
             "taken_at": holder.now,
@@ -384,3 +398,10 @@ class Windows:
             .where(window.c.pipeline == self.name, window.c.sequence == sequence)
             .values(owner=None, expires=None)
         )
+
+
+def _check_unmoved(state: rows.Row, seen: PipelineState) -> None:
+    """Compare checkpoint and newest window with what a decision was based on."""
+    found = rows.read_pipeline(state)
+    if (found.checkpoint, found.next_sequence) != (seen.checkpoint, seen.next_sequence):
+        raise LedgerMoved(pipeline=seen.name, expected=seen.progress, found=found.progress)

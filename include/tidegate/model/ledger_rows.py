@@ -11,7 +11,14 @@ from tidegate.model.instant import Instant
 from tidegate.model.message import RunSummary
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Window
-from tidegate.model.publication import Approval, Publication, PublicationState, Verdict
+from tidegate.model.publication import (
+    Approval,
+    Outcome,
+    Override,
+    Publication,
+    PublicationState,
+    Verdict,
+)
 from tidegate.model.watermark import Evaluation, WatermarkStep
 from tidegate.model.wire import Value
 
@@ -32,6 +39,18 @@ class PipelineState(Value):
     checkpoint: Instant | None
     watermark: datetime | None
     watermark_step: WatermarkStep | None
+    next_sequence: int
+    """Of the next window."""
+    next_number: int
+    """In the order of what was recorded; the next announce, commit or decision gets it."""
+    first_fence: int
+    """Below which no fence of this ledger lies; those of a ledger that was lost do."""
+
+    @property
+    def progress(self) -> str:
+        """Say in words how far the windows have come."""
+        checkpoint = self.checkpoint.id if self.checkpoint else "none"
+        return f"checkpoint {checkpoint}, newest window {self.next_sequence - 1}"
 
 
 @dataclass(frozen=True)
@@ -49,6 +68,8 @@ class WindowState(Value):
     summary: RunSummary | None
     taken_at: datetime
     sealed_at: datetime | None
+    number: int
+    """Of its last announce, in the order of what was recorded; 0 until sealed."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +117,25 @@ class PublicationEntry(Value):
     verdict: Verdict | None
     approval: Approval | None
     state: PublicationState
+    override: Override | None = None
+    """Who published it before its trigger said so; None: the trigger did."""
+    commit_plan: str | None = None
+    """Path of the plan that its commit follows, relative to the work directory.
+
+    None until it is prepared.
+    """
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether a person let it out."""
+        return self.approval is not None and self.approval.approved
+
+    @property
+    def may_be_committed(self) -> bool:
+        """Whether the gate lets it through; a person's decision counts more."""
+        if self.approval is not None:
+            return self.approval.approved
+        return self.verdict is not None and self.verdict.outcome in {Outcome.PASS, Outcome.WARN}
 
 
 @dataclass(frozen=True)
@@ -115,3 +155,5 @@ class RevisionEntry(Value):
     """Path of the commit plan relative to the work directory."""
     owner: str
     committed_at: datetime
+    override: Override | None = None
+    """Who published it before its trigger said so."""

@@ -66,6 +66,21 @@ class Approval(Value):
 
 
 @dataclass(frozen=True)
+class Override(Value):
+    """A person's word that a partition is complete although its trigger does not say so.
+
+    It overrules the trigger alone, never the gate.
+    """
+
+    by: str
+    at: datetime
+    comment: str
+    """Why."""
+    overruled: str = ""
+    """What the trigger said, with the values that it compared."""
+
+
+@dataclass(frozen=True)
 class PublishedFile(Value):
     """A file of a partition's content, standing or staged."""
 
@@ -147,10 +162,7 @@ class PolicySpec(Value):
 
 @dataclass(frozen=True)
 class CommitPlan(Value):
-    """`<revision>-<digest>.json`.
-
-    Written once before anything changes, then replayed as it stands (PC-F15).
-    """
+    """What one commit does: written once before anything changes, then replayed (PC-F15)."""
 
     pipeline: str
     publication: Publication
@@ -165,6 +177,9 @@ class CommitPlan(Value):
     approval: Approval | None
     owner: str
     prepared_at: datetime
+    override: Override | None = None
+    number: int = 0
+    """In the order of what was recorded; 0: written before numbers were given."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +194,10 @@ class GateRecord(Value):
     held: Evaluation | None
     """Why the partition waits for a person; None if it does not."""
     report: Mapping[str, Any]
+    override: Override | None = None
+    """Who published it before its trigger said so."""
+    number: int = 0
+    """In the order of what was recorded; 0: written before numbers were given."""
 
 
 @dataclass(frozen=True)
@@ -188,5 +207,8 @@ class DecisionRecord(Value):
     partition: Partition
     publication: str
     """Digest of what the decision is bound to (PC-C06)."""
-    approval: Approval
+    approval: Approval | None
+    """None: the partition was reopened."""
     why: Evaluation
+    number: int = 0
+    """In the order of what was recorded; 0: written before numbers were given."""

@@ -48,6 +48,8 @@ class PartitionReport(Value):
     """Rows of contributions that no revision holds yet."""
     windows: tuple[int, ...]
     """Windows whose rows are in the standing revision."""
+    proposed_digest: str | None = None
+    """What a decision has to name: the publication that waits for gate, person or commit."""
 
 
 @dataclass(frozen=True)

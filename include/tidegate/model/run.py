@@ -114,3 +114,5 @@ class PublishOutcome(Value):
     why: Evaluation | None = None
     gate: Outcome | None = None
     error: str | None = None
+    digest: str | None = None
+    """Of the publication that is held: what a decision has to name."""

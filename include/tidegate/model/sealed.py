@@ -31,3 +31,5 @@ class SealedWindow(Value):
     """Where the pipeline's first window began."""
     source_identity: str
     fingerprint: Mapping[str, Any]
+    number: int = 0
+    """In the order of what was recorded; 0: written before numbers were given."""

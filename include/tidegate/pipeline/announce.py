@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections import defaultdict
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
-from tidegate.errors import RowsUnaccounted
+from tidegate.errors import NumberPassed, RowsUnaccounted
 from tidegate.ledger.announcing import Announcement
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from tidegate.model.plan import ScanPlan, Window
     from tidegate.pipeline.load import Loader
     from tidegate.storage import Storage
+
+_ATTEMPTS = 5
+"""How often an announce is written anew where something newer was recorded meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -79,27 +83,61 @@ class Announcer:
 
     def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
         scan = read_plan(self.storage, item.uri)
-        path = layout.sealed_file(item.uri)
-        held = self.ledger.windows.get(item.sequence)
-        if held.sealed and held.plan_digest != item.digest and self.storage.exists(path):
-            # An earlier plan comes back into effect: its first file tells another time.
-            path = layout.sealed_file(item.uri, item.attempt)
-        if not self.storage.exists(path):
-            drafted = self._draft(item, scan, now)
-            _check_rows(drafted, item.uri)
-            # What stands in `sealed.json` counts when a ledger is lost, and drafting takes long.
-            self.ledger.windows.check_fence(item.sequence, item.attempt)
-            self.storage.write_once(path, pretty(drafted.to_json()))
-        sealed = SealedWindow.from_text(self.storage.read_bytes(path))
-        _check_rows(sealed, item.uri)
+        announcement, at = self._announcement(item, scan, self._newest_written(item), now)
         # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger
         # knows, since a run that dies here comes by again and one that dies afterwards does not.
         self.storage.delete_tree(layout.exchange_root(item.uri))
-        announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
-        changed = self.ledger.windows.announce(announcement, sealed.announced_at)
-        return changed, self.ledger.windows.get(item.sequence).summary or sealed.summary
+        for _ in range(_ATTEMPTS - 1):
+            with contextlib.suppress(NumberPassed):
+                changed = self.ledger.windows.announce(announcement, at)
+                break
+            announcement, at = self._announcement(item, scan, None, now)
+        else:
+            changed = self.ledger.windows.announce(announcement, at)
+        summary = self.ledger.windows.get(item.sequence).summary
+        return changed, summary or announcement.summary
 
-    def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
+    def _announcement(
+        self, item: PlannedWindow, scan: ScanPlan, written: SealedWindow | None, now: datetime
+    ) -> tuple[Announcement, datetime]:
+        """Say what the ledger is told, and when; it stands in a file before the ledger knows."""
+        sealed = written or self._write(item, scan, now)
+        _check_rows(sealed, item.uri)
+        announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
+        return announcement, sealed.announced_at
+
+    def _newest_written(self, item: PlannedWindow) -> SealedWindow | None:
+        """Read what an attempt before this one wrote, unless it was overtaken since.
+
+        An earlier plan that comes back into effect is written anew.
+        """
+        held = self.ledger.windows.get(item.sequence)
+        found = [
+            SealedWindow.from_text(self.storage.read_bytes(f"{item.uri}/{name}"))
+            for name in self.storage.list_names(item.uri)
+            if layout.is_sealed_file(name)
+        ]
+        newest = max(found, key=lambda sealed: sealed.number, default=None)
+        is_announced = held.sealed and held.plan_digest == item.digest
+        if newest is None or is_announced or newest.number > held.number:
+            return newest
+        return None
+
+    def _write(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
+        """Write the next `sealed.json`, under a number that the ledger gave to this attempt."""
+        number = self.ledger.windows.reserve(item.sequence, item.attempt)
+        drafted = self._draft(item, scan, number, now)
+        _check_rows(drafted, item.uri)
+        text = pretty(drafted.to_json())
+        for path in (layout.sealed_file(item.uri), layout.sealed_file(item.uri, number)):
+            if self.storage.write_once(path, text):
+                return drafted
+        msg = f"number {number} was given twice"
+        raise AssertionError(msg)
+
+    def _draft(
+        self, item: PlannedWindow, scan: ScanPlan, number: int, now: datetime
+    ) -> SealedWindow:
         state = self._state()
         messages = list(self.loader.messages(item))
         check_balance(self.loader.source.name, (message.balance for message in messages))
@@ -128,6 +166,7 @@ class Announcer:
             first_start=state.first_start,
             source_identity=scan.pin.identity,
             fingerprint=scan.fingerprint,
+            number=number,
         )
 
     def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
@@ -182,6 +221,7 @@ def announcement_of(
     return Announcement(
         sequence=sealed.window.sequence,
         attempt=attempt,
+        number=sealed.number,
         plan_digest=sealed.plan_digest,
         messages_uri=layout.messages_root(uri),
         contributions=sealed.contributions,

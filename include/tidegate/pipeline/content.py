@@ -39,13 +39,23 @@ class Contents:
         return self.read_commit_plan(f"{self.roots.work}/{revisions[-1].commit_plan}").publication
 
     def files_of(self, publication: Publication) -> list[str]:
-        """Give the paths at which a proposed revision's files stand now."""
+        """Give the paths at which a proposed revision's files stand now.
+
+        A file that comes may be at its target already, where a commit began that the ledger no
+        longer knows of.
+        """
         root = self.roots.partition(publication.partition)
-        staged = {file.name for file in publication.adds}
+        coming = {file.name for file in publication.adds}
         return [
-            f"{self.roots.work}/{file.staged}" if file.name in staged else f"{root}/{file.name}"
+            self._staged_or_moved(file, f"{root}/{file.name}")
+            if file.name in coming
+            else f"{root}/{file.name}"
             for file in publication.content
         ]
+
+    def _staged_or_moved(self, file: PublishedFile, target: str) -> str:
+        staged = f"{self.roots.work}/{file.staged}"
+        return staged if self.storage.exists(staged) else target
 
     def drafted(self, partition: Partition, state: PartitionState) -> Publication:
         """Work out the next revision from all effective contributions."""

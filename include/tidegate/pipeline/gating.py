@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import NotHeld
 from tidegate.gate import GateInput, check, load_suite
 from tidegate.model.publication import (
     Approval,
@@ -15,7 +15,8 @@ from tidegate.model.publication import (
     Outcome,
 )
 from tidegate.model.watermark import Evaluation, Reason
-from tidegate.model.wire import digest, pretty
+from tidegate.model.wire import pretty
+from tidegate.pipeline.numbering import again_if_passed
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -63,41 +64,63 @@ class Gatekeeper:
         return verdict, report
 
     def keep(self, record: GateRecord) -> None:
-        """Keep what the gate saw beside the publication.
-
-        The name tells one verdict on it from another.
-        """
-        checks = [check.to_json() for check in record.verdict.checks]
-        name = f"{record.publication.digest}-{digest([record.verdict.outcome.value, *checks], 8)}"
+        """Keep what the gate saw beside the publication."""
         partition, revision = record.publication.partition, record.publication.revision
+        name = f"{record.publication.digest}-{record.number}"
         path = layout.gate_file(self.roots.work, partition, revision, name)
         self.storage.write_once(path, pretty(record.to_json()))
 
-    def decide(
-        self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime
-    ) -> str:
-        """Store a person's decision on a held partition; the digest it is bound to.
+    def decide(self, partition: Partition, publication: str, approval: Approval) -> None:
+        """Store a person's decision on the publication that was shown to them.
+
+        Args:
+            partition: of the publication.
+            publication: its digest; a decision counts for no other content (PC-C06).
+            approval: the decision.
 
         Raises:
-            NotHeld: the partition waits for no decision.
-            PublicationLapsed: its content changed since it was held (PC-C06).
+            DecisionRefused: the publication was replaced, or its commit has begun.
+            NotHeld: it waits for no decision.
+            PublicationLapsed: it can no longer be committed as it was shown.
+            NumberPassed: others recorded something newer each time (Transient).
         """
-        state = self.ledger.partitions.get(partition)
+        again_if_passed(functools.partial(self._decide, partition, publication, approval))
+
+    def reopen(self, partition: Partition, now: datetime) -> None:
+        """Let a held partition be checked again.
+
+        Raises:
+            NotHeld: it is not held, or its commit has begun.
+            NumberPassed: others recorded something newer each time (Transient).
+        """
+        again_if_passed(functools.partial(self._reopen, partition, now))
+
+    def _decide(self, partition: Partition, publication: str, approval: Approval) -> None:
+        entry = self.ledger.publications.find(partition, publication)
+        why = _decided_why(entry.verdict if entry else None, approval)
+        number = self.ledger.pipeline.reserve()
+        decision = DecisionRecord(partition, publication, approval, why, number)
+        # A file that the ledger refused, or one that is missing, must never let rows out.
+        if entry is not None and not approval.approved:
+            self._keep_decision(decision, entry)
+        self.ledger.publications.decide(decision, approval)
+        if entry is not None and approval.approved:
+            self._keep_decision(decision, entry)
+
+    def _reopen(self, partition: Partition, now: datetime) -> None:
         entry = self.ledger.publications.proposed(partition)
-        if entry is None or state.pending != "held":
-            raise NotHeld(pipeline=self.config.name, partition=str(partition), state=state.name)
-        before = state.why.detail if state.why else ""
-        words = f"{'approved' if approved else 'rejected'} by {by}" + (
-            f": {comment}" if comment else ""
-        )
-        why = Evaluation(False, Reason.GATE_FAILED, f"{before.split(' — ')[0]} — {words}", now)
-        held = entry.publication
-        decision = DecisionRecord(partition, held.digest, Approval(approved, by, now, comment), why)
-        self.ledger.publications.decide(partition, held.digest, decision.approval, why)
-        name = f"{held.digest}-{digest(decision.to_json(), 8)}"
-        path = layout.decision_file(self.roots.work, partition, held.revision, name)
+        number = self.ledger.pipeline.reserve()
+        if entry is not None:
+            why = Evaluation(False, Reason.GATE_FAILED, "reopened", now)
+            digest = entry.publication.digest
+            self._keep_decision(DecisionRecord(partition, digest, None, why, number), entry)
+        self.ledger.publications.reopen(partition, number)
+
+    def _keep_decision(self, decision: DecisionRecord, entry: PublicationEntry) -> None:
+        name = f"{decision.publication}-{decision.number}"
+        revision = entry.publication.revision
+        path = layout.decision_file(self.roots.work, decision.partition, revision, name)
         self.storage.write_once(path, pretty(decision.to_json()))
-        return held.digest
 
     def _holding_rules(
         self, partition: Partition, publication: Publication
@@ -120,6 +143,14 @@ def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
     """Say which critical checks failed."""
     critical = [check for check in verdict.failures if check.severity == "critical"]
     return Evaluation(False, Reason.GATE_FAILED, "; ".join(map(_in_words, critical)), now)
+
+
+def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:
+    """Say which checks failed, and what a person said to that."""
+    failed = failed_why(verdict, approval.at).detail if verdict else ""
+    words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
+    comment = f": {approval.comment}" if approval.comment else ""
+    return Evaluation(False, Reason.GATE_FAILED, f"{failed} — {words}{comment}", approval.at)
 
 
 def _in_words(check: CheckResult) -> str:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, WindowState
     from tidegate.model.publication import PublishedFile
+    from tidegate.pipeline.behind import Watch
     from tidegate.pipeline.content import Contents
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
@@ -53,9 +54,11 @@ class Inspector:
     ledger: Ledger
     storage: Storage
     contents: Contents
+    watch: Watch
 
     def findings(self) -> Iterator[str]:
         """Say where files, markers and ledger disagree (PC-F41); nothing is repaired."""
+        yield from self.watch.window_findings()
         listed = {OWNER_FILE}
         try:
             check_owner(self.roots, self.ledger, self.storage)
@@ -79,8 +82,10 @@ class Inspector:
 
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: what lies there is another's.
+            LedgerBehind: the ledger does not know what is needed.
         """
         check_owner(self.roots, self.ledger, self.storage)
+        self.watch.check_all_windows()
         cutoff = now - older_than
         found = [*self._retired(), *self._left_over(cutoff)]
         young = min(cutoff, now - _WRITING)

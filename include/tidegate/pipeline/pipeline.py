@@ -18,11 +18,17 @@ from tidegate.config import (
     ledger_url,
     load_pipeline,
 )
-from tidegate.errors import NotHeld, PlanMissing, PublicationLapsed, TidegateError
+from tidegate.errors import (
+    NotCommittable,
+    NotHeld,
+    PlanMissing,
+    PublicationLapsed,
+    TidegateError,
+)
 from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
-from tidegate.model.publication import Outcome, Verdict
+from tidegate.model.publication import Approval, Outcome, Verdict
 from tidegate.model.report import CheckpointState
 from tidegate.model.run import (
     Announced,
@@ -33,9 +39,10 @@ from tidegate.model.run import (
     PublishOutcome,
     Run,
 )
-from tidegate.model.watermark import Reason
 from tidegate.pipeline.announce import Announcer
+from tidegate.pipeline.behind import Watch
 from tidegate.pipeline.content import Contents
+from tidegate.pipeline.evaluating import Evaluator
 from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.gating import Gatekeeper
 from tidegate.pipeline.history import SourceInstant, source_instants
@@ -62,6 +69,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan, Split
+    from tidegate.model.publication import Override
     from tidegate.model.report import PartitionExplanation, PipelineReport
     from tidegate.model.watermark import Evaluation
     from tidegate.source.protocol import Source
@@ -70,7 +78,6 @@ ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
 """Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
 
 _ATTEMPTS_ON_NEW_CONTENT = 5
-_ONLY_BY_COMMAND = {Reason.DEFAULT_PARTITION, Reason.TIME_UNPARSABLE, Reason.NO_POLICY}
 
 _log = logging.getLogger(__name__)
 
@@ -111,14 +118,24 @@ class Pipeline:
     @cached_property
     def _committer(self) -> Committer:
         return Committer(
-            self.config,
-            self.roots,
-            self.ledger,
-            self.storage,
-            self._contents,
-            self._gatekeeper,
-            self.life_of,
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self._contents,
+            gatekeeper=self._gatekeeper,
+            evaluator=self._evaluator,
+            watch=self._watch,
+            life_of=self.life_of,
         )
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.config, self.ledger)
+
+    @cached_property
+    def _watch(self) -> Watch:
+        return Watch(self.config, self.roots, self.ledger, self.storage)
 
     @cached_property
     def _contents(self) -> Contents:
@@ -132,11 +149,13 @@ class Pipeline:
 
     @cached_property
     def _inspector(self) -> Inspector:
-        return Inspector(self.config, self.roots, self.ledger, self.storage, self._contents)
+        return Inspector(
+            self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
+        )
 
     @cached_property
     def _reporter(self) -> Reporter:
-        return Reporter(self.config, self.roots, self.ledger, self.storage, self._committer)
+        return Reporter(self.config, self.roots, self.ledger, self.storage, self._evaluator)
 
     def looking(self) -> Pipeline:
         """Give the same pipeline for questions only: a listing that it takes is kept in memory."""
@@ -150,8 +169,10 @@ class Pipeline:
         Raises:
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkElsewhere,
                 PlacesOverlap: they are not.
+            LedgerBehind: the files know more than the ledger; nothing was changed.
         """
         adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
+        self._watch.check_newest_window()
 
     def look(self, run: Run, now: datetime) -> Look:
         """Say what a run would find, from the source's metadata alone."""
@@ -281,7 +302,7 @@ class Pipeline:
         Raises:
             WindowOpen: its holder is not known to be dead (Transient).
         """
-        self.ledger.windows.resume(sequence, self._holder(run.owner, now))
+        self.ledger.windows.resume(sequence, self._holder(run.owner, now), None)
 
     def window_is_free(self, sequence: int, owner: str, now: datetime) -> bool:
         """Return whether no other living run works on a window."""
@@ -345,10 +366,14 @@ class Pipeline:
 
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
         """Look whether a partition may be committed; None when nothing is pending."""
-        return self._committer.evaluate(partition, now)
+        return self._evaluator.evaluate(partition, now)
 
     def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
-        """Work out the next revision; None when the content is what stands."""
+        """Work out the next revision; None when there is none, or a person has to decide first.
+
+        Raises:
+            NotCommittable: the partition's turn has not come.
+        """
         self.own(now)
         return self._committer.propose(partition, owner, now)
 
@@ -357,24 +382,50 @@ class Pipeline:
         return self._committer.gate(partition, publication, owner, now)
 
     def decide(
-        self, partition: Partition, *, approved: bool, by: str, comment: str, now: datetime
-    ) -> str:
-        """Store a person's decision on a held partition; the publication it is bound to."""
-        return self._gatekeeper.decide(
-            partition, approved=approved, by=by, comment=comment, now=now
-        )
+        self,
+        partition: Partition,
+        *,
+        publication: str,
+        approved: bool,
+        by: str,
+        comment: str,
+        now: datetime,
+    ) -> None:
+        """Store a person's decision on the publication that was shown to them.
 
-    def reopen(self, partition: Partition) -> None:
-        """Let a held partition be checked again by the next publish."""
+        Raises:
+            PartitionNotFound: no window ever touched the partition.
+            DecisionRefused: the publication was replaced, or its commit has begun.
+            NotHeld: it waits for no decision.
+            PublicationLapsed: it can no longer be committed as it was shown.
+        """
         self.ledger.partitions.get(partition)
-        self.ledger.publications.reopen(partition)
+        self._gatekeeper.decide(partition, publication, Approval(approved, by, now, comment))
+
+    def reopen(self, partition: Partition, now: datetime) -> None:
+        """Let a held partition be checked again by the next publish.
+
+        Raises:
+            PartitionNotFound: no window ever touched the partition.
+            NotHeld: it waits for no decision.
+        """
+        self.ledger.partitions.get(partition)
+        self._gatekeeper.reopen(partition, now)
 
     def commit(
-        self, partition: Partition, publication: str, owner: str, now: datetime
+        self,
+        partition: Partition,
+        publication: str,
+        owner: str,
+        now: datetime,
+        *,
+        by_command: bool = False,
     ) -> Committed:
         """Make a checked publication stand."""
         self.own(now)
-        committed = self._committer.commit(partition, publication, owner, now)
+        committed = self._committer.commit(
+            partition, publication, owner, now, by_command=by_command
+        )
         _log.info(
             "committed %s revision %d: %d rows",
             partition,
@@ -385,7 +436,13 @@ class Pipeline:
         return committed
 
     def publish(
-        self, partition: Partition, owner: str, now: datetime, *, by_command: bool = False
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        override: Override | None = None,
+        *,
+        by_command: bool = False,
     ) -> PublishOutcome:
         """Do for one partition what its publish run does: evaluate, propose, gate, commit.
 
@@ -396,32 +453,51 @@ class Pipeline:
             partition: the partition.
             owner: who claims it.
             now: clock of the command.
+            override: a person's word that the partition is complete; it overrules the trigger,
+                never the gate.
             by_command: a person named the partition, so that one whose turn never comes by time is
                 published, too (design §8).
         """
         self.own(now)
         looked = self.evaluate(partition, now)
-        if looked is None or not (
-            looked.committable or (by_command and looked.reason in _ONLY_BY_COMMAND)
-        ):
-            return self._outcome(partition, looked)
-        for _ in range(_ATTEMPTS_ON_NEW_CONTENT):
-            with contextlib.suppress(PublicationLapsed):
-                return self._publish_once(partition, owner, now)
-        raise PublicationLapsed(
-            pipeline=self.config.name, partition=str(partition), change="new rows keep arriving"
-        )
+        if looked is None:
+            return self._outcome(partition, None)
+        with contextlib.suppress(NotCommittable):
+            # Before anything is claimed: a look holds nobody up.
+            self._evaluator.check(partition, looked, override, by_command=by_command)
+            for _ in range(_ATTEMPTS_ON_NEW_CONTENT):
+                with contextlib.suppress(PublicationLapsed):
+                    return self._publish_once(
+                        partition, owner, now, override, by_command=by_command
+                    )
+            raise PublicationLapsed(
+                pipeline=self.config.name,
+                partition=str(partition),
+                change="new rows keep arriving",
+            )
+        return self._outcome(partition, None)
 
-    def _publish_once(self, partition: Partition, owner: str, now: datetime) -> PublishOutcome:
-        proposal = self.propose(partition, owner, now)
+    def _publish_once(
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        override: Override | None,
+        *,
+        by_command: bool,
+    ) -> PublishOutcome:
+        proposal = self._committer.propose(partition, owner, now, override, by_command=by_command)
         if proposal is None:
             return self._outcome(partition, None)
         verdict = self.gate(partition, proposal.digest, owner, now)
         if verdict.outcome is Outcome.FAIL:
             return self._outcome(partition, None, gate=verdict.outcome, state="failed")
+        state = None
         with contextlib.suppress(NotHeld):
-            self.commit(partition, proposal.digest, owner, now)
-        return self._outcome(partition, None, gate=verdict.outcome)
+            self.commit(partition, proposal.digest, owner, now, by_command=by_command)
+            # Also where something came since, which waits for the next revision.
+            state = "committed"
+        return self._outcome(partition, None, gate=verdict.outcome, state=state)
 
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time.
@@ -455,9 +531,9 @@ class Pipeline:
         return self._reporter.explain(partition, now)
 
     def restore_ledger(self) -> Restored:
-        """Write a lost ledger again from the work directory and the markers."""
+        """Write the pipeline's part of the ledger again from work directory and markers."""
         return Restorer(
-            self.config, self.roots, self.ledger, self.storage, self._committer
+            self.config, self.roots, self.ledger, self.storage, self._contents
         ).restore()
 
     def findings(self) -> Iterator[str]:
@@ -515,6 +591,7 @@ class Pipeline:
         error: str | None = None,
     ) -> PublishOutcome:
         found = self.ledger.partitions.get(partition)
+        held = self.ledger.publications.proposed(partition) if found.pending == "held" else None
         return PublishOutcome(
             partition=partition,
             state=state or _outcome_state(found),
@@ -523,6 +600,7 @@ class Pipeline:
             why=looked or found.why,
             gate=gate,
             error=error,
+            digest=held.publication.digest if held else None,
         )
 
     def _holder(self, owner: str, now: datetime) -> Holder:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PartitionState, RevisionEntry, WindowState
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
-    from tidegate.pipeline.publish import Committer
+    from tidegate.pipeline.evaluating import Evaluator
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
 
@@ -31,7 +31,7 @@ class Reporter:
     roots: Roots
     ledger: Ledger
     storage: Storage
-    committer: Committer
+    evaluator: Evaluator
 
     def status(self, now: datetime) -> PipelineReport | None:
         """Report on the pipeline; None if it never ran."""
@@ -53,7 +53,7 @@ class Reporter:
             PartitionNotFound: no window ever touched it.
         """
         state = self.ledger.partitions.get(partition)
-        evaluation = self.committer.evaluate(partition, now)
+        evaluation = self.evaluator.evaluate(partition, now)
         pipeline = self.ledger.pipeline.find()
         step = pipeline.watermark_step if pipeline else None
         contributions = self.ledger.windows.contributions(partition)
@@ -71,16 +71,19 @@ class Reporter:
         revisions = self.ledger.publications.revisions(state.partition)
         newest = revisions[-1] if revisions else None
         why = (
-            self.committer.evaluate(state.partition, now)
+            self.evaluator.evaluate(state.partition, now)
             if state.pending == "pending"
             else state.why
         )
+        waits = state.pending != "none"
+        proposed = self.ledger.publications.proposed(state.partition) if waits else None
         return PartitionReport(
             state=state,
             name=state.name,
             why=why,
             rows_pending=self._rows_pending(state, newest),
             windows=tuple(sorted(int(item) for item in newest.contributions)) if newest else (),
+            proposed_digest=proposed.publication.digest if proposed else None,
         )
 
     def _rows_pending(self, state: PartitionState, newest: RevisionEntry | None) -> int:

@@ -1,39 +1,46 @@
-"""Write a lost ledger again from what stands in the work directory and in the target (design §4).
+"""Write a pipeline's part of a ledger again from work directory and target (design §4).
 
-Every announce left a `sealed.json`, every commit its plan, every verdict and decision a record;
-done again in the order of their times they give the ledger that was lost, but for claims.
+Every announce, commit, verdict and decision left a file with a number that the ledger had given;
+done again in the order of these numbers they give the ledger that was lost, but for claims and for
+windows that were not announced.
 """
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from tidegate.commit.propose import with_content
-from tidegate.errors import LedgerNotLost
+from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder
-from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord, Publication
-from tidegate.model.sealed import SealedWindow
+from tidegate.ledger.restoring import fence_off, replace_rows
+from tidegate.model.ledger_rows import PublicationEntry
+from tidegate.model.publication import GateRecord, Publication, PublicationState
 from tidegate.pipeline.announce import announcement_of
+from tidegate.pipeline.commit_chain import chain_of
+from tidegate.pipeline.commit_plans import revision_of
 from tidegate.pipeline.plan_files import read_plan
-from tidegate.pipeline.publish import Committer, revision_of
+from tidegate.pipeline.records import CommitFile, Records, SealedFile
 from tidegate.pipeline.work import Roots, owner_to_restore
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from tidegate.config import PipelineConfig
-    from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import Claim
+    from tidegate.model.ledger_rows import Claim, PipelineState
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import DecisionRecord
+    from tidegate.pipeline.content import Contents
     from tidegate.storage import Storage
 
 _OWNER = "fsck"
 _CLAIM = timedelta(hours=1)
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
+_MEMORY = "sqlite://"
+_NUMBERS = 1 << 20
+"""More than a ledger gives out between two restorations: what a process still holds of the ledger
+that was lost can never equal what the restored one gives."""
 
 
 @dataclass(frozen=True)
@@ -47,27 +54,29 @@ class Restored:
 
 
 @dataclass(frozen=True)
-class _Chain:
-    """The commits of one partition, as its files and markers tell them."""
+class _Step:
+    """One thing that was recorded."""
 
-    recorded: tuple[tuple[str, CommitPlan], ...]
-    """(path relative to the work directory, plan), by revision."""
-    unfinished: CommitPlan | None
+    number: int
+    at: datetime
+    """Decides among what was recorded before numbers were given."""
+    act: Callable[[], None]
 
 
 @dataclass(frozen=True)
 class Restorer:
-    """Restores one pipeline's ledger.
+    """Restores one pipeline's rows in a ledger, whether it knows the pipeline or not.
 
-    Runs on: one process, while nothing else works on the pipeline. Called: by a person.
-    Failure: a ledger that is half restored is refused by the next call; remove it and call again.
+    Runs on: one process; others that work on the pipeline lose their fences. Called: by a person.
+    Failure: the rows are replaced in one transaction, so that a call that dies before it changed
+    nothing but fences. May be repeated at any time.
     """
 
     config: PipelineConfig
     roots: Roots
     ledger: Ledger
     storage: Storage
-    committer: Committer
+    contents: Contents
 
     def restore(self) -> Restored:
         """Restore the ledger.
@@ -75,216 +84,207 @@ class Restorer:
         Raises:
             WorkUnknown: there is no work directory of this pipeline.
             TargetOwned, WorkUnfit, WorkOwned: target and work directory are not its own.
-            LedgerNotLost: the ledger in use knows the pipeline.
+            PartitionBusy: a process is moving files of a partition (Transient).
+            LedgerMoved: another run recorded something meanwhile (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
-        if self.ledger.pipeline.find() is not None:
-            raise LedgerNotLost(pipeline=self.config.name)
-        sealed = _in_order(self._sealed())
-        chains = [self._chain(plans) for plans in self._plans_by_partition()]
-        began = sealed[0][1].announced_at if sealed else _UNKNOWN
-        self.ledger.pipeline.register(
-            self.config.identity(), self.roots.target, began, owner.ledger
+        before = fence_off(self.ledger)
+        self._await_movers()
+        made = _Restoring(
+            self.config,
+            self.roots,
+            Ledger(open_engine(_MEMORY), self.config.name),
+            self.storage,
+            self.contents,
         )
-        for uri, item in sealed:
-            self._announce(uri, item)
-            for chain in chains:
-                self._commit_what_fits(chain)
+        restored = made.restore(owner.ledger)
+        known = (before.next_number, before.first_fence) if before else (0, 0)
+        newest = max(made.newest_number, *known)
+        replace_rows(self.ledger, made.ledger, before, (newest // _NUMBERS + 1) * _NUMBERS)
+        return restored
+
+    def _await_movers(self) -> None:
+        """Make sure that nobody who has lost its fence is still moving files.
+
+        Whoever takes a lock from here on looks at its fence first.
+        """
+        root = layout.locks_root(self.roots.work)
+        for name in self.storage.list_files(root):
+            with self.storage.lock(f"{root}/{name}", _OWNER):
+                pass
+
+
+@dataclass
+class _Restoring:
+    """Does again in an empty ledger what the files tell."""
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+    newest_number: int = 0
+
+    def restore(self, ledger_id: str) -> Restored:
+        records = Records(self.roots, self.storage)
+        sealed = [
+            item for sequence in records.sealed_windows() for item in records.sealed(sequence)
+        ]
+        plans = list(records.commits())
+        verdicts, decisions = list(records.verdicts()), list(records.decisions())
+        self.newest_number = max(
+            (
+                *(item.sealed.number for item in sealed),
+                *(item.plan.number for item in plans),
+                *(item.number for item in verdicts),
+                *(item.number for item in decisions),
+            ),
+            default=0,
+        )
+        chains = [
+            chain_of(mine, self.roots, self.storage) for mine in _by_partition(plans).values()
+        ]
+        began = min((item.sealed.announced_at for item in sealed), default=_UNKNOWN)
+        target = self.storage.real_path(self.roots.target)
+        self.ledger.pipeline.register(self.config.identity(), target, began, ledger_id)
+        steps = [self._announcing(item) for item in sealed]
+        steps += [self._recording(item) for chain in chains for item in chain.recorded]
+        steps += [self._preparing(chain.unfinished) for chain in chains if chain.unfinished]
+        for step in sorted(steps, key=lambda item: (item.number, item.at)):
+            step.act()
         self._settle_unchanged()
-        self._restore_proposals()
+        self._restore_proposals(verdicts, decisions)
         return Restored(
-            windows=len({item.window.sequence for _, item in sealed}),
+            windows=len({item.sealed.window.sequence for item in sealed}),
             revisions=sum(len(chain.recorded) for chain in chains),
             unfinished=tuple(
-                str(chain.unfinished.publication.partition) for chain in chains if chain.unfinished
+                str(chain.unfinished.plan.publication.partition)
+                for chain in chains
+                if chain.unfinished
             ),
         )
 
-    def _sealed(self) -> Iterator[tuple[str, SealedWindow]]:
-        root = layout.windows_root(self.roots.work)
-        for name in self.storage.list_files(root):
-            folder, _, plain = name.rpartition("/")
-            if plain.startswith("sealed") and plain.endswith(".json"):
-                content = self.storage.read_bytes(f"{root}/{name}")
-                yield f"{root}/{folder}", SealedWindow.from_text(content)
+    def _announcing(self, item: SealedFile) -> _Step:
+        return _Step(item.sealed.number, item.sealed.announced_at, lambda: self._announce(item))
 
-    def _announce(self, uri: str, sealed: SealedWindow) -> None:
-        now, sequence = sealed.announced_at, sealed.window.sequence
+    def _recording(self, item: CommitFile) -> _Step:
+        return _Step(item.plan.number, item.plan.prepared_at, lambda: self._record(item))
+
+    def _preparing(self, item: CommitFile) -> _Step:
+        return _Step(item.plan.number, item.plan.prepared_at, lambda: self._prepare(item))
+
+    def _announce(self, item: SealedFile) -> None:
+        sealed, now = item.sealed, item.sealed.announced_at
         holder = Holder(_OWNER, now, _CLAIM)
         self.ledger.pipeline.start_at(sealed.first_start, sealed.source_identity)
-        state = self.ledger.pipeline.find()
-        if sequence in {item.window.sequence for item in self.ledger.windows.all()}:
-            taken = self.ledger.windows.resume(sequence, holder)
+        if self.ledger.windows.find(sealed.window.sequence) is not None:
+            taken = self.ledger.windows.resume(sealed.window.sequence, holder, None)
         else:
-            taken = self.ledger.windows.take(
-                sealed.window, state.checkpoint if state else None, holder
-            )
-        self.ledger.windows.record_plan(read_plan(self.storage, uri), uri)
-        self.ledger.windows.announce(announcement_of(self.config, sealed, taken.attempt, uri), now)
+            taken = self.ledger.windows.take(sealed.window, self._state(), holder)
+        self.ledger.windows.record_plan(read_plan(self.storage, item.plan_uri), item.plan_uri)
+        self.ledger.windows.announce(
+            announcement_of(self.config, sealed, taken.attempt, item.plan_uri), now
+        )
 
-    def _commit_what_fits(self, chain: _Chain) -> None:
-        """Record each revision once the partition has just the contributions it was made of."""
-        for path, plan in chain.recorded:
-            if self._fits(plan.publication):
-                claim = self._prepare(plan)
-                entry = revision_of(plan, path, plan.owner, plan.prepared_at)
-                self.ledger.publications.record(entry, claim)
-        if chain.unfinished is not None and self._fits(chain.unfinished.publication):
-            self._prepare(chain.unfinished)
+    def _state(self) -> PipelineState:
+        state = self.ledger.pipeline.find()
+        if state is None:
+            msg = f"pipeline {self.config.name} was not registered first"
+            raise AssertionError(msg)
+        return state
+
+    def _prepare(self, item: CommitFile) -> None:
+        plan = item.plan
+        self.ledger.publications.restore(
+            PublicationEntry(
+                publication=plan.publication,
+                rows=plan.publication.rows,
+                verdict=plan.verdict,
+                approval=plan.approval,
+                state=PublicationState.PREPARED,
+                override=plan.override,
+                commit_plan=item.path,
+            ),
+            plan.prepared_at,
+        )
+
+    def _record(self, item: CommitFile) -> None:
+        self._prepare(item)
+        plan = item.plan
+        claim = self._claim(plan.publication.partition, plan.prepared_at)
+        entry = revision_of(plan, item.path, plan.owner, plan.prepared_at)
+        self.ledger.publications.record(entry, claim)
 
     def _settle_unchanged(self) -> None:
-        """Leave nothing pending where a replay gave what stood already.
-
-        That left no trace but this.
-        """
+        """Leave nothing pending where a replay gave what stood already: that left no file."""
+        contents = replace(self.contents, ledger=self.ledger)
         for state in self.ledger.partitions.all():
             begun = self.ledger.publications.unrecorded(state.partition)
-            if state.pending == "pending" and state.revision and begun is None:
+            if state.pending != "pending" or not state.revision or begun is not None:
+                continue
+            drafted = contents.drafted(state.partition, state)
+            if drafted.is_empty:
                 claim = self._claim(state.partition, _UNKNOWN)
-                if not self.committer.settle_unchanged(state.partition, claim):
-                    self.ledger.partitions.release(state.partition, claim)
+                self.ledger.partitions.settle(state.partition, claim, drafted.contributions)
 
-    def _fits(self, publication: Publication) -> bool:
+    def _restore_proposals(
+        self, verdicts: Sequence[GateRecord], decisions: Sequence[DecisionRecord]
+    ) -> None:
+        """Give partitions that wait for gate or person their verdicts and decisions back."""
+        newest: dict[str, GateRecord] = {}
+        for record in sorted(verdicts, key=lambda item: (item.number, item.verdict.checked_at)):
+            if self._is_next(record.publication):
+                newest[record.publication.partition.path] = record
+        for record in newest.values():
+            self._restore_proposal(record, decisions)
+
+    def _restore_proposal(self, record: GateRecord, decisions: Sequence[DecisionRecord]) -> None:
+        publication, held = record.publication, record.held
+        entry = PublicationEntry(
+            publication=publication,
+            rows=publication.rows,
+            verdict=record.verdict,
+            approval=None,
+            state=PublicationState.PROPOSED,
+            override=record.override,
+        )
+        for decision in sorted(decisions, key=lambda item: (item.number, item.why.evaluated_at)):
+            about = (decision.partition, decision.publication)
+            if about != (publication.partition, publication.digest):
+                continue
+            if decision.number < record.number:
+                continue
+            if decision.approval is None:
+                entry, held = replace(entry, verdict=None, approval=None), None
+            else:
+                entry = replace(entry, approval=decision.approval)
+                held = decision.why if held is not None else None
+        self.ledger.publications.restore(entry, record.verdict.checked_at)
+        if held is not None and self._is_all(publication):
+            self.ledger.partitions.restore_hold(publication.partition, held)
+
+    def _is_next(self, publication: Publication) -> bool:
+        """Say whether a verdict may speak of what the partition's next revision would be."""
         state = self.ledger.partitions.find(publication.partition)
-        if state is None or state.revision != publication.base_revision:
-            return False
-        if self.ledger.publications.unrecorded(publication.partition) is not None:
-            return False
+        return (
+            state is not None
+            and state.revision == publication.base_revision
+            and self.ledger.publications.unrecorded(publication.partition) is None
+        )
+
+    def _is_all(self, publication: Publication) -> bool:
+        """Say whether nothing came since: new rows end a hold."""
         return dict(publication.contributions) == {
             str(item.window): item.plan_digest
             for item in self.ledger.windows.contributions(publication.partition)
         }
 
-    def _plans_by_partition(self) -> list[list[tuple[str, CommitPlan]]]:
-        grouped: dict[str, list[tuple[str, CommitPlan]]] = {}
-        for path in self._records(""):
-            plan = CommitPlan.from_text(self.storage.read_bytes(path))
-            relative = layout.relative_to_work(self.roots.work, path)
-            grouped.setdefault(plan.publication.partition.path, []).append((relative, plan))
-        return list(grouped.values())
-
-    def _records(self, kind: str) -> Iterator[str]:
-        """Give the paths of commit plans, or of the records beside them: `.gate`, `.decision`."""
-        root = f"{self.roots.work}/{layout.PUBLICATIONS}"
-        for name in self.storage.list_files(root):
-            plain = name.rpartition("/")[2].removesuffix(".json")
-            found = plain[plain.rfind(".") :] if "." in plain else ""
-            if found == kind and not plain.startswith("."):
-                yield f"{root}/{name}"
-
-    def _chain(self, plans: Sequence[tuple[str, CommitPlan]]) -> _Chain:
-        """Find which plans became revisions: from the marker that stands down to the first.
-
-        A plan may also have been written and never carried out, because its content lapsed. The
-        plan of a revision is the one whose content its successor began from.
-        """
-        newest_first = sorted(
-            plans,
-            key=lambda item: (item[1].publication.revision, item[1].prepared_at),
-            reverse=True,
-        )
-        standing = next((plan for _, plan in newest_first if self._stands(plan)), None)
-        # Without a marker the newest commit was under way: it retracts the marker first.
-        unfinished = newest_first[0][1] if standing is None else None
-        if standing is not None:
-            wanted, revision = _names(standing.publication), standing.publication.revision
-        else:
-            begun = newest_first[0][1].publication
-            wanted, revision = _before(begun), begun.base_revision
-        recorded = []
-        for path, plan in newest_first:
-            if plan.publication.revision == revision and _names(plan.publication) == wanted:
-                recorded.append((path, plan))
-                wanted, revision = _before(plan.publication), plan.publication.base_revision
-        return _Chain(tuple(reversed(recorded)), unfinished)
-
-    def _stands(self, plan: CommitPlan) -> bool:
-        path = f"{self.roots.partition(plan.publication.partition)}/{plan.marker_name}"
-        return self.storage.exists(path) and self.storage.read_bytes(path) == plan.marker.encode()
-
-    def _prepare(self, plan: CommitPlan) -> Claim:
-        publication = plan.publication
-        target, now = publication.partition, plan.prepared_at
-        claim = self._claim(target, now)
-        self.ledger.publications.propose(publication, claim, now)
-        self.ledger.publications.record_verdict(
-            target, publication.digest, plan.verdict, claim, None
-        )
-        self.ledger.publications.restore_approval(target, publication.digest, plan.approval)
-        self.ledger.publications.prepare(target, publication.digest, claim)
-        return claim
-
-    def _restore_proposals(self) -> None:
-        """Give partitions that wait for gate or person their verdicts and decisions back."""
-        decisions = [
-            DecisionRecord.from_text(self.storage.read_bytes(path))
-            for path in self._records(".decision")
-        ]
-        records = [
-            GateRecord.from_text(self.storage.read_bytes(path)) for path in self._records(".gate")
-        ]
-        for record in sorted(records, key=lambda item: item.verdict.checked_at):
-            if self._fits(record.publication):
-                self._restore_proposal(record, decisions)
-
-    def _restore_proposal(self, record: GateRecord, decisions: Sequence[DecisionRecord]) -> None:
-        publication, target = record.publication, record.publication.partition
-        claim = self._claim(target, record.verdict.checked_at)
-        self.ledger.publications.propose(publication, claim, record.verdict.checked_at)
-        self.ledger.publications.record_verdict(
-            target, publication.digest, record.verdict, claim, record.held
-        )
-        for decision in sorted(decisions, key=lambda item: item.approval.at):
-            if (decision.partition, decision.publication) == (target, publication.digest):
-                self.ledger.publications.decide(
-                    target, publication.digest, decision.approval, decision.why
-                )
-        if record.held is None:
-            self.ledger.partitions.release(target, claim)
-
     def _claim(self, target: Partition, now: datetime) -> Claim:
-        holder = Holder(_OWNER, now, _CLAIM)
-        return self.ledger.partitions.claim(target, holder)
+        return self.ledger.partitions.claim(target, Holder(_OWNER, now, _CLAIM))
 
 
-def _in_order(
-    found: Iterable[tuple[str, SealedWindow]],
-) -> list[tuple[str, SealedWindow]]:
-    """Sort announces by their times, but no window before one with a lower number.
-
-    Windows are taken one after the other; the clocks of the hosts that announced them may differ.
-    """
-    listed = list(found)
-    first: dict[int, datetime] = {}
-    for _, item in listed:
-        sequence = item.window.sequence
-        first[sequence] = min(first.get(sequence, item.announced_at), item.announced_at)
-    sequences = sorted(first)
-    latest = itertools.accumulate((first[sequence] for sequence in sequences), max)
-    not_before = dict(zip(sequences, latest, strict=True))
-
-    def turn(entry: tuple[str, SealedWindow]) -> tuple[datetime, int, datetime]:
-        sequence, announced_at = entry[1].window.sequence, entry[1].announced_at
-        return max(announced_at, not_before[sequence]), sequence, announced_at
-
-    return sorted(listed, key=turn)
-
-
-def _names(publication: Publication) -> frozenset[str]:
-    return frozenset(file.name for file in publication.content)
-
-
-def _before(publication: Publication) -> frozenset[str]:
-    """Name the files that stood before a publication."""
-    back = with_content(
-        Publication(
-            partition=publication.partition,
-            base_revision=publication.base_revision,
-            adds=publication.removes,
-            removes=publication.adds,
-            content=(),
-            contributions=publication.contributions,
-        ),
-        publication.content,
-    )
-    return _names(back)
+def _by_partition(plans: Iterable[CommitFile]) -> dict[str, list[CommitFile]]:
+    grouped: dict[str, list[CommitFile]] = {}
+    for item in plans:
+        grouped.setdefault(item.plan.publication.partition.path, []).append(item)
+    return grouped

@@ -73,6 +73,8 @@ class Following:
     start: Instant | None
     """What the window begins after: the checkpoint, unless it begins anew."""
     kind: WindowKind = WindowKind.LOAD
+    joins_on: bool = True
+    """Whether the checkpoint joins on to the head; False where a policy says how to go on."""
 
 
 @dataclass(frozen=True)

@@ -61,14 +61,19 @@ def splits_file(plan_root: str) -> str:
     return posixpath.join(plan_root, "splits.jsonl")
 
 
-def sealed_file(plan_root: str, attempt: int | None = None) -> str:
+def sealed_file(plan_root: str, number: int | None = None) -> str:
     """Name the file from which a lost ledger is restored.
 
     Args:
         plan_root: directory of the plan.
-        attempt: of the window, when it put an earlier plan back into effect; None at first.
+        number: of the announce, when the plan was announced before; None at first.
     """
-    return posixpath.join(plan_root, "sealed.json" if attempt is None else f"sealed-{attempt}.json")
+    return posixpath.join(plan_root, "sealed.json" if number is None else f"sealed-{number}.json")
+
+
+def is_sealed_file(name: str) -> bool:
+    """Tell from a file's name in the directory of a plan whether `sealed_file` gave it."""
+    return name == "sealed.json" or (name.startswith("sealed-") and name.endswith(".json"))
 
 
 def messages_root(plan_root: str) -> str:
@@ -132,7 +137,7 @@ def publications_root(work: str, partition: Partition) -> str:
 
 
 def publication_file(work: str, partition: Partition, revision: int, digest: str) -> str:
-    """Name the commit plan of one revision."""
+    """Name a commit plan of one revision; `digest` is the publication's and the plan's own."""
     return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.json")
 
 
@@ -149,6 +154,11 @@ def decision_file(work: str, partition: Partition, revision: int, digest: str) -
 def retired_part(work: str, partition: Partition, revision: int, name: str) -> str:
     """Name where a file goes that the given revision removes from its partition."""
     return posixpath.join(work, RETIRED, partition.path or UNPARTITIONED_KEY, str(revision), name)
+
+
+def locks_root(work: str) -> str:
+    """Name the directory with one lock file per partition that was ever committed."""
+    return posixpath.join(work, LOCKS)
 
 
 def lock_file(work: str, partition: Partition) -> str:

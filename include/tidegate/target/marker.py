@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from datetime import datetime
     from pathlib import Path
 
-    from tidegate.model.publication import Approval, Publication, Verdict
+    from tidegate.model.publication import Approval, Override, Publication, Verdict
 
 MARKER_FORMAT = 1
 USUAL_NAME = "_SUCCESS"
@@ -39,6 +39,7 @@ class MarkerFacts:
     approval: Approval | None
     owner: str
     prepared_at: datetime
+    override: Override | None = None
 
 
 def write_marker(publication: Publication, facts: MarkerFacts) -> str:
@@ -73,10 +74,18 @@ def write_marker(publication: Publication, facts: MarkerFacts) -> str:
             "approval": None
             if facts.approval is None
             else {"by": facts.approval.by, "comment": facts.approval.comment},
+            "override": None
+            if facts.override is None
+            else {
+                "by": facts.override.by,
+                "comment": facts.override.comment,
+                "overruled": facts.override.overruled,
+            },
             "provenance": {
                 "owner": facts.owner,
                 "prepared_at": instant_text(facts.prepared_at),
                 "approved_at": _text(facts.approval.at) if facts.approval else None,
+                "overridden_at": _text(facts.override.at) if facts.override else None,
                 "checked_at": instant_text(facts.verdict.checked_at),
             },
         }

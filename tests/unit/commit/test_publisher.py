@@ -91,12 +91,12 @@ class Steps:
     told: list[PublicationState] = field(default_factory=list)
     lost: bool = False
 
-    def check_fence(self) -> None:
+    def check_right(self) -> None:
         if self.lost:
             raise FenceLost(pipeline="orders", subject="dt=2026-02-01", held=1, found=2)
 
     def advance(self, to: PublicationState) -> None:
-        self.check_fence()
+        self.check_right()
         self.told.append(to)
 
 

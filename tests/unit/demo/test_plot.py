@@ -45,6 +45,9 @@ def pipeline_report(*partitions: PartitionReport) -> PipelineReport:
         checkpoint=None,
         watermark=None,
         watermark_step=None,
+        next_sequence=1,
+        next_number=1,
+        first_fence=0,
         source_identity=None,
     )
     return PipelineReport(pipeline=pipeline, partitions=partitions, windows=(), notes=())

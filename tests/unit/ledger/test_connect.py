@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable, TerminalError
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.schema import pipeline, plan, window
+from tidegate.model.partition import Partition
 
 if TYPE_CHECKING:
     import sqlite3
@@ -196,3 +197,55 @@ def test_ledger_of_the_first_version_is_brought_up_to_date_with_what_it_has(
     assert (kinds, plans) == ([(1, "load")], [(1, "u")])
     with pytest.raises(IntegrityError), engine.begin() as connection:
         connection.execute(sa.update(window).values(kind="guess"))
+
+
+@pytest.mark.parametrize(
+    ("path", "state", "plan"),
+    [
+        ("dt=1", "prepared", "publications/dt=1/3-abc.json"),
+        ("", "marked", "publications/all/3-abc.json"),
+        ("dt=1", "proposed", None),
+    ],
+)
+def test_commit_that_an_earlier_version_began_keeps_its_plan(
+    tmp_path: Path, path: str, state: str, plan: str | None
+) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    old = sa.create_engine(url)
+    script = Config()
+    script.set_main_option("script_location", "tidegate.ledger:migrations")
+    partition = {
+        "pipeline": "p",
+        "partition": path,
+        "values": "[]",
+        "revision": 2,
+        "rows": 0,
+        "pending": "pending",
+        "claim_fence": 1,
+    }
+    publication = {
+        "pipeline": "p",
+        "partition": path,
+        "digest": "abc",
+        "base_revision": 2,
+        "adds": "[]",
+        "removes": "[]",
+        "contributions": "{}",
+        "rows": 0,
+        "state": state,
+        "proposed_at": "2026-03-01T00:00:00.000000Z",
+    }
+    rows = {"pipeline": OLD_ROWS["pipeline"], "partition": partition, "publication": publication}
+    with old.begin() as connection:
+        script.attributes["connection"] = connection
+        command.upgrade(script, "0002")
+        for table, row in rows.items():
+            connection.execute(sa.insert(sa.table(table, *map(sa.column, row))).values(row))
+    old.dispose()
+
+    found = Ledger(open_engine(url), "p").publications.find(
+        Partition((("dt", "1"),) if path else ()), "abc"
+    )
+
+    assert found is not None
+    assert found.commit_plan == plan

@@ -45,11 +45,12 @@ def window(
         summary=None,
         taken_at=START,
         sealed_at=START,
+        number=sequence,
     )
 
 
 def state(checkpoint: Instant | None) -> PipelineState:
-    return PipelineState("p", "l", "/t", "s", True, None, checkpoint, None, None)
+    return PipelineState("p", "l", "/t", "s", True, None, checkpoint, None, None, 1, 1, 0)
 
 
 @given(hours, st.lists(st.integers(0, 32), max_size=12))

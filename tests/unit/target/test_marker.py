@@ -16,6 +16,7 @@ from tidegate.model.publication import (
     Approval,
     CheckResult,
     Outcome,
+    Override,
     Publication,
     PublishedFile,
     Verdict,
@@ -62,6 +63,19 @@ def test_marker_lists_every_file_and_adds_up() -> None:
     assert marker["partition"] == {"dt": "2026-02-01", "region": None}
     assert marker["windows"] == {"1": "p", "2": "q"}
     assert marker["approval"] == {"by": "ada", "comment": "known"}
+    assert marker["override"] is None
+
+
+def test_marker_of_an_overruled_trigger_says_who_what_and_why() -> None:
+    said = Override("ada", NOW, "the shop closed", "WATERMARK_BEHIND: 1 h missing")
+
+    marker = read_marker("m", write_marker(PUBLICATION, replace(FACTS, override=said)).encode())
+
+    assert marker["override"] == {
+        "by": "ada",
+        "comment": "the shop closed",
+        "overruled": "WATERMARK_BEHIND: 1 h missing",
+    }
 
 
 def test_marker_of_another_attempt_differs_in_provenance_only() -> None:

@@ -162,7 +162,7 @@ class IcebergSource:
             return Following((), after)
         found = go_on(history, after, self._config)
         ends = tuple(history.instant(snapshot) for snapshot in found.snapshots)
-        return Following(ends, found.start, found.kind)
+        return Following(ends, found.start, found.kind, joins_on=not found.notes)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
         """See `tidegate.source.iceberg.continuing`."""

@@ -1,0 +1,112 @@
+"""What a person decides on a held partition; a decision names the publication that was seen."""
+
+import getpass
+import sys
+from typing import Annotated
+
+import typer
+
+from tidegate.cli.arguments import AsJson, Comment, PartitionText, PipelineName, utc_now
+from tidegate.cli.explain_view import proposal_facts, verdict_table
+from tidegate.cli.output import NOTHING, Output, reporting
+from tidegate.errors import NotHeld
+from tidegate.model.partition import Partition
+from tidegate.pipeline import Pipeline, open_pipeline
+
+Digest = Annotated[
+    str | None,
+    typer.Option(
+        "--digest",
+        metavar="DIGEST",
+        help="Of the publication that you saw, as `tidegate explain` shows it. Needed in scripts; "
+        "on a terminal it is shown and asked.",
+    ),
+]
+
+
+def approve(
+    pipeline: PipelineName,
+    partition: PartitionText,
+    digest: Digest = None,
+    comment: Comment = "",
+    as_json: AsJson = False,
+) -> None:
+    """Let a held partition out as it was shown; what came since waits for the next revision."""
+    _decide(pipeline, partition, digest, comment, approved=True, as_json=as_json)
+
+
+def reject(
+    pipeline: PipelineName,
+    partition: PartitionText,
+    digest: Digest = None,
+    comment: Comment = "",
+    as_json: AsJson = False,
+) -> None:
+    """Keep a held partition back, and say why."""
+    _decide(pipeline, partition, digest, comment, approved=False, as_json=as_json)
+
+
+def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
+    """Let the next publish check a held partition again, for example after the suite was mended."""
+    with reporting(as_json=as_json) as output:
+        opened = open_pipeline(pipeline)
+        named = opened.parse_partition(partition)
+        opened.reopen(named, utc_now())
+        output.show({"partition": str(named), "state": "pending"}, f"{named} is pending again.")
+        output.next(f"tidegate publish {pipeline} {named}")
+
+
+def decision_commands(pipeline: str, partition: Partition, digest: str) -> tuple[str, str]:
+    """Write the commands that decide on the publication of a held partition."""
+    named = f"{pipeline} {partition} --digest {digest}"
+    return f"tidegate approve {named}", f"tidegate reject {named}"
+
+
+def _decide(
+    pipeline: str, text: str, digest: str | None, comment: str, *, approved: bool, as_json: bool
+) -> None:
+    with reporting(as_json=as_json) as output:
+        opened = open_pipeline(pipeline)
+        partition = opened.parse_partition(text)
+        shown = digest or _asked(opened, partition, output, approved=approved)
+        by = getpass.getuser()
+        opened.decide(
+            partition, publication=shown, approved=approved, by=by, comment=comment, now=utc_now()
+        )
+        decision = "approved" if approved else "rejected"
+        raw = {"partition": str(partition), "decision": decision, "by": by, "digest": shown}
+        output.show(raw, f"{partition} is {decision} by {by}, as publication {shown}.")
+        held = opened.ledger.partitions.get(partition).pending == "held"
+        follow = "reopen" if held and not approved else "publish"
+        output.next(f"tidegate {follow} {pipeline} {partition}")
+
+
+def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: bool) -> str:
+    """Show what waits for a decision and ask; the digest of what was shown.
+
+    Raises:
+        BadParameter: there is nobody to ask.
+        NotHeld: nothing waits for a decision.
+    """
+    name = opened.config.name
+    if output.as_json or not at_terminal():
+        problem = (
+            "needed where nobody can be asked: the digest of the publication that was seen, as "
+            f"`tidegate explain {name} {partition}` shows it"
+        )
+        raise typer.BadParameter(problem, param_hint="--digest")
+    found = opened.explain(partition, utc_now())
+    proposed = found.proposed
+    if proposed is None or proposed.verdict is None:
+        raise NotHeld(pipeline=name, partition=str(partition), state=found.report.name)
+    output.show(None, proposal_facts(found), verdict_table(proposed.verdict))
+    question = "Let this out as it is shown?" if approved else "Keep this back?"
+    if not typer.confirm(question):
+        output.show(None, "Nothing was decided.")
+        raise typer.Exit(NOTHING)
+    return proposed.publication.digest
+
+
+def at_terminal() -> bool:
+    """Say whether somebody can see what is printed, and answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()

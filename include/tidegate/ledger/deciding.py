@@ -1,0 +1,104 @@
+"""What a person's decision is compared with, inside its transaction (PC-C06)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from tidegate.errors import DecisionRefused, NotHeld, PublicationLapsed
+from tidegate.ledger import rows
+from tidegate.ledger.lapsing import is_approved, lapse
+from tidegate.ledger.schema import partition, publication
+from tidegate.model.publication import Outcome, PublicationState
+
+if TYPE_CHECKING:
+    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.partition import Partition
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """One decision on one partition; the partition's row is locked until the transaction ends."""
+
+    connection: sa.Connection
+    name: str
+    target: Partition
+
+    def check(self, digest: str, *, approved: bool) -> None:
+        """Make sure that a decision still is about what a person saw, and will have its effect.
+
+        Raises:
+            DecisionRefused: the publication was replaced, or its commit has begun.
+            NotHeld: it waits for no decision, or there is nothing to keep back any more.
+            PublicationLapsed: what was shown can no longer be committed.
+        """
+        state = self._state()
+        row = self._publication(publication.c.digest == digest)
+        if row is None or row["state"] != PublicationState.PROPOSED.value:
+            raise DecisionRefused(
+                pipeline=self.name,
+                partition=str(self.target),
+                digest=digest,
+                found=self._instead(row),
+            )
+        held = row["verdict"] is not None and row["verdict"]["outcome"] == Outcome.HOLD.value
+        # Rows that came since end the hold. What was shown may be let out all the same; to keep it
+        # back says nothing about them, but takes an earlier approval away.
+        waits = state.pending == "held" or (
+            state.pending == "pending" and (approved or is_approved(row))
+        )
+        if not held or not waits:
+            raise NotHeld(pipeline=self.name, partition=str(self.target), state=state.name)
+        change = lapse(self.connection, row, as_shown=True) if approved else None
+        if change is not None:
+            raise PublicationLapsed(pipeline=self.name, partition=str(self.target), change=change)
+
+    def check_held(self) -> None:
+        """Make sure that the partition waits for a decision.
+
+        Raises:
+            NotHeld: it does not, or its commit has begun.
+        """
+        state = self._state()
+        begun = self._publication(
+            publication.c.state.not_in(
+                [
+                    PublicationState.PROPOSED.value,
+                    PublicationState.RECORDED.value,
+                    PublicationState.DROPPED.value,
+                ]
+            )
+        )
+        if state.pending != "held" or begun is not None:
+            found = "being committed" if begun is not None else state.name
+            raise NotHeld(pipeline=self.name, partition=str(self.target), state=found)
+
+    def _instead(self, row: rows.Row | None) -> str:
+        """Say what became of a publication that cannot be decided on."""
+        if row is not None and row["state"] == PublicationState.RECORDED.value:
+            return f"it is committed as revision {row['base_revision'] + 1}"
+        if row is not None and row["state"] != PublicationState.DROPPED.value:
+            return "its commit has begun"
+        waiting = self._publication(publication.c.state == PublicationState.PROPOSED.value)
+        now = waiting["digest"] if waiting is not None else "nothing so far"
+        return (
+            f"there is none of that name, but {now}" if row is None else f"it was replaced by {now}"
+        )
+
+    def _state(self) -> PartitionState:
+        query = (
+            sa.select(partition)
+            .where(partition.c.pipeline == self.name, partition.c.partition == self.target.path)
+            .with_for_update()
+        )
+        return rows.read_partition_state(self.connection.execute(query).mappings().one())
+
+    def _publication(self, condition: sa.ColumnElement[bool]) -> rows.Row | None:
+        query = sa.select(publication).where(
+            publication.c.pipeline == self.name,
+            publication.c.partition == self.target.path,
+            condition,
+        )
+        return self.connection.execute(query).mappings().first()

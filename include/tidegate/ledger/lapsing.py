@@ -1,0 +1,74 @@
+"""Say inside the caller's transaction whether a proposal is still what a commit may make stand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from tidegate.errors import PublicationLapsed
+from tidegate.ledger.schema import contribution, partition
+from tidegate.model.plan import WindowKind
+from tidegate.model.publication import PublicationState
+
+if TYPE_CHECKING:
+    from tidegate.ledger import rows
+    from tidegate.model.partition import Partition
+
+
+def check_current(
+    connection: sa.Connection, name: str, target: Partition, row: rows.Row | None
+) -> None:
+    """Make sure that a proposal may be held or committed.
+
+    Raises:
+        PublicationLapsed: it was replaced, or its content is no longer what a commit covers.
+    """
+    if row is None or row["state"] != PublicationState.PROPOSED.value:
+        change = f"the proposal is {'unknown' if row is None else row['state']}"
+    else:
+        found = lapse(connection, row, as_shown=is_approved(row))
+        if found is None:
+            return
+        change = found
+    raise PublicationLapsed(pipeline=name, partition=str(target), change=change)
+
+
+def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | None:
+    """Say what came since a proposal was made that stands in its way; None if nothing does.
+
+    Args:
+        connection: of the transaction.
+        row: the proposal's.
+        as_shown: a person let this very content out; what came since waits for the next revision,
+            unless it replaces what was shown (design §4).
+    """
+    stands = connection.scalar(
+        sa.select(partition.c.revision).where(
+            partition.c.pipeline == row["pipeline"], partition.c.partition == row["partition"]
+        )
+    )
+    if stands != row["base_revision"]:
+        return f"revision {stands} stands since"
+    query = sa.select(contribution).where(
+        contribution.c.pipeline == row["pipeline"], contribution.c.partition == row["partition"]
+    )
+    effective = list(connection.execute(query.order_by(contribution.c.window)).mappings())
+    shown = row["contributions"]
+    fresh = [item for item in effective if shown.get(str(item["window"])) != item["plan_digest"]]
+    if as_shown and not any(_replaces(item, shown) for item in fresh):
+        return None
+    if not fresh:
+        return None
+    windows = ", ".join(str(item["window"]) for item in fresh)
+    return f"+{sum(item['rows'] for item in fresh)} rows since, from window {windows}"
+
+
+def is_approved(row: rows.Row) -> bool:
+    """Say whether a person let a publication out."""
+    return bool(row["approval"]) and bool(row["approval"]["approved"])
+
+
+def _replaces(fresh: rows.Row, shown: rows.Row) -> bool:
+    """Say whether a contribution takes the place of one that was shown, or of all of them."""
+    return str(fresh["window"]) in shown or WindowKind(fresh["kind"]).replaces

@@ -1,0 +1,82 @@
+"""The transaction that ends a commit: the revision counts, and what it left out stays pending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from tidegate.ledger import rows
+from tidegate.ledger.schema import contribution, partition, publication, revision
+from tidegate.model.publication import PublicationState
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.model.ledger_rows import RevisionEntry
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What one recorded revision changes, inside its caller's transaction."""
+
+    connection: sa.Connection
+    name: str
+
+    def record(self, entry: RevisionEntry) -> None:
+        """Store the revision; nothing is pending unless something came that it does not hold."""
+        mine = {"pipeline": self.name, "partition": entry.partition.path}
+        self.connection.execute(
+            sa.update(publication)
+            .where(
+                *(publication.c[key] == value for key, value in mine.items()),
+                publication.c.digest == entry.digest,
+            )
+            .values(state=PublicationState.RECORDED.value)
+        )
+        first_seen = self._first_left_out(entry)
+        self.connection.execute(
+            sa.update(partition)
+            .where(*(partition.c[key] == value for key, value in mine.items()))
+            .values(
+                revision=entry.revision,
+                rows=entry.rows,
+                claim_owner=None,
+                claim_expires=None,
+                why=None,
+                pending="none" if first_seen is None else "pending",
+                first_seen=first_seen,
+            )
+        )
+        self.connection.execute(
+            sa.insert(revision).values(
+                **mine,
+                revision=entry.revision,
+                digest=entry.digest,
+                contributions=dict(entry.contributions),
+                rows=entry.rows,
+                files=entry.files,
+                watermark=entry.watermark,
+                source_range=dict(entry.source_range),
+                commit_plan=entry.commit_plan,
+                owner=entry.owner,
+                committed_at=entry.committed_at,
+                override=rows.json_or_none(entry.override),
+            )
+        )
+
+    def _first_left_out(self, entry: RevisionEntry) -> datetime | None:
+        """Say when the first content was announced that the revision does not hold (PC-T03)."""
+        query = sa.select(contribution).where(
+            contribution.c.pipeline == self.name,
+            contribution.c.partition == entry.partition.path,
+        )
+        return min(
+            (
+                item["announced_at"]
+                for item in self.connection.execute(query).mappings()
+                if entry.contributions.get(str(item["window"])) != item["plan_digest"]
+            ),
+            default=None,
+        )

@@ -1,0 +1,100 @@
+"""Look whether a partition may be committed now: ledger and clock against the trigger (PC-C01)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.commit.triggers import evaluate
+from tidegate.commit.watermark import is_idle
+from tidegate.errors import NotCommittable
+from tidegate.model.watermark import Evaluation, Reason
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import Override
+
+ONLY_BY_COMMAND = {Reason.DEFAULT_PARTITION, Reason.TIME_UNPARSABLE, Reason.NO_POLICY}
+"""Their turn never comes by time: they wait for a person to name them (design §8)."""
+
+
+@dataclass(frozen=True)
+class Evaluator:
+    """Looks at the partitions of one pipeline.
+
+    Every step that relies on the trigger asks here itself: a step before it may have been skipped,
+    or marked as done by hand.
+    """
+
+    config: PipelineConfig
+    ledger: Ledger
+
+    def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
+        """Look whether a partition may be committed, and keep the answer in the ledger.
+
+        Returns:
+            None when nothing is pending, or a person has to decide first.
+        """
+        state = self.ledger.partitions.find(partition)
+        if state is None:
+            return None
+        if self.ledger.publications.unrecorded(partition) is not None:
+            return Evaluation(True, None, "a commit was begun and is finished first", now)
+        approved = self.ledger.publications.approved(partition)
+        if approved is not None and approved.approval is not None:
+            return Evaluation(True, None, f"approved by {approved.approval.by}", now)
+        if state.pending != "pending":
+            return None
+        watermark, idle = self._tide(now)
+        found = evaluate(
+            self.config,
+            partition,
+            watermark=watermark,
+            first_seen=state.first_seen or now,
+            now=now,
+            idle=idle,
+        )
+        if state.why is None or replace(state.why, evaluated_at=now) != found:
+            self.ledger.partitions.record_why(partition, found)
+        return found
+
+    def check(
+        self,
+        partition: Partition,
+        looked: Evaluation,
+        override: Override | None = None,
+        *,
+        by_command: bool = False,
+    ) -> Override | None:
+        """Make sure that a partition's turn has come, or that a person says so by name.
+
+        Args:
+            partition: the partition.
+            looked: what `evaluate` found.
+            override: a person's word that the partition is complete.
+            by_command: a person named the partition.
+
+        Returns:
+            The override with what it overruled; None where none was needed.
+
+        Raises:
+            NotCommittable: neither.
+        """
+        if looked.committable or (by_command and looked.reason in ONLY_BY_COMMAND):
+            return None
+        reason = f"{looked.reason.value}: " if looked.reason else ""
+        why = f"{reason}{looked.detail}"
+        if override is None:
+            raise NotCommittable(pipeline=self.config.name, partition=str(partition), why=why)
+        return replace(override, overruled=why)
+
+    def _tide(self, now: datetime) -> tuple[datetime | None, bool]:
+        """Give the watermark, and whether the source has been silent for too long."""
+        pipeline = self.ledger.pipeline.find()
+        step = pipeline.watermark_step if pipeline else None
+        idle = is_idle(self.config.event_time, step.last_data_at if step else None, now)
+        return pipeline.watermark if pipeline else None, idle

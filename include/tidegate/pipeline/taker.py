@@ -1,0 +1,275 @@
+"""Take a run's windows, on a ledger that is read first and a source that is pinned afterwards.
+
+A window is taken only while what was read still holds (design §4). Plans nothing, reads no rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from tidegate.errors import LedgerMoved, TerminalError
+from tidegate.ledger.holder import Holder
+from tidegate.model.instant import InstantRange
+from tidegate.model.plan import Pin, Window, WindowKind
+from tidegate.model.run import Look, Run
+from tidegate.pipeline import taking
+from tidegate.pipeline.limits import limited
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.ledger.holder import Life
+    from tidegate.model.ledger_rows import PipelineState, WindowState
+    from tidegate.model.partition import Partition
+    from tidegate.source.protocol import Following, Source
+
+T = TypeVar("T")
+
+_LOOKS = 5
+"""How often a run looks again by itself where others came between."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a decision is made on."""
+
+    state: PipelineState
+    open: WindowState | None
+    pin: Pin
+    """Made after the ledger was read, so that it is never older than the checkpoint."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The windows of a run, and the source as the run saw it."""
+
+    pin: Pin
+    windows: tuple[WindowState, ...]
+
+
+@dataclass(frozen=True)
+class Taker:
+    """Takes the windows of one pipeline.
+
+    Runs on: the process of one run's first step. Called: at least once per run.
+    Failure: a window that was taken stays taken, and the next attempt goes on with it. Where the
+    ledger moved between reading it and taking, nothing was taken.
+    """
+
+    config: PipelineConfig
+    ledger: Ledger
+    source: Source
+    life_of: Callable[[str], Life]
+    """Finds out what became of the run that holds a window."""
+
+    def look(self, run: Run, now: datetime) -> Look:
+        """Say what a run would find, from the source's metadata alone; takes nothing."""
+        held = self.ledger.windows.open()
+        if held is not None:
+            return Look(
+                "changes", f"window {held.window.sequence} {held.window.range} is open and goes on"
+            )
+        # A sensor may only ever look: `latest` must not move from one look to the next.
+        seen = self._started(run, now)
+        sealed = self._sealed_for(run)
+        if taking.is_behind(run.interval, seen.state, sealed):
+            return self._look_behind(run, seen, sealed)
+        found = self._ahead(run, seen, now)
+        if found is None:
+            after = seen.state.checkpoint.id if seen.state.checkpoint else "the beginning"
+            return Look("none", f"nothing after {after} up to {run.end_exclusive or 'the head'}")
+        return Look("changes", f"instants {found.range}")
+
+    def take(self, run: Run, now: datetime) -> Taken:
+        """Take the run's window, or those that it replays; go on with one that is open.
+
+        Raises:
+            WindowOpen: another run works on the pipeline's open window (Transient).
+            LedgerMoved: others came between each time (Transient).
+        """
+        return _looking_again(lambda: self._take(run, now))
+
+    def replay(self, sequence: int, run: Run, now: datetime) -> Taken:
+        """Take one window again.
+
+        Raises:
+            WindowNotFound: it was never taken.
+            WindowOpen: another run works on it (Transient).
+            LedgerMoved: others came between each time (Transient).
+        """
+
+        def again() -> Taken:
+            seen = self._seen(run, now)
+            return self._resumed(seen, [sequence], self._holder(run, now))
+
+        return _looking_again(again)
+
+    def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> Taken:
+        """Take a window that reads partitions whole, as of the checkpoint.
+
+        Without one before the first load.
+
+        Raises:
+            PartitionNotFound: no window ever touched one of them.
+            WindowOpen: another run works on the pipeline's open window (Transient).
+            LedgerMoved: others came between each time (Transient).
+        """
+        return _looking_again(lambda: self._rebuild(partitions, run, now))
+
+    def preview(self, run: Run, now: datetime) -> tuple[Window | None, Pin]:
+        """Draft the window that a load would go on with or take; takes nothing (PC-C08)."""
+        state = self.ledger.pipeline.find()
+        held = self.ledger.windows.open() if state else None
+        identity = state.source_identity if state else None
+        pin = self.source.pin(now, identity, run.end_exclusive)
+        if held is not None:
+            return held.window, pin
+        return self._draft(run, pin, self._following(state, pin)), pin
+
+    def _take(self, run: Run, now: datetime) -> Taken:
+        seen, holder = self._started(run, now), self._holder(run, now)
+        if seen.open is not None:
+            return self._resumed(seen, [seen.open.window.sequence], holder)
+        sealed = self._sealed_for(run)
+        if taking.is_behind(run.interval, seen.state, sealed):
+            draft = self._history(run, seen)
+        else:
+            draft, sealed = self._ahead(run, seen, now), ()
+        if draft is None:
+            return self._resumed(seen, [item.window.sequence for item in sealed], holder)
+        fresh = self.ledger.windows.take(draft, seen.state, holder)
+        again = [self.ledger.windows.resume(item.window.sequence, holder, None) for item in sealed]
+        return Taken(seen.pin, (fresh, *again))
+
+    def _rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> Taken:
+        seen, holder = self._seen(run, now), self._holder(run, now)
+        if seen.state.checkpoint is None:
+            return Taken(seen.pin, ())
+        for partition in partitions:
+            self.ledger.partitions.get(partition)
+        draft = Window(
+            sequence=0,
+            range=InstantRange(None, seen.state.checkpoint),
+            kind=WindowKind.REBUILD,
+            interval=None,
+            run=run.id,
+            partitions=tuple(sorted(partitions, key=lambda item: item.path)),
+        )
+        if seen.open is not None and seen.open.window.partitions == draft.partitions:
+            return self._resumed(seen, [seen.open.window.sequence], holder)
+        return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
+
+    def _resumed(self, seen: Seen, sequences: Sequence[int], holder: Holder) -> Taken:
+        return Taken(
+            seen.pin,
+            tuple(self.ledger.windows.resume(item, holder, seen.state) for item in sequences),
+        )
+
+    def _state(self) -> PipelineState:
+        state = self.ledger.pipeline.find()
+        if state is None:
+            msg = f"pipeline {self.config.name} was not adopted before its first step"
+            raise AssertionError(msg)
+        return state
+
+    def _seen(self, run: Run, now: datetime) -> Seen:
+        """Read the ledger, then look at the source."""
+        state = self._state()
+        held = self.ledger.windows.open()
+        return Seen(state, held, self.source.pin(now, state.source_identity, run.end_exclusive))
+
+    def _started(self, run: Run, now: datetime) -> Seen:
+        """Fix the first window's start before the first window is taken."""
+        seen = self._seen(run, now)
+        if seen.state.started or seen.pin.head is None:
+            return seen
+        self.ledger.pipeline.start_at(self.source.first_checkpoint(seen.pin), seen.pin.identity)
+        # Another run may have fixed it, by a younger head than this one saw.
+        return self._seen(run, now)
+
+    def _sealed_for(self, run: Run) -> Sequence[WindowState]:
+        return self.ledger.windows.sealed_for(run.interval) if run.interval else ()
+
+    def _holder(self, run: Run, now: datetime) -> Holder:
+        return Holder(run.owner, now, self.config.execute.claim_timeout, self.life_of)
+
+    def _ahead(self, run: Run, seen: Seen, now: datetime) -> Window | None:
+        """Draft the window that follows the checkpoint; None where there is nothing to take.
+
+        That history was lost is believed only if a second look says so, too: the first one may
+        have met a source that had not caught up with the ledger.
+        """
+        try:
+            following = self._following(seen.state, seen.pin)
+            lost = following is not None and not following.joins_on
+        except TerminalError:
+            lost = True
+        if lost:
+            seen = self._unmoved(seen, self._seen(run, now))
+            following = self._following(seen.state, seen.pin)
+        return self._draft(run, seen.pin, following)
+
+    def _unmoved(self, before: Seen, after: Seen) -> Seen:
+        if after.state != before.state or after.open != before.open:
+            raise LedgerMoved(
+                pipeline=self.config.name,
+                expected=before.state.progress,
+                found=after.state.progress,
+            )
+        return after
+
+    def _following(self, state: PipelineState | None, pin: Pin) -> Following | None:
+        """Ask the source what follows the checkpoint; None where it has no instant."""
+        if pin.head is None:
+            return None
+        started = state is not None and state.started
+        checkpoint = state.checkpoint if state and started else self.source.first_checkpoint(pin)
+        return self.source.following(pin, checkpoint)
+
+    def _draft(self, run: Run, pin: Pin, following: Following | None) -> Window | None:
+        if following is None:
+            return None
+        found = taking.ahead(following.instants, following.start, run.end_exclusive)
+        if found is None:
+            return None
+        if not following.kind.reads_whole:
+            limits = self.config.source.limits
+            found = limited(found, following.instants, self.source, limits, pin)
+        return Window(0, found, following.kind, run.interval, run.id)
+
+    def _history(self, run: Run, seen: Seen) -> Window | None:
+        if run.interval is None or seen.state.first_start is None:
+            return None
+        retained = self.source.history(seen.pin, seen.state.first_start)
+        found = taking.history(retained, run.interval, self.ledger.windows.all(), self.config.name)
+        return Window(0, found, WindowKind.HISTORY, run.interval, run.id) if found else None
+
+    def _look_behind(self, run: Run, seen: Seen, sealed: Sequence[WindowState]) -> Look:
+        if self._history(run, seen) is not None:
+            return Look("changes", "history before the first window")
+        if sealed:
+            names = ", ".join(str(item.window.sequence) for item in sealed)
+            return Look(
+                "replay", f"windows {names} were taken for this interval and are done again"
+            )
+        covering = (
+            taking.covering(self.ledger.windows.all(), run.interval) if run.interval else None
+        )
+        where = (
+            f"window {covering.window.sequence} of run {covering.window.run}"
+            if covering
+            else "no window"
+        )
+        return Look("none", f"the interval lies behind the checkpoint; {where} covers it")
+
+
+def _looking_again(look: Callable[[], T]) -> T:
+    for _ in range(_LOOKS - 1):
+        with contextlib.suppress(LedgerMoved):
+            return look()
+    return look()

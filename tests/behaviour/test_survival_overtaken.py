@@ -1,0 +1,195 @@
+"""Runs that overlap between reading the ledger, looking at the source, and taking a window.
+
+Each test lets another run do something whole at the moment when a run has just looked at the
+source: that is where a slow catalog, or a process that sleeps, lets others pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from small_lake import NOW, SmallLake, day, known, load, local, publish
+from tidegate.errors import CursorExpired, HistoryTruncated
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+GO_ON = {"on_expired_cursor": "from_oldest"}
+BEGIN_ANEW = {"on_expired_cursor": "full_reload", "on_off_lineage": "reset"}
+
+
+@dataclass
+class SlowSource:
+    """A source behind which other runs pass, once, just after it was looked at."""
+
+    source: Any
+    meanwhile: Callable[[], None] | None
+    looks: int = 0
+
+    def pin(self, *asked: Any) -> Any:
+        self.looks += 1
+        found = self.source.pin(*asked)
+        meanwhile, self.meanwhile = self.meanwhile, None
+        if meanwhile is not None:
+            meanwhile()
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.source, name)
+
+
+def slow(pipeline: Pipeline, meanwhile: Callable[[], None]) -> Pipeline:
+    pipeline.__dict__["source"] = SlowSource(pipeline.source, meanwhile)
+    return pipeline
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake")
+
+
+def rebuild(pipeline: Pipeline, *days: int, owner: str = "rebuild") -> None:
+    planned = pipeline.rebuild([day(number) for number in days], Run(owner, owner), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+
+def settle(lake: SmallLake, **keys: Any) -> None:
+    """Close the days with a row of a later one, and publish what there is."""
+    lake.commit({9: 1})
+    load(lake.pipeline(**keys))
+    publish(lake.pipeline(**keys))
+
+
+def dated(ids: list[int], number: int = 1) -> dict[str, list[int]]:
+    return {f"dt=2026-02-{number:02d}": sorted(ids)}
+
+
+def test_rebuild_that_a_load_overtakes_loses_no_row(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3})
+    load(lake.pipeline())
+
+    def load_more() -> None:
+        ids.extend(lake.commit({1: 2}))
+        load(lake.pipeline(), owner="other")
+
+    rebuild(slow(lake.pipeline(), load_more), 1)
+    settle(lake)
+
+    assert lake.ids() == dated(ids)
+    assert lake.listed_ids() == dated(ids)
+
+
+def test_load_that_a_rebuild_overtakes_loses_no_row(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3})
+    load(lake.pipeline())
+    ids += lake.commit({1: 2})
+
+    load(slow(lake.pipeline(), lambda: rebuild(lake.pipeline(), 1)))
+    settle(lake)
+
+    assert lake.ids() == dated(ids)
+    assert lake.listed_ids() == dated(ids)
+
+
+@pytest.mark.parametrize("policies", [{}, GO_ON, BEGIN_ANEW], ids=["fail", "go on", "begin anew"])
+def test_load_that_another_overtakes_believes_no_loss_of_history(
+    lake: SmallLake, policies: dict[str, str]
+) -> None:
+    keys = {"source": policies}
+    ids = lake.commit({1: 3})
+    load(lake.pipeline(**keys))
+    ids += lake.commit({1: 2})
+    checkpoints = []
+
+    def load_more() -> None:
+        ids.extend(lake.commit({1: 4}))
+        load(lake.pipeline(**keys), owner="other")
+        checkpoints.append(lake.pipeline(**keys).ledger.pipeline.find())
+
+    load(slow(lake.pipeline(**keys), load_more))
+
+    after = lake.pipeline(**keys).ledger.pipeline.find()
+    assert after is not None
+    assert after.checkpoint == checkpoints[0].checkpoint
+    settle(lake, **keys)
+    assert lake.ids() == dated(ids)
+    assert lake.listed_ids() == dated(ids)
+
+
+def test_first_load_that_another_overtakes_begins_where_that_one_began(lake: SmallLake) -> None:
+    keys = {"source": {"start": "latest"}}
+    lake.commit({1: 3})
+
+    def begin() -> None:
+        lake.commit({1: 1})
+        load(lake.pipeline(**keys), owner="other")
+
+    load(slow(lake.pipeline(**keys), begin))
+    ids = lake.commit({1: 2})
+    load(lake.pipeline(**keys))
+    settle(lake, **keys)
+
+    assert lake.ids() == dated(ids)
+
+
+def test_run_that_finds_a_window_younger_than_its_look_finishes_it(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3})
+    load(lake.pipeline())
+
+    def take_and_die() -> None:
+        ids.extend(lake.commit({1: 2}))
+        lake.pipeline().plan(Run("dead", "cli"), NOW)
+
+    load(slow(lake.pipeline(), take_and_die))
+    settle(lake)
+
+    assert lake.ids() == dated(ids)
+
+
+def test_replay_that_a_load_overtakes_reads_its_own_window_only(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3})
+    load(lake.pipeline())
+    narrow = {"source": {"read": {"filter": f"id > {ids[0]}"}}}
+
+    def load_more() -> None:
+        ids.extend(lake.commit({1: 2}))
+        load(lake.pipeline(**narrow), owner="other")
+
+    pipeline = slow(lake.pipeline(**narrow), load_more)
+    pipeline.finish_load(pipeline.replay(1, Run("replay", "replay"), NOW), NOW, local)
+    settle(lake, **narrow)
+
+    assert lake.ids() == dated(ids[1:])
+
+
+def test_interval_that_another_run_took_meanwhile_is_not_taken_twice(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3})
+    until = known(1)
+
+    load(slow(lake.pipeline(), lambda: load(lake.pipeline(), until=until, owner="other")))
+    settle(lake)
+
+    assert lake.ids() == dated(ids)
+    assert lake.listed_ids() == dated(ids)
+
+
+def test_history_that_is_lost_is_refused_after_a_second_look(lake: SmallLake) -> None:
+    lake.commit({1: 3})
+    load(lake.pipeline())
+    read = lake.table.current_snapshot().snapshot_id
+    lake.commit({1: 2})
+    lake.table.maintenance.expire_snapshots().by_id(read).commit()
+    lake.commit({1: 2})
+    pipeline = slow(lake.pipeline(), lambda: None)
+
+    with pytest.raises((CursorExpired, HistoryTruncated)):
+        load(pipeline)
+
+    assert pipeline.source.looks == 2

@@ -1,0 +1,347 @@
+"""State that goes back in time: restored backups, restorations that die, records out of order."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sqlalchemy import event
+
+from crash.scenario import ledger_content
+from small_lake import NOW, SmallLake, day, decide, load, local, publish
+from tidegate.errors import LedgerBehind, LedgerLost
+from tidegate.model.run import Run
+from tidegate.storage import LocalStorage, OsCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+NARROW = {"source": {"read": {"filter": "id > 1"}}}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake")
+
+
+def save(lake: SmallLake) -> Path:
+    backup = lake.root / "backup"
+    backup.mkdir()
+    for path in lake.root.glob("ledger.db*"):
+        shutil.copy(path, backup / path.name)
+    return backup
+
+
+def lose(lake: SmallLake) -> None:
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+
+
+def put_back(lake: SmallLake, backup: Path) -> None:
+    lose(lake)
+    for path in backup.iterdir():
+        shutil.copy(path, lake.root / path.name)
+
+
+def replay(pipeline: Pipeline, sequence: int, hour: int = 0) -> None:
+    now = NOW.replace(hour=hour)
+    planned = pipeline.replay(sequence, Run("replay", "cli"), now)
+    pipeline.finish_load(planned, now, local)
+
+
+def rebuild(pipeline: Pipeline) -> None:
+    planned = pipeline.rebuild([day(1)], Run("rebuild", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+
+def sweep(pipeline: Pipeline) -> None:
+    pipeline.sweep(pipeline.garbage(NOW.replace(year=2030), NOW - NOW))
+
+
+def take_in(lake: SmallLake, days: dict[int, int]) -> list[int]:
+    ids = lake.commit(days)
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    return ids
+
+
+def publish_all(pipeline: Pipeline) -> None:
+    for outcome in pipeline.publish_all("cli", NOW):
+        assert outcome.error is None, outcome.error
+
+
+STEPS: dict[str, Callable[[Pipeline], Any]] = {
+    "load": load,
+    "publish": publish_all,
+    "publish one": lambda pipeline: pipeline.publish(day(1), "cli", NOW),
+    "replay": lambda pipeline: replay(pipeline, 1),
+    "rebuild": rebuild,
+    "gc": sweep,
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
+def test_ledger_from_a_backup_is_refused_by_every_step_and_brought_up_to_date(
+    lake: SmallLake, step: Callable[[Pipeline], Any]
+) -> None:
+    ids = take_in(lake, {1: 3, 2: 1})[:3]
+    ids += lake.commit({1: 1})
+    load(lake.pipeline())
+    backup = save(lake)
+    ids += take_in(lake, {1: 2})
+    stood, files = lake.ids(), lake.stamps()
+    put_back(lake, backup)
+    lake.commit({2: 1})
+
+    with pytest.raises((LedgerBehind, AssertionError), match="fsck orders --rebuild"):
+        step(lake.pipeline())
+
+    assert lake.stamps() == files
+    assert any("fsck orders --rebuild" in found for found in lake.pipeline().findings())
+    lake.pipeline().restore_ledger()
+    assert list(lake.pipeline().findings()) == []
+    ids += take_in(lake, {1: 1, 3: 1})[:1]
+    assert lake.ids()["dt=2026-02-01"] == sorted(ids)
+    assert lake.listed_ids() == lake.ids()
+    assert stood["dt=2026-02-01"] == ids[:-1]
+
+
+def test_backup_from_before_a_commit_only_is_refused_by_that_partition(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    load(lake.pipeline())
+    backup = save(lake)
+    publish(lake.pipeline())
+    files = lake.stamps()
+    put_back(lake, backup)
+
+    with pytest.raises(LedgerBehind, match="a marker of revision 1 in dt=2026-02-01"):
+        lake.pipeline().publish(day(1), "cli", NOW)
+
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+    assert lake.stamps() == files
+
+
+def test_backup_from_before_a_commit_moved_files_is_refused_inside_the_lock(
+    lake: SmallLake,
+) -> None:
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    load(lake.pipeline())
+    backup = save_while_committing(lake)
+    rebuild(lake.pipeline(**NARROW))
+    publish(lake.pipeline(**NARROW))
+    files = lake.stamps()
+    put_back(lake, backup)
+
+    with pytest.raises(LedgerBehind):
+        lake.pipeline().publish(day(1), "cli", NOW)
+
+    assert lake.stamps() == files
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == ids[1:]
+    assert lake.listed_ids() == lake.ids()
+
+
+@dataclass(frozen=True)
+class Watched(OsCalls):
+    """System calls, with a look before each file that is published."""
+
+    look: Callable[[], None]
+
+    def link(self, source: str, target: str) -> None:
+        if target.endswith(".parquet"):
+            self.look()
+        super().link(source, target)
+
+
+def save_while_committing(lake: SmallLake) -> Path:
+    """Publish, and copy the ledger between the retracted marker and the first file."""
+    saved: list[Path] = []
+
+    def copy_once() -> None:
+        if not saved:
+            saved.append(save(lake))
+
+    publish(lake.pipeline(LocalStorage(Watched(copy_once))))
+    return saved[0]
+
+
+def test_open_window_in_a_backup_is_finished_not_refused(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    pipeline = lake.pipeline()
+    planned = pipeline.plan(Run("run", "cli"), NOW)
+    backup = save(lake)
+    pipeline.finish_load(planned, NOW, local)
+    put_back(lake, backup)
+
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert lake.ids() == {"dt=2026-02-01": ids}
+    assert list(lake.pipeline().findings()) == []
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+def test_restoration_that_dies_anywhere_leaves_no_ledger_that_is_believed(
+    lake: SmallLake,
+) -> None:
+    ids = take_in(lake, {1: 3, 2: 1})[:3]
+    ids += take_in(lake, {1: 2})
+    before = ledger_content(lake.root)
+    backup = save(lake)
+    survived = False
+    for step in range(200):
+        lose(lake)
+        pipeline = lake.pipeline()
+        left = [step]
+
+        def die(*_given: Any, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Died
+
+        for name in ("before_cursor_execute", "commit"):
+            event.listen(pipeline.ledger.engine, name, die)
+        try:
+            pipeline.restore_ledger()
+            survived = True
+        except Died:
+            with pytest.raises((LedgerLost, LedgerBehind)):
+                load(lake.pipeline())
+            continue
+        break
+    assert survived
+    assert step > 10
+
+    assert ledger_content(lake.root) == before
+    ids += take_in(lake, {1: 1, 3: 1})[:1]
+    assert lake.ids()["dt=2026-02-01"] == sorted(ids)
+    assert lake.listed_ids() == lake.ids()
+    assert backup.is_dir()
+
+
+def test_other_pipelines_of_the_ledger_are_left_alone_by_a_restoration(lake: SmallLake) -> None:
+    other = SmallLake(lake.root / "other", keys={"name": "others"})
+    other.commit({1: 2})
+    url = f"sqlite:///{lake.root}/ledger.db"
+    from tidegate.pipeline import open_pipeline
+
+    other.target.parent.mkdir()
+    beside = open_pipeline(other.file("others", name="others"), ledger=url)
+    load(beside)
+    take_in(lake, {1: 3, 2: 1})
+
+    def of_others() -> list[Any]:
+        rows = [row for table in ledger_content(lake.root).values() for row in table]
+        return [row for row in rows if "others" in {row.get("pipeline"), row.get("name")}]
+
+    before = of_others()
+    lake.pipeline().restore_ledger()
+
+    assert before
+    assert of_others() == before
+
+
+def test_order_of_announces_is_restored_whatever_the_clocks_said(lake: SmallLake) -> None:
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    load(lake.pipeline(), now=NOW.replace(hour=1))
+    publish(lake.pipeline(), now=NOW.replace(hour=1))
+    ids += lake.commit({1: 2})
+    # A load that began first and took long is overlapped by a replay that began later.
+    slow = lake.pipeline()
+    planned = slow.plan(Run("slow", "cli"), NOW.replace(hour=2))
+    replay(lake.pipeline(**NARROW), 1, hour=3)
+    publish(lake.pipeline(**NARROW), now=NOW.replace(hour=3))
+    slow.finish_load(planned, NOW.replace(hour=2), local)
+    publish(lake.pipeline(**NARROW), now=NOW.replace(hour=4))
+    before = ledger_content(lake.root)
+    lose(lake)
+
+    lake.pipeline(**NARROW).restore_ledger()
+
+    after = ledger_content(lake.root)
+    for table, content in before.items():
+        assert after[table] == content, table
+    rebuild(lake.pipeline(**NARROW))
+    publish(lake.pipeline(**NARROW), now=NOW.replace(hour=5))
+    assert lake.ids()["dt=2026-02-01"] == ids[1:]
+    assert lake.listed_ids() == lake.ids()
+
+
+def test_process_of_the_lost_ledger_can_announce_nothing_into_the_restored_one(
+    lake: SmallLake,
+) -> None:
+    ids = take_in(lake, {1: 3, 2: 1})[:3]
+    ids += lake.commit({1: 2})
+    stale = lake.pipeline()
+    planned = stale.plan(Run("stale", "cli"), NOW)
+    lose(lake)
+    lake.pipeline().restore_ledger()
+    fresh = lake.pipeline()
+    again = fresh.plan(Run("fresh", "fresh"), NOW)
+
+    from tidegate.errors import FenceLost
+
+    with pytest.raises(FenceLost):
+        stale.finish_load(planned, NOW, local)
+
+    fresh.finish_load(again, NOW, local)
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == ids
+    assert lake.listed_ids() == {"dt=2026-02-01": ids}
+
+
+def test_rejected_commit_whose_plan_was_written_stays_rejected(lake: SmallLake) -> None:
+    holding = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
+    lake.commit({1: 3, 2: 1})
+    load(lake.pipeline(**holding))
+    publish(lake.pipeline(**holding))
+    digest = decide(lake.pipeline(**holding), day(1))
+    pipeline = lake.pipeline(**holding)
+    event.listen(pipeline.ledger.engine, "before_cursor_execute", _die_at_prepare)
+    with pytest.raises(Died):
+        publish(pipeline)
+    event.remove(pipeline.ledger.engine, "before_cursor_execute", _die_at_prepare)
+    written = list((lake.work / "publications" / "dt=2026-02-01").glob(f"1-{digest}-*[0-9].json"))
+    decide(pipeline, day(1), approved=False)
+    lose(lake)
+
+    lake.pipeline(**holding).restore_ledger()
+
+    assert written
+    assert lake.pipeline(**holding).ledger.partitions.get(day(1)).pending == "held"
+    publish(lake.pipeline(**holding))
+    assert lake.ids() == {}
+    assert lake.listed_ids() == {}
+
+
+def _die_at_prepare(
+    _connection: Any, _cursor: Any, statement: str, parameters: Any, *_rest: Any
+) -> None:
+    if statement.startswith("UPDATE publication") and "prepared" in str(parameters):
+        raise Died
+
+
+def test_reopened_partition_is_not_let_out_by_an_older_approval(lake: SmallLake) -> None:
+    holding = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
+    lake.commit({1: 3, 2: 1})
+    load(lake.pipeline(**holding))
+    publish(lake.pipeline(**holding))
+    decide(lake.pipeline(**holding), day(1))
+    lake.pipeline(**holding).reopen(day(1), NOW)
+    lose(lake)
+
+    lake.pipeline(**holding).restore_ledger()
+    publish(lake.pipeline(**holding))
+
+    assert lake.pipeline(**holding).ledger.partitions.get(day(1)).pending == "held"
+    assert lake.ids() == {}
