@@ -155,8 +155,8 @@ class Storage(Hashable, Protocol):
         """Open a new file for writing; `sync` forces it to the disk once it is closed."""
         ...
 
-    def move_new(self, source: str, target: str) -> None:
-        """Move a file to a name that must be free."""
+    def link_new(self, source: str, target: str) -> None:
+        """Give a file a second name, which must be free."""
         ...
 
     def delete(self, path: str) -> None:
@@ -167,8 +167,11 @@ class Storage(Hashable, Protocol):
         """Remove a directory with all below it, if there is one."""
         ...
 
-    def make_dirs(self, path: str) -> None:
-        """Make a directory and those above it."""
+    def make_dirs(self, path: str, *, synced: bool = True) -> None:
+        """Make a directory and those above it; a power cut does not take them away again.
+
+        With `synced=False` it may, until `sync_all` forces them to the disk.
+        """
         ...
 
     def sync(self, path: str) -> None:
@@ -176,7 +179,7 @@ class Storage(Hashable, Protocol):
         ...
 
     def sync_all(self, root: str, names: Iterable[str]) -> None:
-        """Force closed files below a root, and every directory above them, to the disk."""
+        """Force closed files below a root, and every directory from there to them, to the disk."""
         ...
 
     def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]:
@@ -188,9 +191,9 @@ class Storage(Hashable, Protocol):
 class LocalStorage:
     """A mounted file system.
 
-    Failure: `write_once` and `move_new` leave the old state or the new one; a crash between may
-    leave a
-    hidden temporary file or a second name for the same file, and doing the same again cleans it up.
+    Failure: `write_once` leaves the old state or the new one; a crash between may leave a hidden
+    temporary file, and doing the same again cleans it up. What `write_once` and `make_dirs` gave
+    back stands after a power cut, too; what else was changed may not until it is synced.
     """
 
     calls: OsCalls = field(default_factory=OsCalls)
@@ -291,12 +294,14 @@ class LocalStorage:
         Returns:
             False if the name was taken; nothing was changed then.
         """
-        if self.exists(path):
-            return False
         folder = os.path.dirname(path)
+        if self.exists(path):
+            # Whoever wrote it may have died before the name was on the disk.
+            self.sync(folder)
+            return False
         self.make_dirs(folder)
         if scratch is not None:
-            self.make_dirs(scratch)
+            self.make_dirs(scratch, synced=False)
         unique = f"{os.getpid()}-{os.urandom(4).hex()}"
         temporary = f"{scratch or folder}/.{os.path.basename(path)}.{unique}"
         try:
@@ -327,14 +332,14 @@ class LocalStorage:
         except OSError as refused:
             raise _refusal(path, refused) from refused
 
-    def move_new(self, source: str, target: str) -> None:
-        """Give a file a new place without ever replacing what stands there.
+    def link_new(self, source: str, target: str) -> None:
+        """Give a file a second name without ever replacing what stands there.
 
-        A crash between the two names leaves both; `settle` in the publisher knows (PC-F25).
+        A move is this, then `sync` of the new directory, then `delete` of the old name: in another
+        order a power cut may leave neither name. A crash leaves both; `settle` knows (PC-F25).
         """
         try:
             self.calls.link(source, target)
-            self.calls.unlink(source)
         except FileExistsError as taken:
             raise FileExistsAlready(path=target) from taken
         except OSError as refused:
@@ -363,19 +368,28 @@ class LocalStorage:
         except OSError as refused:
             raise _refusal(path, refused) from refused
 
-    def make_dirs(self, path: str) -> None:
-        """Make a directory and those above it."""
+    def make_dirs(self, path: str, *, synced: bool = True) -> None:
+        """Make a directory and those above it.
+
+        Nothing goes into a directory whose name is not on the disk yet. So one with something in it
+        needs nothing more, also when its maker died; an empty one may not have come so far. One
+        that this process could not have made was made by somebody who looks after it.
+        """
+        parent = os.path.dirname(path) or os.curdir
         if os.path.isdir(path):
+            if synced and _is_empty(path) and os.access(parent, os.R_OK | os.W_OK):
+                self.sync(parent)
             return
-        parent = os.path.dirname(path)
-        if parent and parent != path:
-            self.make_dirs(parent)
+        if parent != path:
+            self.make_dirs(parent, synced=synced)
         try:
             self.calls.make_dir(path)
         except FileExistsError:
-            return
+            pass
         except OSError as refused:
             raise _refusal(path, refused) from refused
+        if synced:
+            self.sync(parent)
 
     def sync(self, path: str) -> None:
         """Force a closed file's bytes, or a directory's names, to the disk."""
@@ -389,10 +403,10 @@ class LocalStorage:
             raise _refusal(path, refused) from refused
 
     def sync_all(self, root: str, names: Iterable[str]) -> None:
-        """Force closed files, and the directories between them and a root, to the disk.
+        """Force closed files, and the directories from a root down to them, to the disk.
 
         Args:
-            root: directory that the names are relative to; it is not forced itself.
+            root: directory that the names are relative to; its own name stands already.
             names: of the files.
 
         Side by side, because a file system writes its journal once for all that wait for it: ten
@@ -404,6 +418,8 @@ class LocalStorage:
             while path:
                 paths.add(path)
                 path = os.path.dirname(path)
+        if paths:
+            paths.add("")  # the root
         with ThreadPoolExecutor(_SYNC_THREADS) as pool:
             for _ in pool.map(self.sync, (f"{root}/{path}" for path in sorted(paths))):
                 pass
@@ -415,7 +431,8 @@ class LocalStorage:
         Raises:
             PartitionBusy: another process holds it; names what that process said of itself.
         """
-        self.make_dirs(os.path.dirname(path))
+        # Nobody holds a lock after a power cut.
+        self.make_dirs(os.path.dirname(path), synced=False)
         try:
             descriptor = self.calls.open_lock(path)
         except OSError as refused:
@@ -626,6 +643,14 @@ def _real_path(path: str) -> str:
         return os.path.realpath(path)
     except OSError as refused:
         raise _refusal(path, refused) from refused
+
+
+def _is_empty(folder: str) -> bool:
+    try:
+        with os.scandir(folder) as items:
+            return next(items, None) is None
+    except OSError as refused:
+        raise _refusal(folder, refused) from refused
 
 
 def _refusal(path: str, refused: OSError) -> TidegateError:

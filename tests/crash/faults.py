@@ -26,6 +26,8 @@ from tidegate.storage import LocalStorage, OsCalls
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from crash.power import Disk
+
 CHANGES = ("INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _LOOKS = {"scan", "status"}
@@ -54,6 +56,10 @@ class Stopper:
     """Files are forced to the disk by several threads: one change at a time."""
     between: Callable[[], None] | None = None
     """Called between any two changes."""
+    dying: Callable[[], None] | None = None
+    """Called before this process is killed."""
+    disk: Disk | None = None
+    """Follows the changes, where somebody wants to know what a power cut would leave."""
 
     @contextlib.contextmanager
     def change(self, name: str) -> Iterator[None]:
@@ -64,13 +70,18 @@ class Stopper:
             if self.between is not None:
                 self.between()
             if number == self.at and self.side == "before":
-                os.kill(os.getpid(), signal.SIGKILL)
+                self._die()
             try:
                 yield
             finally:
                 # A call may fail and be right: the first marker of a partition retracts none.
                 if number == self.at and self.side == "after":
-                    os.kill(os.getpid(), signal.SIGKILL)
+                    self._die()
+
+    def _die(self) -> None:
+        if self.dying is not None:
+            self.dying()
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @dataclass(frozen=True)
@@ -90,7 +101,10 @@ class StoppingCalls(OsCalls):
             with self.stopper.change(f"{name} {_subject(arguments)}"):
                 self.inside.append(True)
                 try:
-                    return found(*arguments)
+                    given = found(*arguments)
+                    if self.stopper.disk is not None:
+                        self.stopper.disk.note(name, arguments, given)
+                    return given
                 finally:
                     self.inside.pop()
 
@@ -127,6 +141,8 @@ def watch_database(engine: sa.Engine, stopper: Stopper) -> None:
     def numbered_commit(connection: Any) -> None:
         with stopper.change("COMMIT"):
             commit(connection)
+            if stopper.disk is not None:
+                stopper.disk.note_commit(connection)
 
     engine.dialect.do_commit = numbered_commit  # type: ignore[method-assign]
 

@@ -82,7 +82,7 @@ class Publisher:
             # A process that slept here while its successor finished must not touch a file.
             steps.check_right()
             unfinished = self.examine(plan.publication)
-            self.storage.delete(self._target(plan.marker_name))
+            self._retract(plan.marker_name)
             self._move(plan.publication.adds, unfinished)
             self._verify(plan.publication.content)
             self._retire(plan.publication.removes)
@@ -119,15 +119,20 @@ class Publisher:
             )
         ]
 
+    def _retract(self, marker_name: str) -> None:
+        """Take the marker away, and wait until no power cut brings it back over half a revision."""
+        if self.storage.exists(self.places.partition_root):
+            self.storage.delete(self._target(marker_name))
+            self.storage.sync(self.places.partition_root)
+
     def _move(self, adds: Sequence[PublishedFile], unfinished: Sequence[PublishedFile]) -> None:
         self.storage.make_dirs(self.places.partition_root)
-        for file in adds:
-            staged = f"{self.places.work}/{file.staged}"
-            if file in unfinished:
-                self.storage.move_new(staged, self._target(file.name))
-            else:
-                self.storage.delete(staged)
+        for file in unfinished:
+            self.storage.link_new(f"{self.places.work}/{file.staged}", self._target(file.name))
+        # The new names are on the disk before an old one goes: a power cut leaves at least one.
         self.storage.sync(self.places.partition_root)
+        for file in adds:
+            self.storage.delete(f"{self.places.work}/{file.staged}")
 
     def _verify(self, files: Sequence[PublishedFile]) -> None:
         """Make sure that everything the marker will list is there (PC-F17)."""
@@ -149,12 +154,14 @@ class Publisher:
             source, target = self._target(file.name), self.places.retired(file.name)
             if self.storage.length(source) is None:
                 continue
-            self.storage.make_dirs(target.rpartition("/")[0])
+            # What is retired may go at any time, also by a power cut.
+            self.storage.make_dirs(target.rpartition("/")[0], synced=False)
             # A crash inside the move leaves both names on one file.
             if self.storage.length(target) is None:
-                self.storage.move_new(source, target)
-            else:
-                self.storage.delete(source)
+                self.storage.link_new(source, target)
+            self.storage.delete(source)
+        if files:
+            self.storage.sync(self.places.partition_root)
 
     def _run_policies(self, plan: CommitPlan) -> None:
         context = PolicyContext(

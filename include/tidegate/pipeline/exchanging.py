@@ -50,7 +50,7 @@ def write_spread(storage: Storage, root: str, path: str, rows: SpreadRows) -> Sp
         rows: what it holds.
     """
     full = posixpath.join(root, path)
-    storage.make_dirs(posixpath.dirname(full))
+    storage.make_dirs(posixpath.dirname(full), synced=False)
     with storage.open_new(full) as file:
         count = spread(rows.batches, rows.schema, rows.placement, file)
         length = file.tell()

@@ -218,7 +218,7 @@ class _Attempt:
 
     def _open_file(self, path: str) -> BinaryIO:
         full = posixpath.join(self._place.plan_root, path)
-        self._storage.make_dirs(posixpath.dirname(full))
+        self._storage.make_dirs(posixpath.dirname(full), synced=False)
         return self._storage.open_new(full)
 
 

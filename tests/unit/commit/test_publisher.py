@@ -5,12 +5,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import pytest
 
+from crash.faults import Stopper, stopping_storage
+from crash.power import CUTS, chance
+from crash.power import Disk as Machine
 from tidegate.commit.policies import PolicyContext, SuccessFile
 from tidegate.commit.publisher import Places, Publisher
 from tidegate.errors import (
@@ -57,6 +61,7 @@ def file(name: str, content: bytes) -> PublishedFile:
 FIRST, SECOND = b"first new", b"second new"
 NEW = (file("new-1", FIRST), file("new-2", SECOND))
 OLD = file("old", b"old")
+REVISION_2 = {"new-1": FIRST, "new-2": SECOND}
 
 
 def plan(**changes: object) -> CommitPlan:
@@ -136,9 +141,30 @@ class Disk:
             retired=lambda name: str(self.root / "work" / "retired" / name),
         )
 
-    def commit(self, made: CommitPlan | None = None) -> None:
-        publisher = Publisher(LocalStorage(), self.places(), self.policies)  # type: ignore[arg-type]
+    def commit(self, made: CommitPlan | None = None, storage: LocalStorage | None = None) -> None:
+        publisher = Publisher(storage or LocalStorage(), self.places(), self.policies)  # type: ignore[arg-type]
         publisher.carry_out(made or plan(), "cli", self.steps)
+
+    @classmethod
+    def found(cls, root: Path) -> Disk:
+        """Give one that is there already, or will be."""
+        made = object.__new__(cls)
+        made.root = root
+        return made
+
+    def wrong(self) -> list[str]:
+        """Say which marker does not tell what stands beside it, and which file is nowhere."""
+        standing = {item.name: item.read_bytes() for item in self.partition.iterdir()}
+        marker = standing.pop("_SUCCESS", None)
+        contents = {b'{"revision": 1}': {"old": b"old"}, b'{"revision": 2}': REVISION_2}
+        told = []
+        if marker is not None and standing != contents.get(marker):
+            told.append(f"{marker!r} beside {standing}")
+        staged = {item.name: item.read_bytes() for item in self.staged.iterdir()}
+        for name, content in REVISION_2.items():
+            if content not in (staged.get(name), standing.get(name)):
+                told.append(f"{name} is lost")
+        return told
 
     def files(self) -> dict[str, bytes]:
         return {
@@ -173,6 +199,58 @@ def test_commit_again_ends_the_same(disk: Disk) -> None:
     disk.commit()
 
     assert disk.files() == AFTER
+
+
+def test_revision_two_retracts_durably_then_moves_durably_then_marks(disk: Disk) -> None:
+    stopper = Stopper()
+
+    disk.commit(storage=stopping_storage(stopper))
+
+    made = [re.sub(r"[0-9]+-[0-9a-f]{8}", "*", name.strip()) for name in stopper.made]
+    assert made == [
+        "open_lock lock",
+        "rewrite",
+        "unlink _SUCCESS",
+        "sync",
+        "link new-1 new-1",
+        "link new-2 new-2",
+        "sync",
+        "unlink new-1",
+        "unlink new-2",
+        "make_dir retired",
+        "link old old",
+        "unlink old",
+        "sync",
+        "make_dir scratch",
+        "create ._SUCCESS.*",
+        "write",
+        "sync",
+        "link ._SUCCESS.* _SUCCESS",
+        "unlink ._SUCCESS.*",
+        "sync",
+    ]
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_power_cut_at_any_change_leaves_true_markers_and_all_rows(tmp_path: Path, cut: str) -> None:
+    disk = Disk(tmp_path / "root")
+    machine = Machine(disk.root, tmp_path / "kept")
+    stopper = Stopper(disk=machine)
+    wrong: list[str] = []
+
+    def look() -> None:
+        number = len(stopper.made)
+        for seed in range(8 if cut == "mixed" else 1):
+            after = Disk.found(tmp_path / f"after {number} {seed}")
+            machine.leave(after.root, chance(cut, 100 * number + seed))
+            wrong.extend(f"before {number}: {item}" for item in after.wrong())
+
+    stopper.between = look
+    disk.commit(storage=stopping_storage(stopper))
+    stopper.made.append("the end")
+    look()
+
+    assert wrong == []
 
 
 def moved(disk: Disk) -> None:
