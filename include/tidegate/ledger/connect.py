@@ -14,7 +14,14 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import event
 from sqlalchemy.exc import DatabaseError, OperationalError
 
-from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable
+from tidegate.errors import (
+    LedgerDamaged,
+    LedgerNewer,
+    LedgerUnreachable,
+    StorageDenied,
+    StorageFull,
+)
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from sqlalchemy.engine import ExceptionContext
@@ -76,10 +83,11 @@ def _make_folder(address: sa.URL, folder: Path) -> None:
     if folder.is_dir():
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as refused:
+        # SQLite forces its files and their names to the disk, but not the name of their folder.
+        LocalStorage().make_dirs(str(folder))
+    except (StorageDenied, StorageFull) as refused:
         raise LedgerUnreachable(
-            ledger=address.render_as_string(), problem=f"{folder}: {refused.strerror}"
+            ledger=address.render_as_string(), problem=f"{folder}: {refused.problem}"
         ) from refused
 
 

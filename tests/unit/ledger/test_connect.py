@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 
 from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable, TerminalError
 from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.schema import pipeline, plan, window
 from tidegate.model.partition import Partition
 
@@ -67,6 +69,43 @@ def test_ledger_is_made_with_its_folder(tmp_path: Path) -> None:
     register(open_engine(f"sqlite:///{path}"))
 
     assert path.exists()
+
+
+def test_folder_of_a_new_ledger_is_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: set[int] = set()
+    force = os.fsync
+
+    def forcing(descriptor: int) -> None:
+        synced.add(os.fstat(descriptor).st_ino)
+        force(descriptor)
+
+    monkeypatch.setattr(os, "fsync", forcing)
+
+    open_engine(f"sqlite:///{tmp_path}/home/lake/ledger.db")
+
+    assert {tmp_path.stat().st_ino, (tmp_path / "home").stat().st_ino} <= synced
+
+
+@pytest.mark.parametrize("options", [{}, {READS_ONLY: True}], ids=["writes", "reads only"])
+def test_every_connection_waits_for_the_disk(tmp_path: Path, options: dict[str, bool]) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    open_engine(url)
+    engine = open_engine(url)
+
+    with (
+        engine.connect().execution_options(**options) as one,
+        engine.connect().execution_options(**{READS_ONLY: True}) as other,
+    ):
+        found = [
+            connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for connection in (one, other)
+            for name in ("journal_mode", "synchronous")
+        ]
+
+    # In WAL mode a commit waits from FULL (2) on; what NORMAL (1) commits may be lost.
+    assert found == ["wal", 2, "wal", 2]
 
 
 def test_ledger_opened_again_keeps_what_it_has(tmp_path: Path) -> None:
