@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import posixpath
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -95,9 +97,13 @@ class Inspector:
         )
 
     def sweep(self, garbage: tuple[Garbage, ...]) -> None:
-        """Delete what `garbage` found."""
-        for item in garbage:
-            self.storage.delete(item.path)
+        """Delete what `garbage` found, in that order."""
+        for folder, items in itertools.groupby(garbage, lambda item: posixpath.dirname(item.path)):
+            for item in items:
+                self.storage.delete(item.path)
+            if posixpath.basename(folder) == layout.MESSAGES:
+                # A power cut must not bring a message back whose files are gone by then.
+                self.storage.sync(folder)
 
     def _partition_findings(self, state: PartitionState) -> Iterator[str]:
         root = self.roots.partition(state.partition)
