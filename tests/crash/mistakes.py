@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from crash.unsynced import UNSYNCED
 from tidegate.commit.publisher import Publisher
 from tidegate.ledger import windows
 from tidegate.ledger.announcing import Announcing
@@ -99,4 +100,5 @@ MISTAKES = {
     "marker-first": marker_first,
     "checkpoint-before-contributions": checkpoint_before_contributions,
     "message-replaced": message_replaced,
+    **{name: mistake.make for name, mistake in UNSYNCED.items()},
 }

@@ -22,19 +22,20 @@ import pyarrow.parquet as pq
 import sqlalchemy as sa
 from pyiceberg.catalog import load_catalog
 
+from crash.promises import visible_below
 from tidegate.config import OWNER_FILE
 from tidegate.errors import DecisionRefused, NotHeld, PublicationLapsed
 from tidegate.ledger.schema import metadata
+from tidegate.model.message import CommitMessage
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
 from tidegate.pipeline import ExecutorFactory, Pipeline, open_pipeline
 from tidegate.pipeline.holders import process_owner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from tidegate.model.message import CommitMessage
     from tidegate.storage import Storage
 
 DAY_1 = datetime(2026, 2, 1, tzinfo=UTC)
@@ -233,20 +234,10 @@ VOLATILE = {
     "announced_at",
     "proposed_at",
     "committed_at",
-    "first_seen",
     "ledger_id",
-    "owner",
     "run",
-    "expires",
     "attempt",
-    "claim_owner",
     "claim_fence",
-    "claim_expires",
-    "watermark_step",
-    "summary",
-    "verdict",
-    "approval",
-    "why",
     "uri",
     "messages_uri",
     "next_number",
@@ -254,6 +245,12 @@ VOLATILE = {
     "first_fence",
 }
 """Columns that tell when, by whom and how often something was done."""
+
+IS_SET = {"claim_expires", "claim_owner", "expires", "first_seen", "owner"}
+"""Columns of which only this is the same each time."""
+
+MOMENTS = {"at", "checked_at", "evaluated_at", "last_data_at", "seconds"}
+"""Keys of values that tell when something was done, and how long it took."""
 
 
 def ending(root: Path) -> dict[str, Any]:
@@ -281,12 +278,25 @@ def ending(root: Path) -> dict[str, Any]:
         "owner": owner,
         "ledger": ledger_content(root),
         "rows": row_ids(published),
+        "visible rows": visible_row_ids(published),
+        "quarantined": quarantined(root),
         "exchanged": exchanged(root),
     }
 
 
 def _owner_of_work(root: Path) -> bytes:
     return (root / "published" / ".tidegate-orders" / "owner.json").read_bytes()
+
+
+def quarantined(root: Path) -> list[tuple[str, str, str]]:
+    """Give what a message says was put aside: its file, by rule and name, as said and as found."""
+    found = []
+    for path in root.rglob("windows/*/*/messages/*.json"):
+        for part in CommitMessage.from_text(path.read_bytes()).quarantined:
+            file = path.parent.parent / part.staged
+            content = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else "no file"
+            found.append((f"{file.parent.name}/{file.name}", part.sha256, content))
+    return sorted(found)
 
 
 def exchanged(root: Path) -> list[str]:
@@ -319,6 +329,10 @@ def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
 def _plain(key: str, item: Any) -> Any:
     if key == "commit_plan" and item is not None:
         return item.rpartition("-")[0]
+    if key in IS_SET:
+        return item is not None
+    if isinstance(item, dict):
+        return {key: value for key, value in item.items() if key not in MOMENTS}
     if isinstance(item, list):
         return [
             {key: value for key, value in entry.items() if key != "staged"}
@@ -331,11 +345,23 @@ def _plain(key: str, item: Any) -> Any:
 
 def row_ids(published: Path) -> list[int]:
     """Read the ids of all rows of all files that a marker lists."""
-    ids: list[int] = []
-    for marker in published.rglob("_SUCCESS"):
-        for file in json.loads(marker.read_bytes())["files"]:
-            ids += pq.read_table(marker.parent / file["name"], columns=["id"])["id"].to_pylist()
-    return sorted(ids)
+    files = [
+        marker.parent / file["name"]
+        for marker in published.rglob("_SUCCESS")
+        for file in json.loads(marker.read_bytes())["files"]
+    ]
+    return _ids(files)
+
+
+def visible_row_ids(published: Path) -> list[int]:
+    """Read the ids of all rows of all files that an engine sees when it lists the table."""
+    return _ids(visible_below(published))
+
+
+def _ids(files: Iterable[Path]) -> list[int]:
+    return sorted(
+        value for file in files for value in pq.read_table(file, columns=["id"])["id"].to_pylist()
+    )
 
 
 def _now() -> datetime:

@@ -4,11 +4,17 @@ Dying after change n and dying before change n + 1 leave the same disk, since no
 between them; so the usual suite dies before every change, by copies of the disk, and
 `make test-all` kills a process on both sides of each. Of the life with changed rows, whose
 publishing is nothing new, it dies before every sixth one, and before each in `make test-all`.
+
+Where the machine dies, too, the disk keeps what was forced to it, and of the rest what it happens
+to keep. The usual suite takes in turn a process that dies alone and three kinds of power cut;
+`make test-all` has every kind at every change, and power that is cut after a killed process was
+followed by another, which must not rely on what the first had not forced to the disk.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -21,7 +27,9 @@ import pytest
 from crash.changed_rows import CHANGES as CHANGED_ROWS
 from crash.changed_rows import PUBLISHED
 from crash.faults import Stopper, stopping_storage
+from crash.power import CUTS
 from crash.scenario import Life, exchanged
+from crash.unsynced import UNSYNCED
 from tidegate import read_committed
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
 
 WALKERS = 2
 CHANGES = ("--scenario", "changes")
+IN_TURN = ("--cut", "none", "--cut", "lost", "--cut", "gone", "--cut", "doubled")
 
 
 @pytest.fixture
@@ -39,9 +48,9 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+def start(folder: Path, *arguments: str, program: str = "crash.walk") -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "crash.walk", str(folder), *arguments],
+        [sys.executable, "-m", program, str(folder), *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -57,11 +66,22 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
 @pytest.mark.parametrize(
     ("every", "arguments"),
     [
-        pytest.param(1, (), id="copied"),
+        pytest.param(1, IN_TURN, id="copied and cut"),
         pytest.param(1, ("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
-        pytest.param(6, CHANGES, id="changed rows copied"),
+        pytest.param(6, (*CHANGES, *IN_TURN), id="changed rows copied and cut"),
         pytest.param(1, CHANGES, marks=pytest.mark.slow, id="changed rows copied throughout"),
+        *(
+            pytest.param(1, (*of, "--cut", cut), marks=pytest.mark.slow, id=f"{name}cut, {cut}")
+            for name, of in (("", ()), ("changed rows ", CHANGES))
+            for cut in CUTS
+        ),
+        pytest.param(
+            5,
+            ("--kill", "before", "--cut", "lost", "--cut", "gone"),
+            marks=pytest.mark.slow,
+            id="killed and cut later",
+        ),
     ],
 )
 def test_death_at_any_change_ends_as_an_undisturbed_life(
@@ -156,3 +176,18 @@ def test_deliberate_mistake_is_caught(
 
     assert codes == [1], text
     assert symptom in text
+
+
+@pytest.mark.timeout(600)
+def test_each_thing_that_is_not_forced_to_the_disk_is_seen(folder: Path) -> None:
+    walkers = [
+        start(folder / str(walker), "--share", f"{walker}/{WALKERS}", program="crash.try_unsynced")
+        for walker in range(WALKERS)
+    ]
+
+    codes, text = said(walkers)
+
+    told = dict(re.findall(r"^(\S+): died before .* wrong (\d+) times$", text, re.MULTILINE))
+    assert codes == [0] * WALKERS, text
+    assert told.keys() == UNSYNCED.keys()
+    assert [name for name, wrong in told.items() if wrong == "0"] == [], text

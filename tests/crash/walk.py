@@ -8,17 +8,18 @@ computes runs in the parent.
 A process that is killed leaves the disk as it was at that moment, which is all that the next life
 can find. So one life that copies its disk before each change gives as many deaths as it makes
 changes; with `--kill` every death is a process of its own that gets SIGKILL, in twice the time.
+With `--cut` the machine dies, too: what stands is what was forced to the disk.
 
     python -m crash.walk FOLDER --share 0/2 [--scenario changes] [--kill before | --kill after]
-        [--mistake NAME]
+        [--cut none --cut lost ...] [--mistake NAME]
 """
 
 from __future__ import annotations
 
 import argparse
 import functools
-import hashlib
 import importlib
+import itertools
 import json
 import os
 import pickle
@@ -30,15 +31,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow.parquet as pq
-
 from crash.changed_rows import CHANGES
 from crash.faults import Stopper, forbid_other_changes, stopping_storage, watch_database
 from crash.mistakes import MISTAKES
+from crash.power import CUTS, Disk, chance
+from crash.promises import answer_questions, broken_promise
 from crash.scenario import APPENDS, Life, Scenario, ending
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
 # Loaded before any fork, or every child would load them again.
 for _name in (
@@ -60,6 +61,8 @@ SCENARIOS = {"appends": APPENDS, "changes": CHANGES}
 
 _COPIES = 64
 """How many copies of a disk are kept at a time."""
+_THE_END = "the end"
+_PUBLISHED = "published/orders"
 
 
 class ChildDied(AssertionError):
@@ -92,6 +95,19 @@ def ask_child(work: Callable[[], Any], result: Path) -> Any:
         msg = f"status {status}"
         raise ChildDied(msg)
     return pickle.loads(result.read_bytes())
+
+
+@dataclass(frozen=True)
+class Death:
+    """One death of a life."""
+
+    number: int
+    """Of the change that was not made any more."""
+    cut: str | None
+    """What the power took along; None: the process died alone."""
+
+    def __str__(self) -> str:
+        return f"{self.number}{f', power cut, {self.cut}' if self.cut else ''}"
 
 
 @dataclass(frozen=True)
@@ -128,64 +144,99 @@ class Walk:
         made = ask_child(work, self.folder / "made.pickle")
         return made, ask_child(lambda: ending(life.root), self.folder / "ending.pickle")
 
-    def die_at(self, number: int, side: str) -> tuple[dict[str, Any], list[str]]:
-        """Die at one change and live again.
+    def die_at(self, death: Death, side: str, expected: dict[str, Any]) -> list[str]:
+        """Die at one change and live again; what was wrong then or at the end.
 
-        How it ends, and which write-once files were written again.
+        With a cut the power fails at the end of the second life, and a third one follows: nobody
+        may rely on what the first one had not forced to the disk.
         """
-        life = self.life("root")
+        life, saved = self.life("root"), self.folder / "disk.pickle"
+        shutil.rmtree(self.folder / "kept", ignore_errors=True)
 
         def first() -> None:
             life.prepare()
-            self._live(life, Stopper(number, side))
+            stopper = Stopper(death.number, side)
+            if death.cut is not None:
+                disk = stopper.disk = Disk(life.root, self.folder / "kept")
+                stopper.dying = lambda: saved.write_bytes(pickle.dumps(disk))
+            self._live(life, stopper)
 
         status = in_child(first)
         if not os.WIFSIGNALED(status) or os.WTERMSIG(status) != signal.SIGKILL:
-            msg = f"change {number}: expected signal 9, found status {status}"
+            msg = f"change {death.number}: expected signal 9, found status {status}"
             raise ChildDied(msg)
+        if death.cut is None:
+            return self._live_again(life, expected)
+        left = self.folder / "left"
+        shutil.rmtree(left, ignore_errors=True)
 
-        return self._live_again(life)
+        def second() -> None:
+            disk = pickle.loads(saved.read_bytes())
+            self._live(life, Stopper(disk=disk))
+            disk.leave(left, chance(death.cut or "", death.number))
 
-    def left_before(self, numbers: list[int]) -> Iterator[tuple[int, Path]]:
-        """Live once; give what a death before each of some changes would have left.
+        if in_child(second) != 0:
+            msg = "the life after the first death"
+            raise ChildDied(msg)
+        return self.go_on_from(left, expected)
+
+    def left_before(self, deaths: list[Death]) -> Iterator[tuple[Death, Path]]:
+        """Live once; give what each of some deaths would have left.
 
         What is given has to be moved to where lives are lived before it is gone on with.
         """
-        for start in range(0, len(numbers), _COPIES):
-            batch = numbers[start : start + _COPIES]
-            life, copies = self.life("root"), self.folder / "copies"
-
-            def copying(wanted: frozenset[int], life: Life = life, copies: Path = copies) -> None:
-                def copy() -> None:
-                    if len(stopper.made) in wanted:
-                        shutil.copytree(life.root, copies / str(len(stopper.made)))
-
-                stopper = Stopper(between=copy)
-                life.prepare()
-                self._live(life, stopper)
-
-            shutil.rmtree(copies, ignore_errors=True)
-            if in_child(functools.partial(copying, frozenset(batch))) != 0:
+        for start in range(0, len(deaths), _COPIES):
+            batch, copies = deaths[start : start + _COPIES], self.folder / "copies"
+            for name in ("copies", "kept"):
+                shutil.rmtree(self.folder / name, ignore_errors=True)
+            copies.mkdir()
+            if in_child(functools.partial(self._leave, batch, self.life("root"), copies)) != 0:
                 msg = "the life that was copied"
                 raise ChildDied(msg)
-            yield from ((number, copies / str(number)) for number in batch)
+            yield from ((death, copies / str(death.number)) for death in batch)
 
-    def go_on_from(self, left: Path) -> tuple[dict[str, Any], list[str]]:
+    def _leave(self, deaths: list[Death], life: Life, copies: Path) -> None:
+        cuts = {death.number: death.cut for death in deaths}
+
+        def leave() -> None:
+            number = len(stopper.made)
+            if number not in cuts:
+                return
+            cut, to = cuts[number], copies / str(number)
+            if cut is None:
+                shutil.copytree(life.root, to)
+            else:
+                disk.leave(to, chance(cut, number))
+
+        life.prepare()
+        disk = Disk(life.root, self.folder / "kept")
+        stopper = Stopper(between=leave, disk=disk)
+        self._live(life, stopper)
+        stopper.made.append(_THE_END)
+        leave()
+
+    def go_on_from(self, left: Path, expected: dict[str, Any]) -> list[str]:
         """Live again on what a death left; gives what `die_at` gives."""
         life = self.life("root")
         left.rename(life.root)
-        return self._live_again(life)
+        return self._live_again(life, expected)
 
-    def _live_again(self, life: Life) -> tuple[dict[str, Any], list[str]]:
+    def _live_again(self, life: Life, expected: dict[str, Any]) -> list[str]:
         before = written_once(life.root)
 
-        def second() -> dict[str, Any]:
+        def second() -> tuple[str, dict[str, Any]]:
+            broken = broken_promise(life.root / _PUBLISHED)
             self._live(life, Stopper())
-            return ending(life.root)
+            return broken, ending(life.root)
 
-        end = ask_child(second, self.folder / "ending.pickle")
+        broken, end = ask_child(second, self.folder / "ending.pickle")
         after = written_once(life.root)
-        return end, [name for name, content in before.items() if after.get(name) != content]
+        rewritten = [name for name, content in before.items() if after.get(name) != content]
+        return [
+            *([broken] if broken else []),
+            *differences(expected, end),
+            *(f"written again: {name}" for name in rewritten),
+        ]
 
     def read_along(self) -> list[str]:
         """Live once while a reader in its own process looks between every two changes.
@@ -199,7 +250,7 @@ class Walk:
         if reader == 0:
             os.close(asked)
             os.close(answers)
-            answer_questions(life.root / "published" / "orders", asks, answered)
+            answer_questions(life.root / _PUBLISHED, asks, answered)
             os._exit(0)
         os.close(asks)
         os.close(answered)
@@ -255,7 +306,10 @@ def written_once(root: Path) -> dict[str, bytes]:
 
 
 def walk(
-    steps: Walk, choose: Callable[[list[str]], list[int]], kill: str | None = None
+    steps: Walk,
+    choose: Callable[[list[str]], list[int]],
+    kill: str | None = None,
+    cuts: Sequence[str | None] = (None,),
 ) -> list[str]:
     """Die at each chosen number; what went wrong, after a line that says how far the walk went.
 
@@ -263,53 +317,26 @@ def walk(
         steps: the walk.
         choose: gives numbers of changes by their names.
         kill: side of the change on which a process is killed; None: copies are gone on from.
+        cuts: of the power, in turn: at the deaths, or after a killed process lived again.
     """
     told = []
     steps.prepare()
     made, expected = steps.undisturbed()
-    numbers, side = choose(made), kill or "before"
-    lives: Iterator[tuple[int, Callable[[], tuple[dict[str, Any], list[str]]]]]
+    names, side = made if kill else [*made, _THE_END], kill or "before"
+    deaths = [Death(*pair) for pair in zip(choose(names), itertools.cycle(cuts), strict=False)]
+    lives: Iterator[tuple[Death, Callable[[dict[str, Any]], list[str]]]]
     if kill is None:
-        left = steps.left_before(numbers)
-        lives = ((number, functools.partial(steps.go_on_from, copy)) for number, copy in left)
+        left = steps.left_before(deaths)
+        lives = ((death, functools.partial(steps.go_on_from, copy)) for death, copy in left)
     else:
-        lives = ((number, functools.partial(steps.die_at, number, kill)) for number in numbers)
-    for number, live_again in lives:
+        lives = ((death, functools.partial(steps.die_at, death, kill)) for death in deaths)
+    for death, live_again in lives:
         try:
-            end, rewritten = live_again()
-            wrong = differences(expected, end) + [f"written again: {name}" for name in rewritten]
+            wrong = live_again(expected)
         except ChildDied as died:
             wrong = [str(died)]
-        told += [f"{side} change {number} ({made[number - 1]}): {item}" for item in wrong]
-    return [f"died {side} {len(numbers)} of {len(made)} changes", *told]
-
-
-def answer_questions(published: Path, asks: int, answers: int) -> None:
-    """Check all markers once for each byte that comes in.
-
-    Answer with what is wrong, and a line's end.
-    """
-    while os.read(asks, 1):
-        os.write(answers, f"{broken_promise(published)}\n".encode())
-
-
-def broken_promise(published: Path) -> str:
-    """Say which marker lists a file that is not there as listed.
-
-    Empty if every marker keeps its word.
-    """
-    for path in published.rglob("_SUCCESS"):
-        marker = json.loads(path.read_bytes())
-        for file in marker["files"]:
-            content = path.parent / file["name"]
-            if not content.exists():
-                return f"{path.parent.name} lists {file['name']}, which is not there"
-            whole = content.read_bytes()
-            if (len(whole), hashlib.sha256(whole).hexdigest()) != (file["length"], file["sha256"]):
-                return f"{path.parent.name} lists {file['name']} with other bytes"
-            if pq.read_metadata(content).num_rows != file["rows"]:
-                return f"{path.parent.name} lists {file['name']} with other rows"
-    return ""
+        told += [f"{side} change {death} ({names[death.number - 1]}): {item}" for item in wrong]
+    return [f"died {side} {len(deaths)} of {len(made)} changes", *told]
 
 
 def _short(raw: Any) -> str:
@@ -317,10 +344,14 @@ def _short(raw: Any) -> str:
     return text if len(text) < 2000 else f"{text[:2000]}…"
 
 
-def chosen(made: list[str], share: str, named: str, most: int) -> list[int]:
-    """Give the numbers of a share of all changes, or of those with a name."""
+def chosen(made: list[str], share: str, named: str, most: int, after: str = "") -> list[int]:
+    """Give the numbers of a share of all changes, or of those with a name, or after one."""
     first, step = map(int, share.split("/"))
-    numbers = [number for number, name in enumerate(made, 1) if name.startswith(named)]
+    numbers = [
+        number
+        for number, (before, name) in enumerate(itertools.pairwise(["", *made]), 1)
+        if name.startswith(named) and before.startswith(after)
+    ]
     return numbers[first::step][:most]
 
 
@@ -331,8 +362,10 @@ def main() -> int:
     parser.add_argument("--scenario", choices=sorted(SCENARIOS), default="appends")
     parser.add_argument("--share", default="0/1")
     parser.add_argument("--named", default="", help="only changes whose name begins so")
+    parser.add_argument("--after", default="", help="only changes after one whose name begins so")
     parser.add_argument("--most", type=int, default=1_000_000)
     parser.add_argument("--kill", choices=["before", "after"], help="kill instead of copying")
+    parser.add_argument("--cut", choices=["none", *CUTS], action="append", help="in turn")
     parser.add_argument("--mistake", choices=sorted(MISTAKES))
     parser.add_argument("--read-along", action="store_true")
     given = parser.parse_args()
@@ -342,7 +375,10 @@ def main() -> int:
         told = ["a reader looked between any two changes", *steps.read_along()]
     else:
         told = walk(
-            steps, lambda made: chosen(made, given.share, given.named, given.most), given.kill
+            steps,
+            lambda made: chosen(made, given.share, given.named, given.most, given.after),
+            given.kill,
+            [None if cut == "none" else cut for cut in given.cut or ["none"]],
         )
     sys.stdout.write("\n".join(told) + "\n")
     return 1 if len(told) > 1 else 0
