@@ -15,10 +15,14 @@ from typing import TYPE_CHECKING, Any
 import hypothesis
 import pytest
 
+from skips import pytest_make_collect_report, pytest_runtest_makereport
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import SparkSession
+
+__all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 ROOT = Path(__file__).resolve().parent.parent
 HOME = Path(tempfile.mkdtemp(prefix="tidegate-tests-"))
