@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.commit.partition_time import PartitionClock
@@ -129,9 +129,11 @@ class Announcer:
 
     def _write(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
         """Write the next `sealed.json`, under a number that the ledger gave to this attempt."""
-        number = self.ledger.windows.reserve(item.sequence, item.attempt)
-        drafted = self._draft(item, scan, number, now)
+        drafted = self._draft(item, scan, now)
         _check_rows(drafted, item.uri)
+        # Drafting takes long: an attempt that lost its window meanwhile gets no number.
+        number = self.ledger.windows.reserve(item.sequence, item.attempt)
+        drafted = replace(drafted, number=number)
         text = pretty(drafted.to_json())
         for path in (layout.sealed_file(item.uri), layout.sealed_file(item.uri, number)):
             if self.storage.write_once(path, text):
@@ -139,9 +141,7 @@ class Announcer:
         msg = f"number {number} was given twice"
         raise AssertionError(msg)
 
-    def _draft(
-        self, item: PlannedWindow, scan: ScanPlan, number: int, now: datetime
-    ) -> SealedWindow:
+    def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
         state = self._state()
         messages = list(self.loader.messages(item))
         check_balance(self.loader.source.name, (message.balance for message in messages))
@@ -170,7 +170,6 @@ class Announcer:
             first_start=state.first_start,
             source_identity=scan.pin.identity,
             fingerprint=scan.fingerprint,
-            number=number,
         )
 
     def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
