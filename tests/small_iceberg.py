@@ -7,7 +7,7 @@ counts no value below a NULL struct, Avro counts nothing.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import BooleanType, ListType, MapType, NestedField, StructType
 from pyiceberg.utils.schema_conversion import AvroSchemaConversion
 
-from iceberg_writer import ADDED, DATA, KEYS, Entry, Files, Manifest, Spec, new_uuid
+from iceberg_writer import ADDED, DATA, DELETED, KEYS, Entry, Files, Manifest, Spec, new_uuid
 from tidegate.config import read_source
 from tidegate.source.iceberg import IcebergSource
 
@@ -79,14 +79,8 @@ class SmallIceberg:
     def add(self, operation: str, entry: Entry, metrics: Mapping[str, Any]) -> str:
         """Commit one file that is written already; gives its path."""
         number = len(self.snapshots) + 1
-        described = Entry(
-            **{
-                **vars(entry),
-                **metrics,
-                "sequence": number,
-                "file_sequence": number,
-                "snapshot": number,
-            }
+        described = replace(
+            entry, **metrics, sequence=number, file_sequence=number, snapshot=number
         )
         spec = self.spec if described.content == DATA else Spec(0)
         manifest = Manifest(
@@ -99,7 +93,23 @@ class SmallIceberg:
         self._commit(operation, number)
         return entry.path
 
-    def replace(self, schema: Schema) -> None:
+    def overwrite(self, rows: Sequence[Row], file_format: str = "parquet") -> str:
+        """Put one data file in the place of all that there is; gives its path."""
+        number = len(self.snapshots) + 1
+        removed = []
+        for manifest in self.manifests:
+            entries = [(DELETED, replace(entry, snapshot=number)) for entry in manifest.live]
+            gone = Manifest(manifest.content, manifest.spec, entries, number, number)
+            self.files.write_manifest(gone, self._schema_json(self.schema), inherit=True)
+            removed.append(gone)
+        self.manifests = removed
+        path, size = self.write(rows, file_format)
+        entry = Entry(path, DATA, file_format, len(rows), size, self.spec.id)
+        self.add("overwrite", entry, metrics_of(self.schema, rows, file_format))
+        self.manifests = self.manifests[-1:]
+        return path
+
+    def create_or_replace(self, schema: Schema) -> None:
         """Go on as CREATE OR REPLACE does: without files and parent, columns keep their ids."""
         self.evolve(schema)
         self.manifests, self.parent = [], None

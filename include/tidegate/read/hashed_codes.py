@@ -40,6 +40,9 @@ def hashed_codes(columns: Sequence[pa.Array], hashes: Hashes) -> Integers:
 def _are_same(column: pa.Array, leaders: pa.Int64Array) -> bool:
     """Say whether each value equals the one that it is numbered with."""
     kind = column.type
+    if pa.types.is_null(kind):
+        # Arrow compares no columns of the type null, whose values are all the same.
+        return True
     if pa.types.is_floating(kind):
         # By bits: 0.0 and -0.0 are different, and a NaN is equal to itself.
         column = column.view(pa.type_for_alias(f"int{kind.bit_width}"))

@@ -21,6 +21,7 @@ COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "booleans": (pa.bool_(), st.booleans()),
     "decimals": (pa.decimal128(9, 2), st.decimals(0, 1, places=1)),
     "lists": (pa.list_(pa.int8()), st.lists(st.integers(0, 1), max_size=2)),
+    "voids": (pa.null(), st.none()),
     "structs": (pa.struct([("a", pa.int8())]), st.fixed_dictionaries({"a": st.integers(0, 1)})),
 }
 

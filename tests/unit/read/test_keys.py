@@ -31,6 +31,7 @@ KINDS: dict[pa.DataType, list[Any]] = {
     pa.timestamp("us"): [dt.datetime(1969, 1, 1), dt.datetime(2026, 1, 1, 0, 0, 0, 1)],  # noqa: DTZ001
     pa.timestamp("us", "UTC"): [dt.datetime(2026, 1, 1, tzinfo=dt.UTC)],
     pa.timestamp("ns"): [0, 1],
+    pa.null(): [None],
 }
 
 

@@ -58,7 +58,7 @@ def test_old_snapshot_of_a_replaced_table_lacks_its_deleted_rows(
     table.append(rows)
     table.delete([{"id": 9, "k": None}, rows[1]], (2,))
     read = table.parent
-    table.replace(_schema(new))
+    table.create_or_replace(_schema(new))
 
     found = read_changes(table.config(), end_inclusive=read, mode="snapshot").read_all()
 
