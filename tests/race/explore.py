@@ -1,0 +1,77 @@
+"""Choose which schedules to run: each change of the turn that can matter, and none that cannot.
+
+Where the turn changes before a step that has nothing to do with what the other actor then does,
+changing it after that step gives the same; such schedules are left out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from race.scheduler import Listed, Turn
+from race.steps import Footprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from race.steps import Step
+    from race.walk import Ran
+
+    Runner = Callable[[list[Turn]], Ran]
+
+
+def one_change(runner: Runner, *, late: bool = False) -> Iterator[Ran]:
+    """Run A up to each of its steps, then B to its end, then A to its end.
+
+    Args:
+        runner: runs turns.
+        late: whether all claims run out when the turn changes.
+    """
+    alone = _steps_of(0, runner([Turn(0), Turn(1)]))
+    at = 0
+    while at <= len(alone):
+        ran = runner([Turn(0, at), Turn(1, late=late)])
+        yield ran
+        at = _after_conflict(alone, at, Footprint.of(_steps_of(1, ran)))
+
+
+def deaths(runner: Runner) -> Iterator[Ran]:
+    """Kill A at each of its steps, and run B to its end: what A only read left nothing."""
+    alone = _steps_of(0, runner([Turn(0), Turn(1)]))
+    yield from (
+        runner([Turn(0, at, dies=True), Turn(1)])
+        for at in range(len(alone) + 1)
+        if at == 0 or alone[at - 1].is_seen
+    )
+
+
+def two_changes(runner: Runner) -> Iterator[Ran]:
+    """Run A up to each of its steps, B up to each of its, A to its end, then B."""
+    alone = _steps_of(0, runner([Turn(0), Turn(1)]))
+    at = 0
+    while at <= len(alone):
+        whole = runner([Turn(0, at), Turn(1)])
+        theirs = _steps_of(1, whole)
+        until = 1
+        while until < len(theirs):
+            ran = runner([Turn(0, at), Turn(1, until), Turn(0)])
+            yield ran
+            mine = _steps_of(0, ran)[at:]
+            until = _after_conflict(theirs, until, Footprint.of(mine))
+        at = _after_conflict(alone, at, Footprint.of(theirs))
+
+
+def _after_conflict(steps: list[Step], at: int, meanwhile: Footprint) -> int:
+    """Give the place after the next step that cannot be swapped with what happened meanwhile."""
+    while at < len(steps) and not steps[at].conflicts(meanwhile):
+        at += 1
+    return at + 1
+
+
+def _steps_of(actor: int, ran: Ran) -> list[Step]:
+    return [step for index, step in ran.steps if index == actor]
+
+
+def listed(turns: list[Turn]) -> Listed:
+    """Give turns as a choice; what follows them is every actor to its end."""
+    return Listed(list(turns))

@@ -1,0 +1,108 @@
+"""What has to hold whatever happened: every row once, nothing backwards, nothing left over.
+
+The rows are those that the test wrote into the source; what is published is read twice, by markers
+as our reader does and by listing as other engines do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from race.table import Rows, rows_after
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from race.world import World
+
+_known: dict[str, list[int]] = {}
+"""Hash of a file → the ids in it: most runs make the same files."""
+
+
+def untruths(world: World) -> Iterator[str]:
+    """Say what is wrong once everything has settled."""
+    expected = rows_after(world.landed)
+    yield from _difference("by marker", expected, rows_by_marker(world.target))
+    yield from _difference("by listing", expected, rows_by_listing(world.target))
+    yield from (f"fsck: {finding}" for finding in world.pipeline().findings())
+
+
+def rows_by_marker(target: Path) -> Rows:
+    """Count the rows of the files that markers list."""
+    found: Rows = Counter()
+    for marker in target.rglob("_SUCCESS"):
+        for file in json.loads(marker.read_bytes())["files"]:
+            found.update(_rows(marker.parent / file["name"]))
+    return found
+
+
+def rows_by_listing(target: Path) -> Rows:
+    """Count the rows of all files that a reader sees who looks at no marker."""
+    found: Rows = Counter()
+    for path in target.rglob("*.parquet"):
+        if not any(part.startswith((".", "_")) for part in path.relative_to(target).parts):
+            found.update(_rows(path))
+    return found
+
+
+def broken_marker(target: Path) -> str | None:
+    """Say which marker lists a file that is not there."""
+    for marker in target.rglob("_SUCCESS"):
+        for file in json.loads(marker.read_bytes())["files"]:
+            if not (marker.parent / file["name"]).exists():
+                return f"{marker.parent.name} lists {file['name']}, which is not there"
+    return None
+
+
+class Progress:
+    """Sees checkpoint and watermark between any two steps; neither may go back."""
+
+    def __init__(self, world: World) -> None:
+        """Begin to look."""
+        self._world = world
+        self._era = world.swapped
+        self._reached = (-1, "")
+        self.wrong: list[str] = []
+
+    def look(self) -> None:
+        """Compare with what was seen before, unless somebody exchanged the ledger."""
+        if not self._world.written:
+            return
+        self._world.written = False
+        found = self._world.progress()
+        if found is None:
+            return
+        order = self._world.snapshot_order
+        at = order.index(found[0]) if found[0] else -1, found[1] or ""
+        if self._era != self._world.swapped:
+            self._era, self._reached = self._world.swapped, at
+        if at[0] < self._reached[0]:
+            self.wrong.append(f"the checkpoint went back to commit {at[0] + 1}")
+        if at[1] < self._reached[1]:
+            self.wrong.append(f"the watermark went back to {at[1]}")
+        self._reached = max(self._reached[0], at[0]), max(self._reached[1], at[1])
+
+
+def _rows(path: Path) -> Iterator[tuple[str, int]]:
+    content = path.read_bytes()
+    name = hashlib.sha256(content).hexdigest()
+    if name not in _known:
+        table = pq.read_table(pa.BufferReader(content), columns=["id"])
+        _known[name] = table["id"].to_pylist()
+    return ((path.parent.name, id) for id in _known[name])
+
+
+def _difference(how: str, expected: Rows, found: Rows) -> Iterator[str]:
+    lost, more = expected - found, found - expected
+    if lost or more:
+        yield (
+            f"rows {how}: {found.total()} for {expected.total()}, "
+            f"lost {sorted(lost.elements())}, too many {sorted(more.elements())}"
+        )

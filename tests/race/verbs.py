@@ -1,0 +1,337 @@
+"""What actors do: the commands and tasks of one pipeline, as people and Airflow call them.
+
+A verb that is refused does what the error's remedy says, here and nowhere else: it waits and tries
+again, restores the ledger, or lets the successor finish.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from crash.scenario import in_turn
+from tidegate.errors import TidegateError, TransientError
+from tidegate.model.partition import Partition
+from tidegate.model.publication import Outcome
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from race.world import World
+    from tidegate.pipeline import Pipeline
+
+_PATIENCE = 5
+"""How often a verb is tried again."""
+LOST = {"LedgerLost", "LedgerBehind"}
+"""Refusals whose remedy is `fsck --rebuild`."""
+OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotHeld", "LedgerNotLost"}
+"""Refusals after which nothing is to be done: somebody else did it, or does."""
+NO_HISTORY = {"SnapshotNotFound", "HistoryTruncated"}
+"""Refusals of a replay whose commits were expired."""
+
+
+def day(number: int) -> Partition:
+    """Give the partition of a day of February 2026."""
+    return Partition((("dt", f"2026-02-{number:02d}"),))
+
+
+@dataclass
+class Told:
+    """What actors were told, and what they were shown before they decided."""
+
+    refused: list[str] = field(default_factory=list)
+    """Names of errors that ended a verb."""
+    wrong: list[str] = field(default_factory=list)
+    """What must never be told."""
+    rejected: set[tuple[Partition, str]] = field(default_factory=set)
+    """Partition and digest of what a person was told is rejected."""
+
+
+@dataclass
+class Session:
+    """One actor: a process, or the tasks of an Airflow run."""
+
+    world: World
+    told: Told
+    owner: str
+    pause: Callable[[], None]
+
+    def pipeline(self, name: str = "orders") -> Pipeline:
+        """Open a pipeline."""
+        return self.world.pipeline(name)
+
+    def now(self) -> datetime:
+        """Look at the clock: once per command."""
+        return self.world.clock.now()
+
+    def run(self, now: datetime) -> Run:
+        """Name a run of this actor."""
+        return Run(f"run-{self.owner}-{now:%d%H%M%S}", self.owner)
+
+    def attempt(self, verb: Callable[[], Any], ends: set[str] = OVERTAKEN) -> Any:
+        """Do a verb, and what the remedies of its refusals say."""
+        for _ in range(_PATIENCE):
+            try:
+                return verb()
+            except TransientError as refused:
+                last = refused.code
+                self.pause()
+            except TidegateError as refused:
+                last = refused.code
+                if last in LOST:
+                    self._restore()
+                    continue
+                self.told.refused.append(last)
+                if last not in ends:
+                    self.told.wrong.append(f"{last}: {refused}")
+                return None
+        self.told.refused.append(last)
+        return None
+
+    def _restore(self) -> None:
+        try:
+            self.pipeline().restore_ledger()
+        except TransientError:
+            self.pause()
+        except TidegateError as refused:
+            self.told.refused.append(refused.code)
+            if refused.code not in OVERTAKEN:
+                self.told.wrong.append(f"{refused.code}: {refused}")
+
+
+# ── Reading the source ───────────────────────────────────────────────────────────────────────────
+
+
+def load(session: Session) -> Any:
+    """Take in what the source has brought."""
+
+    def verb() -> Any:
+        now = session.now()
+        return session.pipeline().load(session.run(now), now, in_turn)
+
+    return session.attempt(verb)
+
+
+def replay(session: Session) -> None:
+    """Read the second window again, planned otherwise."""
+
+    def verb() -> None:
+        now, opened = session.now(), session.pipeline("finer")
+        planned = opened.replay(2, session.run(now), now)
+        opened.finish_load(planned, now, in_turn)
+
+    ends = OVERTAKEN | (NO_HISTORY if session.world.expired else set())
+    session.attempt(verb, ends)
+
+
+def rebuild(session: Session) -> None:
+    """Read day 1 again whole."""
+    _rebuild(session, 1)
+
+
+def rebuild_held(session: Session) -> None:
+    """Read the day that is held again whole."""
+    _rebuild(session, 2)
+
+
+def _rebuild(session: Session, number: int) -> None:
+    def verb() -> None:
+        now, opened = session.now(), session.pipeline()
+        planned = opened.rebuild([day(number)], session.run(now), now)
+        opened.finish_load(planned, now, in_turn)
+
+    session.attempt(verb)
+
+
+def land(session: Session) -> None:
+    """Let the source bring one more commit."""
+    session.world.show(session.world.landed + 1)
+
+
+def land_and_load(session: Session) -> None:
+    """Let the source bring one more commit, and take it in."""
+    land(session)
+    load(session)
+
+
+def expire(session: Session) -> None:
+    """Let the source forget commits that were taken in long ago."""
+    session.world.show(session.world.landed, expired=True)
+
+
+# ── Publishing ───────────────────────────────────────────────────────────────────────────────────
+
+
+def publish(session: Session) -> None:
+    """Publish everything pending, as the command line does."""
+
+    def verb() -> None:
+        list(session.pipeline().publish_all(session.owner, session.now()))
+
+    session.attempt(verb)
+
+
+def load_and_publish(session: Session) -> None:
+    """Take in and publish, as a cron job does."""
+    load(session)
+    publish(session)
+
+
+def publish_in_tasks(session: Session) -> None:
+    """Publish day 1 by the tasks of an Airflow run, each of which opens the pipeline."""
+    _in_tasks(session, day(1))
+
+
+def publish_held_in_tasks(session: Session) -> None:
+    """Publish the day that is held by the tasks of an Airflow run."""
+    _in_tasks(session, day(2))
+
+
+def _in_tasks(session: Session, partition: Partition) -> None:
+    if session.attempt(lambda: session.pipeline().evaluate(partition, session.now())) is None:
+        return
+    proposal = session.attempt(
+        lambda: session.pipeline().propose(partition, session.owner, session.now())
+    )
+    if proposal is None:
+        return
+    verdict = session.attempt(
+        lambda: session.pipeline().gate(
+            partition, proposal.digest, session.owner, session.now()
+        )
+    )
+    if verdict is None or verdict.outcome in {Outcome.FAIL, Outcome.HOLD}:
+        return
+    session.attempt(
+        lambda: session.pipeline().commit(
+            partition, proposal.digest, session.owner, session.now()
+        )
+    )
+
+
+def approve(session: Session) -> None:
+    """Look at the day that is held, approve it, and publish it."""
+    if decide(session, day(2), approved=True):
+        session.attempt(
+            lambda: session.pipeline().publish(day(2), session.owner, session.now())
+        )
+
+
+def reject(session: Session) -> None:
+    """Look at the day that is held, and reject it."""
+    decide(session, day(2), approved=False)
+
+
+def reopen(session: Session) -> None:
+    """Let the day that is held be checked again."""
+    session.told.rejected.clear()
+    session.attempt(lambda: session.pipeline().reopen(day(2)))
+
+
+def decide(session: Session, partition: Partition, *, approved: bool) -> bool:
+    """Look at a held partition and decide on what was shown; whether that was stored."""
+    shown = session.pipeline().explain(partition, session.now()).proposed
+    if shown is None:
+        return False
+    digest = shown.publication.digest
+    opened = session.pipeline()
+    keys: dict[str, Any] = {"approved": approved, "by": "ada", "comment": "", "now": session.now()}
+    if "publication" in inspect.signature(opened.decide).parameters:
+        keys["publication"] = digest
+    decided = session.attempt(lambda: opened.decide(partition, **keys))
+    if decided is None:
+        return False
+    if decided != digest:
+        what = "approved" if approved else "rejected"
+        session.told.wrong.append(f"{what} {decided}, but {digest} was shown")
+    if not approved:
+        session.told.rejected.add((partition, decided))
+    return True
+
+
+# ── Upkeep ───────────────────────────────────────────────────────────────────────────────────────
+
+
+def sweep(session: Session) -> None:
+    """Delete what nobody needs, however young."""
+
+    def verb() -> None:
+        opened = session.pipeline()
+        opened.sweep(opened.garbage(session.now(), timedelta(0)))
+
+    session.attempt(verb)
+
+
+def lose_ledger(session: Session) -> None:
+    """Lose the ledger, and restore it as the error says that the next command prints."""
+    session.world.exchange_ledger("empty")
+    restore(session)
+
+
+def restore_backup(session: Session) -> None:
+    """Put an older copy of the ledger in its place, as after a failover."""
+    session.world.exchange_ledger("older")
+
+
+def restore_backup_and_mend(session: Session) -> None:
+    """Put an older copy of the ledger in its place, and write the ledger again."""
+    restore_backup(session)
+    restore(session)
+
+
+def restore(session: Session) -> None:
+    """Write the ledger again from work directory and markers."""
+    session.attempt(lambda: session.pipeline().restore_ledger())
+
+
+def twin(session: Session) -> None:
+    """Load and publish by another pipeline that reaches the target by a symlink."""
+    _as_other(session, "twin")
+
+
+def other(session: Session) -> None:
+    """Load and publish by another pipeline with a ledger and a work directory of its own."""
+    _as_other(session, "other")
+
+
+def _as_other(session: Session, name: str) -> None:
+    def verb() -> None:
+        now, opened = session.now(), session.pipeline(name)
+        opened.load(session.run(now), now, in_turn)
+        list(opened.publish_all(session.owner, now))
+
+    session.attempt(verb, OVERTAKEN | {"TargetOwned"})
+
+
+VERBS: dict[str, Callable[[Session], Any]] = {
+    item.__name__: item
+    for item in (
+        load,
+        replay,
+        rebuild,
+        rebuild_held,
+        land,
+        land_and_load,
+        expire,
+        publish,
+        load_and_publish,
+        publish_in_tasks,
+        publish_held_in_tasks,
+        approve,
+        reject,
+        reopen,
+        sweep,
+        lose_ledger,
+        restore_backup,
+        restore_backup_and_mend,
+        restore,
+        twin,
+        other,
+    )
+}
+IN_AIRFLOW = {"publish_in_tasks", "publish_held_in_tasks"}
+"""Verbs whose owner is a run, of which nobody knows whether it is gone."""

@@ -1,0 +1,177 @@
+"""Run a race by a schedule, let everything settle, and look whether the truth holds."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+from unittest import mock
+
+from race.scheduler import Scheduler
+from race.truth import Progress, broken_marker, untruths
+from race.verbs import IN_AIRFLOW, VERBS, Session, Told, day, decide, load
+from tidegate.errors import TidegateError
+from tidegate.pipeline import holders
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from race.scheduler import Choice
+    from race.steps import Step
+    from race.world import World
+
+_WORD = re.compile(r"\b[A-Za-z]+\b")
+_ROUNDS = 6
+"""How often everything is tried again until nothing is pending."""
+
+
+@dataclass(frozen=True)
+class Race:
+    """Where a run begins, and who takes part."""
+
+    begin: str
+    actors: tuple[str, ...]
+    """Names of their verbs."""
+    lost: bool = False
+    """Whether the ledger is lost, and restored, before everything settles."""
+
+    def __str__(self) -> str:
+        lost = " --lost" * self.lost
+        return f"--begin {self.begin} --actors {','.join(self.actors)}{lost}"
+
+
+@dataclass
+class Ran:
+    """One run."""
+
+    race: Race
+    schedule: str
+    steps: list[tuple[int, Step]] = field(default_factory=list)
+    wrong: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+
+    @property
+    def symptom(self) -> tuple[str, ...]:
+        """Name what went wrong, without the rows, files and numbers that differ from run to run."""
+        return tuple(sorted({" ".join(_WORD.findall(item)[:6]) for item in self.wrong}))
+
+    def __str__(self) -> str:
+        called = f"once {self.race} --schedule '{self.schedule}'"
+        return "\n".join([called, *(f"    {item}" for item in self.wrong)])
+
+
+def run(world: World, race: Race, choice: Choice) -> Ran:
+    """Run a race and settle it.
+
+    Args:
+        world: is put to where the race begins.
+        race: who takes part.
+        choice: of turns.
+    """
+    world.begin(race.begin)
+    told, progress = Told(), Progress(world)
+    scheduler: Scheduler
+
+    def watch() -> None:
+        progress.look()
+        if scheduler.is_new_turn:
+            found = broken_marker(world.target)
+            if found is not None:
+                told.wrong.append(found)
+
+    def living(index: int, name: str) -> Callable[[], None]:
+        def work() -> None:
+            with world.process(index) as process:
+                owner = f"scheduled__{index}" if name in IN_AIRFLOW else process
+                VERBS[name](Session(world, told, owner, scheduler.pause))
+
+        return work
+
+    works = [living(index, name) for index, name in enumerate(race.actors)]
+    scheduler = Scheduler(works, choice, watch=watch, wait=world.clock.wait)
+    with _processes(world):
+        world.stage.scheduler = scheduler
+        try:
+            scheduler.run()
+        finally:
+            world.stage.scheduler = None
+        progress.look()
+        ran = Ran(race, scheduler.schedule, scheduler.steps, told.wrong, told.refused)
+        ran.wrong += [item.failure for item in scheduler.actors if item.failure]
+        ran.wrong += _rejected_but_out(world, told)
+        world.clock.wait()
+        if race.lost:
+            world.exchange_ledger("empty")
+        ran.wrong += settle(world, progress)
+        ran.wrong += untruths(world)
+        ran.wrong += progress.wrong
+    return ran
+
+
+def settle(world: World, progress: Progress) -> list[str]:
+    """Load, publish and approve until nothing is pending; what stands in the way of that."""
+    told = Told()
+    left: list[str] = []
+    for _ in range(_ROUNDS):
+        told = Told()
+        session = Session(world, told, "settle", world.clock.wait)
+        left = _settle_once(session)
+        progress.look()
+        world.clock.wait()
+        if not left and not told.refused and not told.wrong:
+            return []
+    return [f"does not settle: {', '.join([*left, *told.refused, *told.wrong])}"]
+
+
+def _settle_once(session: Session) -> list[str]:
+    """Do everything once; what was not as it should stay."""
+    announced = load(session)
+    left = [f"windows {announced.windows}"] if announced and announced.windows else []
+    opened = session.pipeline()
+    try:
+        for outcome in opened.publish_all(session.owner, session.now()):
+            if outcome.error:
+                left.append(f"{outcome.partition}: {outcome.error}")
+        for state in opened.ledger.partitions.all():
+            if state.pending != "none":
+                left.append(f"{state.partition} is {state.name}")
+            if state.pending == "held":
+                _approve(session, state.partition)
+    except TidegateError as refused:
+        left.append(str(refused))
+    return left
+
+
+def _approve(session: Session, partition: object) -> None:
+    opened = session.pipeline()
+    entry = opened.ledger.publications.proposed(partition)
+    if entry is not None and entry.approval is not None and not entry.approval.approved:
+        session.attempt(lambda: opened.reopen(partition))
+    elif decide(session, partition, approved=True):
+        opened.publish(partition, session.owner, session.now())
+
+
+def _rejected_but_out(world: World, told: Told) -> Iterator[str]:
+    for partition, digest in told.rejected:
+        revisions = world.pipeline().ledger.publications.revisions(partition)
+        if any(item.digest == digest for item in revisions):
+            yield f"{partition}: {digest} was rejected and is out"
+
+
+@contextmanager
+def _processes(world: World) -> Iterator[None]:
+    """Let holders of windows and claims be found alive or gone as the run has it."""
+
+    def process(number: int | None = None) -> mock.Mock:
+        if number not in world.living:
+            raise holders.psutil.NoSuchProcess(number or 0)
+        found = mock.Mock()
+        found.status.return_value = "running"
+        found.create_time.return_value = float(number)
+        return found
+
+    with mock.patch.object(holders.psutil, "Process", process):
+        yield
+
+

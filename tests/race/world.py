@@ -1,0 +1,242 @@
+"""One pipeline on one root directory that can be put back to where a run begins.
+
+Everything is the product's own: a pipeline file, a SQLite ledger, local storage. Only what stands
+between them and the scheduler is a double.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import sqlite3
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from race import steps
+from race.doubles import RacingSource, RacingStorage, Stage, watch_ledger
+from race.moments import Clock
+from race.steps import Step
+from race.table import COMMITS, SourceTable
+from tidegate.ledger import Ledger
+from tidegate.pipeline import Pipeline, open_pipeline
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import sqlalchemy as sa
+
+PIPELINE: dict[str, Any] = {
+    "name": "orders",
+    "source": {"kind": "iceberg", "on_expired_cursor": "from_oldest"},
+    "event_time": "at",
+    "rows": [{"name": "sane", "where": "amount < 1000", "on_failure": "hold"}],
+    "target": {"partition_by": {"dt": "day(at)"}},
+    "commit": {"trigger": "process-time"},
+}
+FINER = {"split": {"max_rows": 2}}
+"""Keys of `source` that make another plan, other files and the same rows."""
+_LEDGER = "ledger.db"
+_FIRST_PROCESS = 5_000_000
+"""Greater than any process number of a real system."""
+
+
+@dataclass
+class World:
+    """A folder with a source, a root, and copies of roots that runs begin from."""
+
+    folder: Path
+    stage: Stage = field(default_factory=lambda: Stage(Clock()))
+    landed: int = 0
+    """The source commit that can be seen."""
+    expired: bool = False
+    swapped: int = 0
+    """How often the ledger was exchanged for another copy."""
+    written: bool = False
+    """Whether the ledger changed since somebody looked."""
+    living: set[int] = field(default_factory=set)
+    """Numbers of the processes that run."""
+    _keeper: sqlite3.Connection | None = None
+    _engines: list[sa.Engine] = field(default_factory=list)
+    _opened: dict[str, Pipeline] = field(default_factory=dict)
+
+    @property
+    def root(self) -> Path:
+        """Where every run lives; plans and markers name it."""
+        return self.folder / "root"
+
+    @property
+    def target(self) -> Path:
+        """The published table."""
+        return self.root / "published" / "orders"
+
+    @property
+    def clock(self) -> Clock:
+        """The time of the run."""
+        return self.stage.clock
+
+    @cached_property
+    def source(self) -> SourceTable:
+        """The table that is read."""
+        return SourceTable(self.folder / "source")
+
+    @cached_property
+    def snapshot_order(self) -> list[str]:
+        """Give the ids of the snapshots, oldest first."""
+        path = self.source.path / "metadata" / f"v{len(COMMITS)}.metadata.json"
+        snapshots = json.loads(path.read_bytes())["snapshots"]
+        found = sorted(snapshots, key=lambda item: item["sequence-number"])
+        return [str(item["snapshot-id"]) for item in found]
+
+    def make(self) -> None:
+        """Write source and pipeline files, and an empty ledger; nothing was loaded."""
+        self.source.make()
+        (self.root / "published").mkdir(parents=True)
+        self._write_file("orders")
+        self._write_file("finer", source=FINER)
+        (self.root / "link").symlink_to("published")
+        self._write_file("twin", name="twin", target={"path": str(self.root / "link" / "orders")})
+        keys = {"path": str(self.target), "work": str(self.root / "published" / ".other")}
+        self._write_file("other", name="other", target=keys)
+        self.show(1)
+        self.open_all()
+        self.save_ledger("empty")
+
+    def show(self, number: int, *, expired: bool | None = None) -> None:
+        """Let the source stand after a commit."""
+        self.landed = number
+        self.expired = self.expired if expired is None else expired
+        self.stage.reach(Step(f"source commit {number}", writes={steps.SOURCE}))
+        self.source.show(self.landed, expired=self.expired)
+
+    def open_all(self) -> None:
+        """Read the pipeline files, and connect to the ledger."""
+        self._opened = {
+            name: open_pipeline(self.root / f"{name}.yaml", ledger=self._url(ledger))
+            for name, ledger in (
+                ("orders", _LEDGER),
+                ("finer", _LEDGER),
+                ("twin", _LEDGER),
+                ("other", "other.db"),
+            )
+        }
+        self._engines = [self._opened[name].ledger.engine for name in ("orders", "other")]
+        for engine in self._engines:
+            watch_ledger(engine, self.stage, self._note_written)
+
+    def pipeline(self, name: str = "orders") -> Pipeline:
+        """Open a pipeline as a command does, with a source and caches of its own."""
+        opened = self._opened[name]
+        home = "other" if name == "other" else "orders"
+        ledger = Ledger(self._opened[home].ledger.engine, opened.config.name)
+        made = replace(opened, ledger=ledger, storage=RacingStorage(self.stage))
+        vars(made)["source"] = RacingSource(made.source, self.stage)
+        return made
+
+    @contextmanager
+    def process(self, index: int) -> Iterator[str]:
+        """Give the owner's name of a process that lives as long as the context."""
+        number = _FIRST_PROCESS + index
+        self.living.add(number)
+        try:
+            yield f"cli:{socket.gethostname()}:{number}:{number * 1000}"
+        finally:
+            self.living.discard(number)
+
+    # ── Copies ───────────────────────────────────────────────────────────────────────────────
+
+    def save(self, name: str) -> None:
+        """Keep the root as it is, for runs to begin from."""
+        self._let_go()
+        about = {"landed": self.landed, "time": self.clock.time.isoformat()}
+        shutil.copytree(self.root, self.folder / "saved" / name, symlinks=True)
+        (self.folder / "saved" / f"{name}.json").write_text(json.dumps(about))
+
+    def begin(self, name: str) -> None:
+        """Put the root back to a saved one."""
+        self._let_go()
+        shutil.rmtree(self.root, ignore_errors=True)
+        _link_tree(self.folder / "saved" / name, self.root)
+        about = json.loads((self.folder / "saved" / f"{name}.json").read_bytes())
+        self.clock.time = datetime.fromisoformat(about["time"])
+        self.stage.born.clear()
+        self.swapped, self.living = 0, set()
+        self.show(about["landed"], expired=False)
+
+    def save_ledger(self, name: str) -> None:
+        """Back the ledger up."""
+        folder = self.folder / "ledgers"
+        folder.mkdir(exist_ok=True)
+        with closing(sqlite3.connect(self.root / _LEDGER)) as connection:
+            connection.execute("VACUUM INTO ?", [str(folder / f"{name}.db")])
+
+    def exchange_ledger(self, name: str) -> None:
+        """Put a copy in the ledger's place, as somebody does who restores a backup."""
+        tables = {steps.table(item) for item in _TABLES}
+        self.stage.reach(Step(f"exchange ledger {name}", writes=tables))
+        self._let_go()
+        for path in self.root.glob(f"{_LEDGER}*"):
+            path.unlink()
+        shutil.copyfile(self.folder / "ledgers" / f"{name}.db", self.root / _LEDGER)
+        self.swapped += 1
+        self.written = True
+
+    def progress(self) -> tuple[str | None, str | None] | None:
+        """Read checkpoint and watermark past everything; None where the pipeline is not known."""
+        if self._keeper is None:
+            self._keeper = sqlite3.connect(self.root / _LEDGER, check_same_thread=False)
+        query = "select json_extract(checkpoint, '$.id'), watermark from pipeline where name = ?"
+        row = self._keeper.execute(query, ["orders"]).fetchone()
+        return (row[0], row[1]) if row else None
+
+    def _note_written(self) -> None:
+        self.written = True
+
+    def _let_go(self) -> None:
+        for engine in self._engines:
+            engine.pool.dispose()
+        if self._keeper is not None:
+            self._keeper.close()
+            self._keeper = None
+
+    def _url(self, ledger: str) -> str:
+        return f"sqlite:///{self.root}/{ledger}"
+
+    def _write_file(self, file: str, **keys: Any) -> None:
+        made = json.loads(json.dumps(PIPELINE))
+        made["source"]["metadata"] = str(self.source.path)
+        made["target"]["path"] = str(self.target)
+        for key, found in keys.items():
+            made[key] = {**made[key], **found} if isinstance(found, dict) else found
+        (self.root / f"{file}.yaml").write_text(json.dumps(made))
+
+
+_TABLES = (
+    "pipeline",
+    "window",
+    "plan",
+    "contribution",
+    "partition",
+    "publication",
+    "revision",
+)
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    """Copy a directory; files that are never written to again share their bytes."""
+    os.mkdir(target)
+    for item in os.scandir(source):
+        place = target / item.name
+        if item.is_dir(follow_symlinks=False):
+            _link_tree(source / item.name, place)
+        elif item.is_symlink():
+            os.symlink(os.readlink(item.path), place)
+        elif item.name.endswith((".lock", ".db", "-wal", "-shm")):
+            shutil.copyfile(item.path, place)
+        else:
+            os.link(item.path, place)
