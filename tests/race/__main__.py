@@ -1,8 +1,8 @@
 """Walk races as the command line says.
 
-    python -m race FOLDER pairs [--how change,late,death,lost,two] [--only load,rebuild] [--share 0/2]
-    python -m race FOLDER seeds --first 1 --count 1000 [--actors 3]
-    python -m race FOLDER once --begin busy --actors load,rebuild --schedule 'A12 B A'
+python -m race FOLDER pairs [--how change,late,death,lost,two] [--only load,rebuild] [--share 0/2]
+python -m race FOLDER seeds --first 1 --count 1000 [--actors 3]
+python -m race FOLDER once --begin busy --actors load,rebuild --schedule 'A12 B A'
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ def main() -> int:
                 sys.stdout.flush()
             if found == given.most:
                 break
-    seconds = time.monotonic() - began
-    sys.stdout.write(f"{runs} runs, {found} wrong, {seconds:.0f} s\n")
+    seconds, busy = time.monotonic() - began, time.process_time()
+    sys.stdout.write(f"{runs} runs, {found} wrong, {seconds:.0f} s, busy for {busy:.0f} s\n")
     return 1 if found else 0
 
 
@@ -110,9 +110,7 @@ def _walked(world: World, given: argparse.Namespace) -> Iterator[Ran]:
 
 def _pairs(world: World, given: argparse.Namespace) -> Iterator[Ran]:
     first, step = map(int, given.share.split("/"))
-    chosen = itertools.product(
-        given.only.split(","), given.beside.split(","), given.how.split(",")
-    )
+    chosen = itertools.product(given.only.split(","), given.beside.split(","), given.how.split(","))
     for one, two, how in itertools.islice(chosen, first, None, step):
         race = Race(given.begin, (one, two), lost=how == "lost")
         yield from HOW[how](functools.partial(_listed, world, race))

@@ -181,6 +181,18 @@ def load_and_publish(session: Session) -> None:
     publish(session)
 
 
+def replay_and_publish(session: Session) -> None:
+    """Read the second window again, and publish what that changed."""
+    replay(session)
+    publish(session)
+
+
+def rebuild_and_publish(session: Session) -> None:
+    """Read day 1 again whole, and publish it."""
+    rebuild(session)
+    publish(session)
+
+
 def publish_in_tasks(session: Session) -> None:
     """Publish day 1 by the tasks of an Airflow run, each of which opens the pipeline."""
     _in_tasks(session, day(1))
@@ -200,25 +212,19 @@ def _in_tasks(session: Session, partition: Partition) -> None:
     if proposal is None:
         return
     verdict = session.attempt(
-        lambda: session.pipeline().gate(
-            partition, proposal.digest, session.owner, session.now()
-        )
+        lambda: session.pipeline().gate(partition, proposal.digest, session.owner, session.now())
     )
     if verdict is None or verdict.outcome in {Outcome.FAIL, Outcome.HOLD}:
         return
     session.attempt(
-        lambda: session.pipeline().commit(
-            partition, proposal.digest, session.owner, session.now()
-        )
+        lambda: session.pipeline().commit(partition, proposal.digest, session.owner, session.now())
     )
 
 
 def approve(session: Session) -> None:
     """Look at the day that is held, approve it, and publish it."""
     if decide(session, day(2), approved=True):
-        session.attempt(
-            lambda: session.pipeline().publish(day(2), session.owner, session.now())
-        )
+        session.attempt(lambda: session.pipeline().publish(day(2), session.owner, session.now()))
 
 
 def reject(session: Session) -> None:
@@ -319,6 +325,8 @@ VERBS: dict[str, Callable[[Session], Any]] = {
         expire,
         publish,
         load_and_publish,
+        replay_and_publish,
+        rebuild_and_publish,
         publish_in_tasks,
         publish_held_in_tasks,
         approve,

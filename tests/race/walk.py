@@ -173,5 +173,3 @@ def _processes(world: World) -> Iterator[None]:
 
     with mock.patch.object(holders.psutil, "Process", process):
         yield
-
-

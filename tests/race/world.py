@@ -39,7 +39,7 @@ PIPELINE: dict[str, Any] = {
     "target": {"partition_by": {"dt": "day(at)"}},
     "commit": {"trigger": "process-time"},
 }
-FINER = {"split": {"max_rows": 2}}
+FINER = {"split": {"max_rows": 1}}
 """Keys of `source` that make another plan, other files and the same rows."""
 _LEDGER = "ledger.db"
 _FIRST_PROCESS = 5_000_000
@@ -100,7 +100,8 @@ class World:
         self._write_file("orders")
         self._write_file("finer", source=FINER)
         (self.root / "link").symlink_to("published")
-        self._write_file("twin", name="twin", target={"path": str(self.root / "link" / "orders")})
+        keys = {"path": f"{self.root}/link/orders", "work": f"{self.root}/published/.twin"}
+        self._write_file("twin", name="twin", target=keys)
         keys = {"path": str(self.target), "work": str(self.root / "published" / ".other")}
         self._write_file("other", name="other", target=keys)
         self.show(1)
