@@ -72,6 +72,8 @@ def main() -> int:
 
 def _shortened(text: str) -> str:
     lines = text.splitlines()
+    if len(lines) > _LINES and "Traceback" in lines[1]:
+        lines = [lines[0], *lines[-_LINES:]]
     more = [f"    and {len(lines) - _LINES} lines more"] if len(lines) > _LINES else []
     return "\n".join([*(line[:_WIDTH] for line in lines[:_LINES]), *more])
 
@@ -88,6 +90,7 @@ def _arguments() -> argparse.ArgumentParser:
     pairs.add_argument("--only", default=",".join(VERBS), help="verbs of the first actor")
     pairs.add_argument("--beside", default=",".join(VERBS), help="verbs of the second")
     pairs.add_argument("--share", default="0/1")
+    pairs.add_argument("--progress", action="store_true", help="name each pair")
     seeds = ways.add_parser("seeds")
     seeds.add_argument("--first", type=int, default=1)
     seeds.add_argument("--count", type=int, default=100)
@@ -113,6 +116,8 @@ def _pairs(world: World, given: argparse.Namespace) -> Iterator[Ran]:
     chosen = itertools.product(given.only.split(","), given.beside.split(","), given.how.split(","))
     for one, two, how in itertools.islice(chosen, first, None, step):
         race = Race(given.begin, (one, two), lost=how == "lost")
+        if given.progress:
+            sys.stderr.write(f"{how} {race}\n")
         yield from HOW[how](functools.partial(_listed, world, race))
 
 

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy import event
 
 from race import steps
+from race.moments import EARLIER
 from race.steps import Step
 from tidegate.storage import LocalStorage, OsCalls
 
@@ -29,6 +30,19 @@ if TYPE_CHECKING:
 
 _PRIVATE = {"write", "sync", "rewrite"}
 """Calls on an open file: others see it only once it has its name."""
+_CHANGING = {
+    "calls",
+    "write_once",
+    "open_new",
+    "move_new",
+    "delete",
+    "delete_tree",
+    "make_dirs",
+    "sync",
+    "sync_all",
+    "lock",
+}
+_LISTING = {"list_files", "list_names"}
 _LOOKS = {"pin", "units", "protect", "row_groups", "footer_bounds"}
 _TABLES = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+\"?(\w+)\"?", re.IGNORECASE)
 
@@ -78,58 +92,38 @@ class RacingStorage(LocalStorage):
     def __init__(self, stage: Stage) -> None:
         """Prepare."""
         super().__init__(RacingCalls(stage))
-        object.__setattr__(self, "stage", stage)
+        object.__setattr__(self, "_stage", stage)
 
+    _stage: Stage
     __hash__ = object.__hash__
 
     def __eq__(self, other: object) -> bool:
         """Say whether it is the same one: what was read through another is not believed."""
         return self is other
 
-    def read_bytes(self, path: str) -> bytes:
-        """Read a file."""
-        self._stage.reach(steps.reading("read", path))
-        return super().read_bytes(path)
+    def __getattribute__(self, name: str) -> Any:
+        """Stand before what only looks; what changes something stands before its system calls."""
+        found = super().__getattribute__(name)
+        if name.startswith("_") or name in _CHANGING or name not in vars(LocalStorage):
+            return found
 
-    def exists(self, path: str) -> bool:
-        """Look for a file."""
-        self._stage.reach(steps.reading("exists", path))
-        return super().exists(path)
+        def stepping(path: str) -> Any:
+            step = steps.listing(path) if name in _LISTING else steps.reading(name, path)
+            self._stage.reach(step)
+            return found(path)
 
-    def length(self, path: str) -> int | None:
-        """Look at a file's length."""
-        self._stage.reach(steps.reading("length", path))
-        return super().length(path)
+        return stepping
 
     def modified(self, path: str) -> datetime | None:
         """Say when a file was made, by the clock of the run."""
-        self._stage.reach(steps.reading("modified", path))
-        try:
-            number = os.stat(path).st_ino
-        except FileNotFoundError:
-            return None
-        return self._stage.born.get(number, self._stage.clock.time.replace(year=2020))
-
-    def sha256(self, path: str) -> str:
-        """Hash a file."""
-        self._stage.reach(steps.reading("sha256", path))
-        return super().sha256(path)
-
-    def list_files(self, root: str) -> list[str]:
-        """List a directory."""
-        self._stage.reach(steps.listing(root))
-        return super().list_files(root)
+        number = os.stat(path).st_ino if super().exists(path) else None
+        return self._stage.born.get(number, EARLIER) if number else None
 
     def sync(self, path: str) -> None:
         """Believe the disk: a process that dies loses nothing that it wrote."""
 
     def sync_all(self, root: str, names: Iterable[str]) -> None:
         """Believe the disk."""
-
-    @property
-    def _stage(self) -> Stage:
-        found: Stage = vars(self)["stage"]
-        return found
 
 
 class RacingSource:
@@ -203,7 +197,7 @@ def _count(stage: Stage, change: int) -> None:
         actor.transactions += change
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _touched(statement: str) -> tuple[bool, frozenset[str]]:
     is_read = statement.lstrip().upper().startswith(("SELECT", "PRAGMA", "BEGIN"))
     return is_read, frozenset(map(steps.table, _TABLES.findall(statement)))

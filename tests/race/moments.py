@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 BEGINNING = datetime(2026, 6, 1, tzinfo=UTC)
+EARLIER = BEGINNING - timedelta(days=30)
+"""When the files were made that stand before a run."""
 _LOOK = timedelta(seconds=1)
 CLAIMS_END = timedelta(hours=2)
 """After that every claim that was taken before has run out."""

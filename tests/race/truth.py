@@ -26,12 +26,12 @@ _known: dict[str, list[int]] = {}
 """Hash of a file → the ids in it: most runs make the same files."""
 
 
-def untruths(world: World) -> Iterator[str]:
-    """Say what is wrong once everything has settled."""
+def untruths(world: World, name: str) -> Iterator[str]:
+    """Say what is wrong once everything has settled, and the target is the pipeline's."""
     expected = rows_after(world.landed)
     yield from _difference("by marker", expected, rows_by_marker(world.target))
     yield from _difference("by listing", expected, rows_by_listing(world.target))
-    yield from (f"fsck: {finding}" for finding in world.pipeline().findings())
+    yield from (f"fsck: {finding}" for finding in world.pipeline(name).findings())
 
 
 def rows_by_marker(target: Path) -> Rows:

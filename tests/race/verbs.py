@@ -24,12 +24,17 @@ if TYPE_CHECKING:
     from race.world import World
     from tidegate.pipeline import Pipeline
 
+OURS = "orders"
+OTHERS = ("twin", "other")
+"""Pipelines that have no business at the target of ours, unless they were first."""
 _PATIENCE = 5
 """How often a verb is tried again."""
 LOST = {"LedgerLost", "LedgerBehind"}
 """Refusals whose remedy is `fsck --rebuild`."""
 OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotHeld", "LedgerNotLost"}
 """Refusals after which nothing is to be done: somebody else did it, or does."""
+OWNED = {"TargetOwned"}
+"""Refusals of a pipeline that came second."""
 NO_HISTORY = {"SnapshotNotFound", "HistoryTruncated"}
 """Refusals of a replay whose commits were expired."""
 
@@ -59,10 +64,11 @@ class Session:
     told: Told
     owner: str
     pause: Callable[[], None]
+    name: str = OURS
 
-    def pipeline(self, name: str = "orders") -> Pipeline:
-        """Open a pipeline."""
-        return self.world.pipeline(name)
+    def pipeline(self, name: str | None = None) -> Pipeline:
+        """Open the session's pipeline, or another one."""
+        return self.world.pipeline(name or self.name)
 
     def now(self) -> datetime:
         """Look at the clock: once per command."""
@@ -70,7 +76,7 @@ class Session:
 
     def run(self, now: datetime) -> Run:
         """Name a run of this actor."""
-        return Run(f"run-{self.owner}-{now:%d%H%M%S}", self.owner)
+        return Run(f"run-{self.owner}-{now.isoformat()}", self.owner)
 
     def attempt(self, verb: Callable[[], Any], ends: set[str] = OVERTAKEN) -> Any:
         """Do a verb, and what the remedies of its refusals say."""
@@ -113,7 +119,7 @@ def load(session: Session) -> Any:
         now = session.now()
         return session.pipeline().load(session.run(now), now, in_turn)
 
-    return session.attempt(verb)
+    return session.attempt(verb, OVERTAKEN | OWNED)
 
 
 def replay(session: Session) -> None:
@@ -172,7 +178,7 @@ def publish(session: Session) -> None:
     def verb() -> None:
         list(session.pipeline().publish_all(session.owner, session.now()))
 
-    session.attempt(verb)
+    session.attempt(verb, OVERTAKEN | OWNED)
 
 
 def load_and_publish(session: Session) -> None:
@@ -305,12 +311,9 @@ def other(session: Session) -> None:
 
 
 def _as_other(session: Session, name: str) -> None:
-    def verb() -> None:
-        now, opened = session.now(), session.pipeline(name)
-        opened.load(session.run(now), now, in_turn)
-        list(opened.publish_all(session.owner, now))
-
-    session.attempt(verb, OVERTAKEN | {"TargetOwned"})
+    session.name = name
+    load(session)
+    publish(session)
 
 
 VERBS: dict[str, Callable[[Session], Any]] = {

@@ -61,6 +61,8 @@ class World:
     """Whether the ledger changed since somebody looked."""
     living: set[int] = field(default_factory=set)
     """Numbers of the processes that run."""
+    settled: dict[str, list[str]] = field(default_factory=dict)
+    """State that was settled before → what was wrong then."""
     _keeper: sqlite3.Connection | None = None
     _engines: list[sa.Engine] = field(default_factory=list)
     _opened: dict[str, Pipeline] = field(default_factory=dict)
@@ -194,6 +196,17 @@ class World:
         query = "select json_extract(checkpoint, '$.id'), watermark from pipeline where name = ?"
         row = self._keeper.execute(query, ["orders"]).fetchone()
         return (row[0], row[1]) if row else None
+
+    def ledger_rows(self) -> list[bytes]:
+        """Read all rows past everything."""
+        self.progress()
+        if self._keeper is None:
+            return []
+        found = []
+        for name in _TABLES:
+            rows = self._keeper.execute(f'select * from "{name}"').fetchall()  # noqa: S608
+            found += sorted(f"{name} {row}".encode() for row in rows)
+        return found
 
     def _note_written(self) -> None:
         self.written = True

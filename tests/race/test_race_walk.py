@@ -1,0 +1,150 @@
+"""The race walk: whatever two or three actors do beside each other, every row is out once.
+
+The usual suite changes the turn of every pair once, wherever that can matter, and kills some actors;
+`make test-all` does so in more ways, and draws thousands of races of three by their seeds.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+import pytest
+
+from race import beginnings
+from race.scheduler import Drawn, Listed, parse_turns
+from race.verbs import OTHERS, VERBS
+from race.walk import Race, run
+from race.world import World
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from race.walk import Ran
+
+WALKERS = 2
+SEEDS = int(os.environ.get("RACE_SEEDS", "3000"))
+"""How many races of three `make test-all` draws."""
+COMPOSED = {"load_and_publish", "replay_and_publish", "rebuild_and_publish", "land"}
+"""Verbs that add little to pairs of the others."""
+PAIRED = ",".join(name for name in VERBS if name not in {*COMPOSED, *OTHERS})
+MOVING = "load,replay,rebuild,publish,approve,lose_ledger"
+"""Verbs that leave most behind when they are killed."""
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    # Memory where there is any: every run begins with a copy of the root.
+    memory = Path("/dev/shm")
+    with TemporaryDirectory(dir=memory if os.access(memory, os.W_OK) else None) as made:
+        yield Path(made)
+
+
+@pytest.fixture
+def world(folder: Path) -> World:
+    world = World(folder)
+    beginnings.make(world)
+    return world
+
+
+def walked(folder: Path, *arguments: str, walkers: int = WALKERS) -> str:
+    """Walk in several processes; what they said, once none of them found anything."""
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "race", str(folder / str(number)), *arguments]
+            + ["--share", f"{number}/{walkers}"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        for number in range(walkers)
+    ]
+    texts = [process.communicate()[0] for process in started]
+    text = "\n".join(texts)
+    assert [process.returncode for process in started] == [0] * walkers, text
+    return text
+
+
+def names(ran: Ran) -> list[tuple[int, str]]:
+    """Name the steps of a run without what is drawn anew each time."""
+    return [(actor, re.sub("[0-9a-f]{8,}", "#", step.name)) for actor, step in ran.steps]
+
+
+@pytest.mark.timeout(900)
+def test_pair_that_changes_turns_once_ends_with_every_row(folder: Path) -> None:
+    walked(folder, "pairs", "--only", PAIRED, "--beside", PAIRED)
+
+
+@pytest.mark.timeout(900)
+def test_pair_of_which_one_is_killed_ends_with_every_row(folder: Path) -> None:
+    walked(folder, "pairs", "--only", MOVING, "--beside", "load_and_publish", "--how", "death")
+
+
+@pytest.mark.timeout(900)
+def test_ledger_that_is_restored_after_a_pair_ends_with_every_row(folder: Path) -> None:
+    kinds = "load,replay_and_publish,rebuild_and_publish,reject"
+    walked(folder, "pairs", "--only", kinds, "--beside", kinds, "--how", "lost")
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("begin", [beginnings.FRESH, beginnings.BUSY])
+def test_pipeline_that_comes_second_leaves_the_target_alone(folder: Path, begin: str) -> None:
+    others = ("--only", ",".join(OTHERS), "--beside", "load_and_publish")
+    walked(folder, "pairs", "--begin", begin, *others)
+    others = ("--only", "load_and_publish", "--beside", ",".join(OTHERS))
+    walked(folder / "second", "pairs", "--begin", begin, *others)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(8 * 3600)
+@pytest.mark.parametrize("how", ["late", "death", "lost", "two"])
+def test_pair_in_every_other_way_ends_with_every_row(folder: Path, how: str) -> None:
+    walked(folder, "pairs", "--only", PAIRED, "--beside", PAIRED, "--how", how)
+
+
+@pytest.mark.timeout(900)
+def test_races_of_three_end_with_every_row(folder: Path) -> None:
+    walked(folder, "seeds", "--count", "60")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(8 * 3600)
+def test_thousands_of_races_of_three_end_with_every_row(folder: Path) -> None:
+    walked(folder, "seeds", "--first", "1000", "--count", str(SEEDS))
+
+
+def test_same_schedule_gives_the_same_run(world: World) -> None:
+    race = Race(beginnings.BUSY, ("load", "approve", "rebuild"))
+    drawn = run(world, race, Drawn(7))
+
+    again = run(world, race, Listed(parse_turns(drawn.schedule)))
+
+    assert names(again) == names(drawn)
+    assert again.schedule == drawn.schedule
+
+
+@pytest.mark.parametrize(
+    ("mistake", "actors", "symptom"),
+    [
+        ("rebuild-compares-nothing", ("rebuild", "load"), "lost [('dt="),
+        (
+            "pinned-before-the-ledger-was-read",
+            ("load", "land_and_load"),
+            "the checkpoint went back",
+        ),
+        ("approved-unseen", ("approve", "load_and_publish"), "was shown"),
+    ],
+)
+def test_deliberate_mistake_is_found(
+    folder: Path, mistake: str, actors: tuple[str, str], symptom: str
+) -> None:
+    walking = ["--mistake", mistake, "--most", "1"]
+    pair = ["pairs", "--only", actors[0], "--beside", actors[1]]
+
+    with pytest.raises(AssertionError, match=re.escape(symptom)):
+        walked(folder, *walking, *pair, walkers=1)
