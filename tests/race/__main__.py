@@ -15,7 +15,7 @@ import random
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from race import beginnings, explore
 from race.mistakes import MISTAKES
@@ -25,7 +25,7 @@ from race.walk import Race, run
 from race.world import World
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from race.scheduler import Turn
     from race.walk import Ran
@@ -38,6 +38,7 @@ HOW: dict[str, Callable[[explore.Runner], Iterator[Ran]]] = {
     "two": explore.two_changes,
 }
 """Ways to explore a pair; `lost` restores the ledger before everything settles."""
+_T = TypeVar("_T")
 _RUNS_BETWEEN_COLLECTIONS = 50
 _LINES, _WIDTH = 6, 300
 
@@ -83,13 +84,13 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--mistake", choices=sorted(MISTAKES), action="append", default=[])
     parser.add_argument("--most", type=int, default=20, help="end after so many wrong runs")
+    parser.add_argument("--share", default="0/1", help="of the pairs or seeds")
     ways = parser.add_subparsers(dest="way", required=True)
     pairs = ways.add_parser("pairs")
     pairs.add_argument("--begin", default=beginnings.BUSY)
     pairs.add_argument("--how", default="change")
     pairs.add_argument("--only", default=",".join(VERBS), help="verbs of the first actor")
     pairs.add_argument("--beside", default=",".join(VERBS), help="verbs of the second")
-    pairs.add_argument("--share", default="0/1")
     pairs.add_argument("--progress", action="store_true", help="name each pair")
     seeds = ways.add_parser("seeds")
     seeds.add_argument("--first", type=int, default=1)
@@ -112,13 +113,17 @@ def _walked(world: World, given: argparse.Namespace) -> Iterator[Ran]:
 
 
 def _pairs(world: World, given: argparse.Namespace) -> Iterator[Ran]:
-    first, step = map(int, given.share.split("/"))
     chosen = itertools.product(given.only.split(","), given.beside.split(","), given.how.split(","))
-    for one, two, how in itertools.islice(chosen, first, None, step):
+    for one, two, how in _share(chosen, given):
         race = Race(given.begin, (one, two), lost=how == "lost")
         if given.progress:
             sys.stderr.write(f"{how} {race}\n")
         yield from HOW[how](functools.partial(_listed, world, race))
+
+
+def _share(chosen: Iterable[_T], given: argparse.Namespace) -> Iterator[_T]:
+    first, step = map(int, given.share.split("/"))
+    return itertools.islice(chosen, first, None, step)
 
 
 def _listed(world: World, race: Race, turns: list[Turn]) -> Ran:
@@ -127,7 +132,7 @@ def _listed(world: World, race: Race, turns: list[Turn]) -> Ran:
 
 def _seeds(world: World, given: argparse.Namespace) -> Iterator[Ran]:
     verbs = given.verbs.split(",")
-    for seed in range(given.first, given.first + given.count):
+    for seed in _share(range(given.first, given.first + given.count), given):
         draw = random.Random(seed)
         actors = tuple(draw.choice(verbs) for _ in range(3))
         race = Race(beginnings.BUSY, actors, lost=draw.random() < 0.3)

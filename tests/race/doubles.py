@@ -11,6 +11,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -116,7 +117,7 @@ class RacingStorage(LocalStorage):
 
     def modified(self, path: str) -> datetime | None:
         """Say when a file was made, by the clock of the run."""
-        number = os.stat(path).st_ino if super().exists(path) else None
+        number = Path(path).stat().st_ino if super().exists(path) else None
         return self._stage.born.get(number, EARLIER) if number else None
 
     def sync(self, path: str) -> None:
@@ -210,7 +211,7 @@ def _caller() -> str:
     while frame is not None:
         name = frame.f_code.co_filename
         if "/tidegate/ledger/" in name:
-            found = f"{os.path.basename(name)[:-3]}.{frame.f_code.co_name}"
+            found = f"{Path(name).stem}.{frame.f_code.co_name}"
         elif found != "transaction":
             break
         frame = frame.f_back  # type: ignore[assignment]

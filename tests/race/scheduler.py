@@ -172,7 +172,8 @@ class Scheduler:
         self._draw()
         self._now.turn.release()
         if not self._done.acquire(timeout=_STUCK_SECONDS):
-            raise AssertionError(f"stuck after {self.schedule}\n{_stacks()}")
+            msg = f"stuck after {self.schedule}\n{_stacks()}"
+            raise AssertionError(msg)
         for actor in self.actors:
             if actor.thread is not None:
                 actor.thread.join()
@@ -223,8 +224,6 @@ class Scheduler:
     def _live(self, actor: Actor) -> None:
         actor.turn.acquire()
         try:
-            if actor.killed:
-                raise Death
             self._check_death(actor)
             actor.work()
         except Death:

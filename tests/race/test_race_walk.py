@@ -1,7 +1,7 @@
 """The race walk: whatever two or three actors do beside each other, every row is out once.
 
-The usual suite changes the turn of every pair once, wherever that can matter, and kills some actors;
-`make test-all` does so in more ways, and draws thousands of races of three by their seeds.
+The usual suite changes the turn of every pair once, wherever that can matter, and kills some of
+them; `make test-all` does so in more ways, and draws thousands of races of three by their seeds.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ def walked(folder: Path, *arguments: str, walkers: int = WALKERS) -> str:
     """Walk in several processes; what they said, once none of them found anything."""
     started = [
         subprocess.Popen(
-            [sys.executable, "-m", "race", str(folder / str(number)), *arguments]
-            + ["--share", f"{number}/{walkers}"],
+            [sys.executable, "-m", "race", f"{folder}/{number}", "--share", f"{number}/{walkers}"]
+            + list(arguments),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from race import steps
@@ -27,8 +28,6 @@ from tidegate.pipeline import Pipeline, open_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
-
     import sqlalchemy as sa
 
 PIPELINE: dict[str, Any] = {
@@ -204,7 +203,7 @@ class World:
             return []
         found = []
         for name in _TABLES:
-            rows = self._keeper.execute(f'select * from "{name}"').fetchall()  # noqa: S608
+            rows = self._keeper.execute(f'select * from "{name}"').fetchall()
             found += sorted(f"{name} {row}".encode() for row in rows)
         return found
 
@@ -243,13 +242,13 @@ _TABLES = (
 
 def _link_tree(source: Path, target: Path) -> None:
     """Copy a directory; files that are never written to again share their bytes."""
-    os.mkdir(target)
+    target.mkdir()
     for item in os.scandir(source):
         place = target / item.name
         if item.is_dir(follow_symlinks=False):
             _link_tree(source / item.name, place)
         elif item.is_symlink():
-            os.symlink(os.readlink(item.path), place)
+            place.symlink_to(Path(item.path).readlink())
         elif item.name.endswith((".lock", ".db", "-wal", "-shm")):
             shutil.copyfile(item.path, place)
         else:
