@@ -31,19 +31,8 @@ if TYPE_CHECKING:
 
 _PRIVATE = {"write", "sync", "rewrite"}
 """Calls on an open file: others see it only once it has its name."""
-_CHANGING = {
-    "calls",
-    "write_once",
-    "open_new",
-    "move_new",
-    "delete",
-    "delete_tree",
-    "make_dirs",
-    "sync",
-    "sync_all",
-    "lock",
-}
-_LISTING = {"list_files", "list_names"}
+_LOOKING = {"scan": steps.listing, "status": functools.partial(steps.reading, "status")}
+"""Calls that change nothing."""
 _LOOKS = {"pin", "units", "protect", "row_groups", "footer_bounds"}
 _TABLES = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+\"?(\w+)\"?", re.IGNORECASE)
 
@@ -71,15 +60,16 @@ class RacingCalls(OsCalls):
     stage: Stage = field(hash=False, compare=False)
 
     def __getattribute__(self, name: str) -> Any:
-        """Stand before the calls that change names; a new file gets the clock's time."""
+        """Stand before calls that look and those that change names."""
         found = super().__getattribute__(name)
         if name.startswith("_") or name not in vars(OsCalls) or name in _PRIVATE:
             return found
 
-        def stepping(*arguments: Any) -> Any:
-            paths = [item for item in arguments if isinstance(item, str)]
-            self.stage.reach(steps.changing(name, *paths))
-            made = found(*arguments)
+        def stepping(path: str, *rest: Any, **keys: Any) -> Any:
+            looking = _LOOKING.get(name)
+            step = looking(path) if looking else steps.changing(name, path, *rest)
+            self.stage.reach(step)
+            made = found(path, *rest, **keys)
             if name == "create":
                 self.stage.born[os.fstat(made).st_ino] = self.stage.clock.time
             return made
@@ -102,22 +92,19 @@ class RacingStorage(LocalStorage):
         """Say whether it is the same one: what was read through another is not believed."""
         return self is other
 
-    def __getattribute__(self, name: str) -> Any:
-        """Stand before what only looks; what changes something stands before its system calls."""
-        found = super().__getattribute__(name)
-        if name.startswith("_") or name in _CHANGING or name not in vars(LocalStorage):
-            return found
+    def read_bytes(self, path: str) -> bytes:
+        """Read a file."""
+        self._stage.reach(steps.reading("read", path))
+        return super().read_bytes(path)
 
-        def stepping(path: str) -> Any:
-            step = steps.listing(path) if name in _LISTING else steps.reading(name, path)
-            self._stage.reach(step)
-            return found(path)
-
-        return stepping
+    def sha256(self, path: str) -> str:
+        """Hash a file."""
+        self._stage.reach(steps.reading("sha256", path))
+        return super().sha256(path)
 
     def modified(self, path: str) -> datetime | None:
         """Say when a file was made, by the clock of the run."""
-        number = Path(path).stat().st_ino if super().exists(path) else None
+        number = Path(path).stat().st_ino if self.exists(path) else None
         return self._stage.born.get(number, EARLIER) if number else None
 
     def sync(self, path: str) -> None:

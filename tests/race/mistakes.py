@@ -57,11 +57,10 @@ def approved_unseen() -> None:
     """Decide on what is proposed now, whatever the person was shown."""
     decide = Pipeline.decide
 
-    def wrong(self: Pipeline, partition: Partition, **keys: Any) -> Any:
+    def wrong(self: Pipeline, partition: Partition, *, publication: str, **keys: Any) -> None:
         proposed = self.ledger.publications.proposed(partition)
-        if proposed is not None and "publication" in keys:
-            keys["publication"] = proposed.publication.digest
-        return decide(self, partition, **keys)
+        now = proposed.publication.digest if proposed else publication
+        decide(self, partition, publication=now, **keys)
 
     Pipeline.decide = wrong  # type: ignore[method-assign]
 

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import posixpath
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
 
 SOURCE = "source"
 
@@ -31,8 +35,8 @@ class Step:
         return bool(
             self.writes & (other.reads | other.writes)
             or self.reads & other.writes
-            or _within(self.writes, other.listed)
-            or _within(other.writes, _listed(self.reads))
+            or _folders(self.writes) & other.reads
+            or _folders(other.writes) & self.reads
         )
 
 
@@ -49,25 +53,15 @@ class Footprint:
         reads = frozenset(item for step in steps for item in step.reads)
         return cls(reads, frozenset(item for step in steps for item in step.writes))
 
-    @property
-    def listed(self) -> set[str]:
-        """The directories that were listed."""
-        return _listed(self.reads)
-
 
 def table(name: str) -> str:
     """Name a table of the ledger."""
     return f"table {name}"
 
 
-def _listed(reads: set[str] | frozenset[str]) -> set[str]:
-    return {item for item in reads if item.endswith("/")}
-
-
-def _within(paths: set[str] | frozenset[str], folders: set[str]) -> bool:
-    return any(
-        item.startswith(folder) for folder in folders for item in paths if item.startswith("/")
-    )
+def _folders(paths: AbstractSet[str]) -> set[str]:
+    """Name the directories, as listing them is named, in which names come or go."""
+    return {f"{posixpath.dirname(item)}/" for item in paths if item.startswith("/")}
 
 
 def reading(verb: str, path: str) -> Step:

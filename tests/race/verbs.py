@@ -6,7 +6,6 @@ again, restores the ledger, or lets the successor finish.
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -52,8 +51,10 @@ class Told:
     """Names of errors that ended a verb."""
     wrong: list[str] = field(default_factory=list)
     """What must never be told."""
+    approved: set[tuple[Partition, str]] = field(default_factory=set)
+    """Partition and digest of what a person saw and approved."""
     rejected: set[tuple[Partition, str]] = field(default_factory=set)
-    """Partition and digest of what a person was told is rejected."""
+    """The same of what a person was told is rejected."""
 
 
 @dataclass
@@ -250,18 +251,23 @@ def decide(session: Session, partition: Partition, *, approved: bool) -> bool:
     if shown is None:
         return False
     digest = shown.publication.digest
-    opened = session.pipeline()
-    keys: dict[str, Any] = {"approved": approved, "by": "ada", "comment": "", "now": session.now()}
-    if "publication" in inspect.signature(opened.decide).parameters:
-        keys["publication"] = digest
-    decided = session.attempt(lambda: opened.decide(partition, **keys))
-    if decided is None:
+
+    def verb() -> bool:
+        session.pipeline().decide(
+            partition,
+            publication=digest,
+            approved=approved,
+            by="ada",
+            comment="",
+            now=session.now(),
+        )
+        return True
+
+    if not session.attempt(verb):
         return False
-    if decided != digest:
-        what = "approved" if approved else "rejected"
-        session.told.wrong.append(f"{what} {decided}, but {digest} was shown")
-    if not approved:
-        session.told.rejected.add((partition, decided))
+    told, decided = session.told, (partition, digest)
+    (told.approved if approved else told.rejected).add(decided)
+    (told.rejected if approved else told.approved).discard(decided)
     return True
 
 

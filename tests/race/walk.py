@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 import traceback
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
-from unittest import mock
 
 from race.scheduler import Scheduler
 from race.state import fingerprint
 from race.truth import Progress, broken_marker, untruths
 from race.verbs import IN_AIRFLOW, OTHERS, OURS, OWNED, VERBS, Session, Told, decide, load
+from race.world import RUN
 from tidegate.errors import TidegateError
-from tidegate.pipeline import holders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -84,32 +83,31 @@ def run(world: World, race: Race, choice: Choice) -> Ran:
 
     def living(index: int, name: str) -> Callable[[], None]:
         def work() -> None:
-            with world.process(index) as process:
-                owner = f"scheduled__{index}" if name in IN_AIRFLOW else process
+            owner = f"{RUN if name in IN_AIRFLOW else 'cli:'}{index}"
+            with world.living(owner):
                 VERBS[name](Session(world, told, owner, scheduler.pause))
 
         return work
 
     works = [living(index, name) for index, name in enumerate(race.actors)]
     scheduler = Scheduler(works, choice, watch=watch, wait=world.clock.wait)
-    with _processes(world):
-        world.stage.scheduler = scheduler
-        try:
-            scheduler.run()
-        finally:
-            world.stage.scheduler = None
-        progress.look()
-        ran = Ran(race, scheduler.schedule, scheduler.steps, told.wrong, told.refused)
-        ran.wrong += [item.failure for item in scheduler.actors if item.failure]
-        ran.wrong += _rejected_but_out(world, told)
-        world.clock.wait()
-        if race.lost:
-            world.exchange_ledger("empty")
-        state = f"{fingerprint(world)} {world.landed} {world.expired}"
-        if state not in world.settled:
-            world.settled[state] = _untruths_settled(world, progress, race)
-        ran.wrong += world.settled[state]
-        ran.wrong += progress.wrong
+    world.stage.scheduler = scheduler
+    try:
+        scheduler.run()
+    finally:
+        world.stage.scheduler = None
+    progress.look()
+    ran = Ran(race, scheduler.schedule, scheduler.steps, told.wrong, told.refused)
+    ran.wrong += [item.failure for item in scheduler.actors if item.failure]
+    ran.wrong += _decided_otherwise(world, told)
+    world.clock.wait()
+    if race.lost:
+        world.exchange_ledger("empty")
+    state = f"{fingerprint(world)} {world.landed} {world.expired}"
+    if state not in world.settled:
+        world.settled[state] = _untruths_settled(world, progress, race)
+    ran.wrong += world.settled[state]
+    ran.wrong += progress.wrong
     return ran
 
 
@@ -172,24 +170,14 @@ def _approve(session: Session, partition: object) -> None:
         opened.publish(partition, session.owner, session.now())
 
 
-def _rejected_but_out(world: World, told: Told) -> Iterator[str]:
-    for partition, digest in told.rejected:
-        revisions = world.pipeline().ledger.publications.revisions(partition)
-        if any(item.digest == digest for item in revisions):
-            yield f"{partition}: {digest} was rejected and is out"
-
-
-@contextmanager
-def _processes(world: World) -> Iterator[None]:
-    """Let holders of windows and claims be found alive or gone as the run has it."""
-
-    def process(number: int | None = None) -> mock.Mock:
-        if number not in world.living:
-            raise holders.psutil.NoSuchProcess(number or 0)
-        found = mock.Mock()
-        found.status.return_value = "running"
-        found.create_time.return_value = float(number)
-        return found
-
-    with mock.patch.object(holders.psutil, "Process", process):
-        yield
+def _decided_otherwise(world: World, told: Told) -> Iterator[str]:
+    """Say what came out though a person rejected it, or by an approval that nobody gave."""
+    opened = world.pipeline()
+    for state in opened.ledger.partitions.all():
+        for revision in opened.ledger.publications.revisions(state.partition):
+            decided = state.partition, revision.digest
+            plan = json.loads((world.work / revision.commit_plan).read_bytes())
+            if decided in told.rejected:
+                yield f"{state.partition}: {revision.digest} was rejected and is out"
+            if plan["approval"] is not None and decided not in told.approved:
+                yield f"{state.partition}: {revision.digest} is out, which nobody saw"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,10 +23,12 @@ from race.moments import Clock
 from race.steps import Step
 from race.table import COMMITS, SourceTable
 from tidegate.ledger import Ledger
+from tidegate.ledger.holder import Life
 from tidegate.pipeline import Pipeline, open_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
     import sqlalchemy as sa
 
 PIPELINE: dict[str, Any] = {
@@ -41,8 +42,8 @@ PIPELINE: dict[str, Any] = {
 FINER = {"split": {"max_rows": 1}}
 """Keys of `source` that make another plan, other files and the same rows."""
 _LEDGER = "ledger.db"
-_FIRST_PROCESS = 5_000_000
-"""Greater than any process number of a real system."""
+RUN = "airflow:"
+"""Begins the names of owners that are runs: they wait between two tasks."""
 
 
 @dataclass
@@ -58,8 +59,8 @@ class World:
     """How often the ledger was exchanged for another copy."""
     written: bool = False
     """Whether the ledger changed since somebody looked."""
-    living: set[int] = field(default_factory=set)
-    """Numbers of the processes that run."""
+    alive: set[str] = field(default_factory=set)
+    """Owners that have not ended."""
     settled: dict[str, list[str]] = field(default_factory=dict)
     """State that was settled before → what was wrong then."""
     _keeper: sqlite3.Connection | None = None
@@ -75,6 +76,11 @@ class World:
     def target(self) -> Path:
         """The published table."""
         return self.root / "published" / "orders"
+
+    @property
+    def work(self) -> Path:
+        """The work directory of our pipeline."""
+        return self.root / "published" / ".tidegate-orders"
 
     @property
     def clock(self) -> Clock:
@@ -135,20 +141,29 @@ class World:
         """Open a pipeline as a command does, with a source and caches of its own."""
         opened = self._opened[name]
         home = "other" if name == "other" else "orders"
-        ledger = Ledger(self._opened[home].ledger.engine, opened.config.name)
-        made = replace(opened, ledger=ledger, storage=RacingStorage(self.stage))
+        engine, clock = self._opened[home].ledger.engine, self.clock
+        made = replace(
+            opened,
+            ledger=Ledger(engine, opened.config.name, lambda _connection: clock.time),
+            storage=RacingStorage(self.stage),
+            life_of=self._life_of,
+        )
         vars(made)["source"] = RacingSource(made.source, self.stage)
         return made
 
     @contextmanager
-    def process(self, index: int) -> Iterator[str]:
-        """Give the owner's name of a process that lives as long as the context."""
-        number = _FIRST_PROCESS + index
-        self.living.add(number)
+    def living(self, owner: str) -> Iterator[None]:
+        """Let an owner be found alive as long as the context lasts, and gone afterwards."""
+        self.alive.add(owner)
         try:
-            yield f"cli:{socket.gethostname()}:{number}:{number * 1000}"
+            yield
         finally:
-            self.living.discard(number)
+            self.alive.discard(owner)
+
+    def _life_of(self, owner: str) -> Life:
+        if owner not in self.alive:
+            return Life.GONE
+        return Life.WAITING if owner.startswith(RUN) else Life.RENEWING
 
     # ── Copies ───────────────────────────────────────────────────────────────────────────────
 
@@ -167,7 +182,7 @@ class World:
         about = json.loads((self.folder / "saved" / f"{name}.json").read_bytes())
         self.clock.time = datetime.fromisoformat(about["time"])
         self.stage.born.clear()
-        self.swapped, self.living = 0, set()
+        self.swapped, self.alive = 0, set()
         self.show(about["landed"], expired=False)
 
     def save_ledger(self, name: str) -> None:
