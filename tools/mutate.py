@@ -24,12 +24,7 @@ CODE = ROOT / "include" / "tidegate"
 HOME = ROOT / ".mutate"
 NEAREST = {
     "commit": ("tests/unit/commit",),
-    "ledger": (
-        "tests/unit/ledger",
-        "tests/behaviour/test_ledgers.py",
-        "tests/behaviour/test_survival_checkpoint.py",
-        "tests/behaviour/test_survival_rebuild.py",
-    ),
+    "ledger": ("tests/unit/ledger", "tests/behaviour/test_ledgers.py"),
     "plan": ("tests/unit/plan",),
     "read": ("tests/unit/read", "tests/unit/pipeline/test_change_stream.py"),
     "target": ("tests/unit/target",),

@@ -666,6 +666,57 @@ def test_announce_history_window_moves_neither_checkpoint_nor_watermark(ledger: 
     assert (state.checkpoint, state.watermark) == (instant(3), NOW)
 
 
+def replay(ledger: Ledger, sequence: int, plan: str, *partitions: Partition) -> None:
+    """Announce a sealed window again with another plan."""
+    taken = ledger.windows.resume(sequence, holder(plan))
+    rows = [contribution(sequence, partition, plan) for partition in partitions]
+    ledger.windows.announce(announcement(sequence, taken.attempt, *rows, plan=plan), NOW + HOUR)
+
+
+def replace_all(ledger: Ledger, kind: WindowKind, end: int) -> None:
+    """Take and announce a window of a kind that knows the first day only."""
+    checkpoint = ledger.pipeline.find().checkpoint
+    taken = replace(draft(None, end, kind=kind), range=InstantRange(checkpoint, instant(end)))
+    sequence = ledger.windows.take(taken, checkpoint, holder()).window.sequence
+    ledger.windows.announce(announcement(sequence, 1, contribution(sequence, DAY_1)), NOW)
+
+
+@pytest.mark.parametrize(
+    ("kind", "ends", "left"),
+    [
+        (WindowKind.RELOAD, (2, 3), [(1, 10), (3, 0)]),
+        (WindowKind.RESTART, (2, 3), [(1, 10), (3, 0)]),
+        (WindowKind.RESTART, (2, 2), [(1, 10), (2, 0)]),
+        (WindowKind.RESTART, (1, 1), [(1, 10)]),
+        (WindowKind.LOAD, (2, 3), [(1, 10)]),
+    ],
+    ids=["reload", "restart", "restart-then-empty", "empty-restarts", "loads"],
+)
+def test_replay_before_a_reset_leaves_a_partition_reset_that_it_did_not_know(
+    ledger: Ledger, kind: WindowKind, ends: tuple[int, int], left: list[tuple[int, int]]
+) -> None:
+    load(ledger, 1, DAY_1)
+    for end in ends:
+        replace_all(ledger, kind, end)
+
+    for plan in ("p2", "p3"):
+        replay(ledger, 1, plan, DAY_1, DAY_2)
+
+    found = ledger.windows.contributions(DAY_2)
+    assert [(item.window, item.rows) for item in found] == left
+    assert {item.kind for item in found[1:]} <= {kind}
+    assert [item.window for item in ledger.windows.contributions(DAY_1)] == [1, 2, 3]
+
+
+def test_replay_after_a_reset_resets_nothing(ledger: Ledger) -> None:
+    replace_all(ledger, WindowKind.RELOAD, 1)
+    load(ledger, 2, DAY_1)
+
+    replay(ledger, 2, "p2", DAY_1, DAY_2)
+
+    assert [item.window for item in ledger.windows.contributions(DAY_2)] == [2]
+
+
 def test_watermark_that_falls_back_is_not_stored(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1, watermark=NOW + HOUR)
     load(ledger, 2, DAY_1, watermark=NOW)

@@ -75,7 +75,7 @@ def ranges_with(
     for low, high in zip(lows[held].tolist(), highs[held].tolist(), strict=True):
         if ranges and ranges[-1][1] == low:
             ranges[-1] = (ranges[-1][0], high)
-        elif low < high:
+        else:
             ranges.append((low, high))
     return ranges
 
