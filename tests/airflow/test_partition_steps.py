@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 from jinja2 import Environment
 
 from airflow_context import task_context
-from small_lake import NOW, SmallLake, day, decide, known, load, local
+from small_lake import NOW, SmallLake, day, decide, known, load, local, publish
 from tidegate.errors import GateFailed, NotCommittable, NotHeld, ProposalMissing
 from tidegate.model.run import Run
 from tidegate_airflow.approval import PartitionApproval
@@ -177,6 +177,9 @@ def test_commit_that_died_before_its_event_emits_it_when_it_is_retried(
     context, _ = propose_and_check()
     answer(context, "Approve")
     commit_partition("orders", PUBLISHED, context)
+    lake.commit({1: 200, 3: 1})
+    load(held, until=known(9))
+    publish(held)
     before = lake.stamps()
     retried = task_context(partition=KEY)
     retried["ti"].handed = context["ti"].handed
@@ -184,7 +187,8 @@ def test_commit_that_died_before_its_event_emits_it_when_it_is_retried(
     commit_partition("orders", PUBLISHED, retried)
 
     event = retried["outlet_events"][PUBLISHED]
-    assert (event.partition_keys, event.extra["revision"]) == ({KEY}, 1)
+    assert event.partition_keys == {KEY}
+    assert (event.extra["revision"], event.extra["rows"]) == (1, 3)
     assert lake.stamps() == before
 
 

@@ -170,13 +170,17 @@ class Committer:
             # Where nothing was begun, or all was done before, others need not wait for its end.
             if self.ledger.publications.unrecorded(partition) is None:
                 self.ledger.partitions.release(partition, claim)
-        newest = self.ledger.publications.revisions(partition)[-1]
+        made = next(
+            item
+            for item in self.ledger.publications.revisions(partition)
+            if item.digest == publication
+        )
         return Committed(
             partition=partition,
-            revision=newest.revision,
-            rows=newest.rows,
-            watermark=newest.watermark,
-            windows=tuple(sorted(int(window) for window in newest.contributions)),
+            revision=made.revision,
+            rows=made.rows,
+            watermark=made.watermark,
+            windows=tuple(sorted(int(window) for window in made.contributions)),
         )
 
     def _prepare(self, entry: PublicationEntry, claim: Claim, owner: str, now: datetime) -> str:
