@@ -74,7 +74,7 @@ def main() -> int:
 def _shortened(text: str) -> str:
     lines = text.splitlines()
     if len(lines) > _LINES and "Traceback" in lines[1]:
-        lines = [lines[0], *lines[-_LINES:]]
+        lines = [lines[0], *lines[1 - _LINES :]]
     more = [f"    and {len(lines) - _LINES} lines more"] if len(lines) > _LINES else []
     return "\n".join([*(line[:_WIDTH] for line in lines[:_LINES]), *more])
 

@@ -30,8 +30,10 @@ _PATIENCE = 5
 """How often a verb is tried again."""
 LOST = {"LedgerLost", "LedgerBehind"}
 """Refusals whose remedy is `fsck --rebuild`."""
-OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotHeld", "LedgerNotLost"}
+OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotHeld"}
 """Refusals after which nothing is to be done: somebody else did it, or does."""
+FORGOTTEN = {"WindowNotFound", "PartitionNotFound"}
+"""Refusals of what an exchanged ledger does not know."""
 OWNED = {"TargetOwned"}
 """Refusals of a pipeline that came second."""
 NO_HISTORY = {"SnapshotNotFound", "HistoryTruncated"}
@@ -93,7 +95,7 @@ class Session:
                     self._restore()
                     continue
                 self.told.refused.append(last)
-                if last not in ends:
+                if last not in ends and not (last in FORGOTTEN and self.world.swapped):
                     self.told.wrong.append(f"{last}: {refused}")
                 return None
         self.told.refused.append(last)
@@ -242,7 +244,7 @@ def reject(session: Session) -> None:
 def reopen(session: Session) -> None:
     """Let the day that is held be checked again."""
     session.told.rejected.clear()
-    session.attempt(lambda: session.pipeline().reopen(day(2)))
+    session.attempt(lambda: session.pipeline().reopen(day(2), session.now()))
 
 
 def decide(session: Session, partition: Partition, *, approved: bool) -> bool:

@@ -165,7 +165,7 @@ def _approve(session: Session, partition: object) -> None:
     opened = session.pipeline()
     entry = opened.ledger.publications.proposed(partition)
     if entry is not None and entry.approval is not None and not entry.approval.approved:
-        session.attempt(lambda: opened.reopen(partition))
+        session.attempt(lambda: opened.reopen(partition, session.now()))
     elif decide(session, partition, approved=True):
         opened.publish(partition, session.owner, session.now())
 
