@@ -1016,11 +1016,12 @@ def test_rows_left_out_of_a_revision_are_first_seen_when_they_came(ledger: Ledge
     load(ledger, 1, DAY_1)
     proposed = hold(ledger, DAY_1)
     decide(ledger, proposed)
-    taken = ledger.windows.take(
-        replace(draft(None, 2), range=InstantRange(instant(1), instant(2))), instant(1), holder()
-    )
-    sequence = taken.window.sequence
-    ledger.windows.announce(announcement(sequence, 1, contribution(sequence, DAY_1)), NOW + HOUR)
+    for end in (2, 3):
+        window = replace(draft(None, end), range=InstantRange(instant(end - 1), instant(end)))
+        ledger.windows.take(window, instant(end - 1), holder())
+        ledger.windows.announce(
+            announcement(end, 1, contribution(end, DAY_1)), NOW + (end - 1) * HOUR
+        )
     claim = ledger.partitions.claim(DAY_1, holder())
     prepare(ledger, proposed, claim)
 
