@@ -70,7 +70,7 @@ class Reports:
     def parse_partition(self, text: str) -> str:
         return text
 
-    def reopen(self, partition: str) -> None:
+    def reopen(self, partition: str, _now: datetime) -> None:
         self.reopened.append(partition)
 
 

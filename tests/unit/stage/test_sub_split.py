@@ -270,6 +270,7 @@ def test_stage_forces_every_file_and_directory_of_the_attempt_to_the_disk(tmp_pa
 
     attempt = "staged/5b5b5b5b5b5b/w1.t0.aa"
     assert sorted(synced) == [
+        ".",
         "staged",
         "staged/5b5b5b5b5b5b",
         attempt,
