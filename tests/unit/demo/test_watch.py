@@ -16,6 +16,8 @@ from tidegate.errors import AirflowNotStarted, DemoStuck
 from unit.demo.test_plot import FAILED, ending, partition_report, pipeline_report
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tidegate.model.report import PipelineReport
 
 DAGS = DagIds.of("flights")
