@@ -121,8 +121,8 @@ class Publisher:
 
     def _retract(self, marker_name: str) -> None:
         """Take the marker away, and wait until no power cut brings it back over half a revision."""
+        self.storage.delete(self._target(marker_name))
         if self.storage.exists(self.places.partition_root):
-            self.storage.delete(self._target(marker_name))
             self.storage.sync(self.places.partition_root)
 
     def _move(self, adds: Sequence[PublishedFile], unfinished: Sequence[PublishedFile]) -> None:
