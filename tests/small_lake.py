@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
+from crash.promises import visible_below, visible_files
 from tidegate.execute.local import LocalExecutor
 from tidegate.ledger.clock import database_time
 from tidegate.model.instant import DataInterval
@@ -196,13 +197,24 @@ def decide(
 
 
 def published_ids(target: Path) -> dict[str, list[int]]:
-    """Read the ids of the published rows by partition, from the files that the markers list."""
+    """Read the ids of the published rows by partition; markers and listings show the same files.
+
+    Where no marker stands a commit is under way, and only who lists the table sees its files.
+    """
     found = {}
     for marker in sorted(target.rglob("_SUCCESS")):
-        ids: list[int] = []
-        for file in json.loads(marker.read_bytes())["files"]:
-            ids += pq.read_table(marker.parent / file["name"], columns=["id"])["id"].to_pylist()
-        found[marker.parent.name] = sorted(ids)
+        listed = [file["name"] for file in json.loads(marker.read_bytes())["files"]]
+        visible = [item.name for item in visible_files(marker.parent)]
+        assert sorted(listed) == visible, f"{marker.parent}: a listing sees other files"
+        found[marker.parent.name] = sorted(
+            number
+            for name in listed
+            for number in pq.read_table(marker.parent / name, columns=["id"])["id"].to_pylist()
+        )
+    unmarked = {path.parent for path in visible_below(target)} - {
+        path.parent for path in target.rglob("_SUCCESS")
+    }
+    assert not unmarked, f"files without a marker: {unmarked}"
     return found
 
 
