@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from race.verbs import Session, Told, day, load, publish
+from race.session import Session, Told
+from race.verbs import day, load, publish
 
 if TYPE_CHECKING:
     from race.world import World

@@ -18,7 +18,8 @@ import pytest
 
 from race import beginnings
 from race.scheduler import Drawn, Listed, parse_turns
-from race.verbs import OTHERS, VERBS
+from race.session import OTHERS
+from race.verbs import VERBS
 from race.walk import Race, run
 from race.world import World
 

@@ -1,115 +1,24 @@
-"""What actors do: the commands and tasks of one pipeline, as people and Airflow call them.
-
-A verb that is refused does what the error's remedy says, here and nowhere else: it waits and tries
-again, restores the ledger, or lets the successor finish.
-"""
+"""What actors do: the commands and tasks of one pipeline, as people and Airflow call them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from crash.scenario import in_turn
-from tidegate.errors import TidegateError, TransientError
+from race.session import NO_HISTORY, OVERTAKEN, OWNED
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Outcome
-from tidegate.model.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
-    from race.world import World
-    from tidegate.pipeline import Pipeline
-
-OURS = "orders"
-OTHERS = ("twin", "other")
-"""Pipelines that have no business at the target of ours, unless they were first."""
-_PATIENCE = 5
-"""How often a verb is tried again."""
-LOST = {"LedgerLost", "LedgerBehind"}
-"""Refusals whose remedy is `fsck --rebuild`."""
-OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotHeld"}
-"""Refusals after which nothing is to be done: somebody else did it, or does."""
-FORGOTTEN = {"WindowNotFound", "PartitionNotFound"}
-"""Refusals of what an exchanged ledger does not know."""
-OWNED = {"TargetOwned"}
-"""Refusals of a pipeline that came second."""
-NO_HISTORY = {"SnapshotNotFound", "HistoryTruncated"}
-"""Refusals of a replay whose commits were expired."""
+    from race.session import Session
 
 
 def day(number: int) -> Partition:
     """Give the partition of a day of February 2026."""
     return Partition((("dt", f"2026-02-{number:02d}"),))
-
-
-@dataclass
-class Told:
-    """What actors were told, and what they were shown before they decided."""
-
-    refused: list[str] = field(default_factory=list)
-    """Names of errors that ended a verb."""
-    wrong: list[str] = field(default_factory=list)
-    """What must never be told."""
-    approved: set[tuple[Partition, str]] = field(default_factory=set)
-    """Partition and digest of what a person saw and approved."""
-    rejected: set[tuple[Partition, str]] = field(default_factory=set)
-    """The same of what a person was told is rejected."""
-
-
-@dataclass
-class Session:
-    """One actor: a process, or the tasks of an Airflow run."""
-
-    world: World
-    told: Told
-    owner: str
-    pause: Callable[[], None]
-    name: str = OURS
-
-    def pipeline(self, name: str | None = None) -> Pipeline:
-        """Open the session's pipeline, or another one."""
-        return self.world.pipeline(name or self.name)
-
-    def now(self) -> datetime:
-        """Look at the clock: once per command."""
-        return self.world.clock.now()
-
-    def run(self, now: datetime) -> Run:
-        """Name a run of this actor."""
-        return Run(f"run-{self.owner}-{now.isoformat()}", self.owner)
-
-    def attempt(self, verb: Callable[[], Any], ends: set[str] = OVERTAKEN) -> Any:
-        """Do a verb, and what the remedies of its refusals say."""
-        for _ in range(_PATIENCE):
-            try:
-                return verb()
-            except TransientError as refused:
-                last = refused.code
-                self.pause()
-            except TidegateError as refused:
-                last = refused.code
-                if last in LOST:
-                    self._restore()
-                    continue
-                self.told.refused.append(last)
-                if last not in ends and not (last in FORGOTTEN and self.world.swapped):
-                    self.told.wrong.append(f"{last}: {refused}")
-                return None
-        self.told.refused.append(last)
-        return None
-
-    def _restore(self) -> None:
-        try:
-            self.pipeline().restore_ledger()
-        except TransientError:
-            self.pause()
-        except TidegateError as refused:
-            self.told.refused.append(refused.code)
-            if refused.code not in OVERTAKEN:
-                self.told.wrong.append(f"{refused.code}: {refused}")
 
 
 # ── Reading the source ───────────────────────────────────────────────────────────────────────────
@@ -288,12 +197,14 @@ def sweep(session: Session) -> None:
 
 def lose_ledger(session: Session) -> None:
     """Lose the ledger, and restore it as the error says that the next command prints."""
+    session.told.restored = True
     session.world.exchange_ledger("empty")
     restore(session)
 
 
 def restore_backup(session: Session) -> None:
     """Put an older copy of the ledger in its place, as after a failover."""
+    session.told.restored = True
     session.world.exchange_ledger("older")
 
 
@@ -305,6 +216,7 @@ def restore_backup_and_mend(session: Session) -> None:
 
 def restore(session: Session) -> None:
     """Write the ledger again from work directory and markers."""
+    session.told.restored = True
     session.attempt(lambda: session.pipeline().restore_ledger())
 
 

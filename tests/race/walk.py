@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from race.scheduler import Scheduler
+from race.session import OTHERS, OURS, OWNED, Session, Told
 from race.state import fingerprint
 from race.truth import Progress, broken_marker, untruths
-from race.verbs import IN_AIRFLOW, OTHERS, OURS, OWNED, VERBS, Session, Told, decide, load
+from race.verbs import IN_AIRFLOW, VERBS, decide, load
 from race.world import RUN
 from tidegate.errors import TidegateError
 
@@ -72,25 +73,7 @@ def run(world: World, race: Race, choice: Choice) -> Ran:
     """
     world.begin(race.begin)
     told, progress = Told(), Progress(world)
-    scheduler: Scheduler
-
-    def watch() -> None:
-        progress.look()
-        if scheduler.is_new_turn:
-            found = broken_marker(world.target)
-            if found is not None:
-                told.wrong.append(found)
-
-    def living(index: int, name: str) -> Callable[[], None]:
-        def work() -> None:
-            owner = f"{RUN if name in IN_AIRFLOW else 'cli:'}{index}"
-            with world.living(owner):
-                VERBS[name](Session(world, told, owner, scheduler.pause))
-
-        return work
-
-    works = [living(index, name) for index, name in enumerate(race.actors)]
-    scheduler = Scheduler(works, choice, watch=watch, wait=world.clock.wait)
+    scheduler = _scheduler(world, race, choice, told, progress)
     world.stage.scheduler = scheduler
     try:
         scheduler.run()
@@ -109,6 +92,30 @@ def run(world: World, race: Race, choice: Choice) -> Ran:
     ran.wrong += world.settled[state]
     ran.wrong += progress.wrong
     return ran
+
+
+def _scheduler(
+    world: World, race: Race, choice: Choice, told: Told, progress: Progress
+) -> Scheduler:
+    """Give each verb an actor that is alive until it ends."""
+
+    def watch() -> None:
+        progress.look()
+        found = broken_marker(world.target) if scheduler.is_new_turn else None
+        if found is not None:
+            told.wrong.append(found)
+
+    def living(index: int, name: str) -> Callable[[], None]:
+        def work() -> None:
+            owner = f"{RUN if name in IN_AIRFLOW else 'cli:'}{index}"
+            with world.living(owner):
+                VERBS[name](Session(world, told, owner, scheduler.pause))
+
+        return work
+
+    works = [living(index, name) for index, name in enumerate(race.actors)]
+    scheduler = Scheduler(works, choice, watch=watch, wait=world.clock.wait)
+    return scheduler
 
 
 def _untruths_settled(world: World, progress: Progress, race: Race) -> list[str]:

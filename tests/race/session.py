@@ -1,0 +1,107 @@
+"""One actor's side of a race: what it may do, what it was told, and how it takes a refusal.
+
+A verb that is refused does what the error's remedy says, here and nowhere else: it waits and tries
+again, restores the ledger, or lets the successor finish.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import TidegateError, TransientError
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from datetime import datetime
+
+    from race.world import World
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline import Pipeline
+
+OURS = "orders"
+OTHERS = ("twin", "other")
+"""Pipelines that have no business at the target of ours, unless they were first."""
+_PATIENCE = 5
+"""How often a verb is tried again."""
+LOST = {"LedgerLost", "LedgerBehind"}
+"""Refusals whose remedy is `fsck --rebuild`."""
+OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotHeld"}
+"""Refusals after which nothing is to be done: somebody else did it, or does."""
+FORGOTTEN = {"WindowNotFound", "PartitionNotFound"}
+"""Refusals of what a ledger that was written again does not know."""
+OWNED = {"TargetOwned"}
+"""Refusals of a pipeline that came second."""
+NO_HISTORY = {"SnapshotNotFound", "HistoryTruncated"}
+"""Refusals of a replay whose commits were expired."""
+
+
+@dataclass
+class Told:
+    """What actors were told, and what they were shown before they decided."""
+
+    refused: list[str] = field(default_factory=list)
+    """Names of errors that ended a verb."""
+    wrong: list[str] = field(default_factory=list)
+    """What must never be told."""
+    restored: bool = False
+    """Whether somebody exchanged the ledger, or wrote it again."""
+    approved: set[tuple[Partition, str]] = field(default_factory=set)
+    """Partition and digest of what a person saw and approved."""
+    rejected: set[tuple[Partition, str]] = field(default_factory=set)
+    """The same of what a person was told is rejected."""
+
+
+@dataclass
+class Session:
+    """One actor: a process, or the tasks of an Airflow run."""
+
+    world: World
+    told: Told
+    owner: str
+    pause: Callable[[], None]
+    name: str = OURS
+
+    def pipeline(self, name: str | None = None) -> Pipeline:
+        """Open the session's pipeline, or another one."""
+        return self.world.pipeline(name or self.name)
+
+    def now(self) -> datetime:
+        """Look at the clock: once per command."""
+        return self.world.clock.now()
+
+    def run(self, now: datetime) -> Run:
+        """Name a run of this actor."""
+        return Run(f"run-{self.owner}-{now.isoformat()}", self.owner)
+
+    def attempt(self, verb: Callable[[], Any], ends: set[str] = OVERTAKEN) -> Any:
+        """Do a verb, and what the remedies of its refusals say."""
+        for _ in range(_PATIENCE):
+            try:
+                return verb()
+            except TransientError as refused:
+                last = refused.code
+                self.pause()
+            except TidegateError as refused:
+                last = refused.code
+                if last in LOST:
+                    self._restore()
+                    continue
+                self.told.refused.append(last)
+                if last not in ends and not (last in FORGOTTEN and self.told.restored):
+                    self.told.wrong.append(f"{last}: {refused}")
+                return None
+        self.told.refused.append(last)
+        return None
+
+    def _restore(self) -> None:
+        self.told.restored = True
+        try:
+            self.pipeline().restore_ledger()
+        except TransientError:
+            self.pause()
+        except TidegateError as refused:
+            self.told.refused.append(refused.code)
+            if refused.code not in OVERTAKEN:
+                self.told.wrong.append(f"{refused.code}: {refused}")
