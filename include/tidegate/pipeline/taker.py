@@ -68,22 +68,12 @@ class Taker:
     """Finds out what became of the run that holds a window."""
 
     def look(self, run: Run, now: datetime) -> Look:
-        """Say what a run would find, from the source's metadata alone; takes nothing."""
-        held = self.ledger.windows.open()
-        if held is not None:
-            return Look(
-                "changes", f"window {held.window.sequence} {held.window.range} is open and goes on"
-            )
-        # A sensor may only ever look: `latest` must not move from one look to the next.
-        seen = self._started(run, now)
-        sealed = self._sealed_for(run)
-        if taking.is_behind(run.interval, seen.state, sealed):
-            return self._look_behind(run, seen, sealed)
-        found = self._ahead(run, seen, now)
-        if found is None:
-            after = seen.state.checkpoint.id if seen.state.checkpoint else "the beginning"
-            return Look("none", f"nothing after {after} up to {run.end_exclusive or 'the head'}")
-        return Look("changes", f"instants {found.range}")
+        """Say what a run would find, from the source's metadata alone; takes nothing.
+
+        Raises:
+            LedgerMoved: others came between each time (Transient).
+        """
+        return _looking_again(lambda: self._look(run, now))
 
     def take(self, run: Run, now: datetime) -> Taken:
         """Take the run's window, or those that it replays; go on with one that is open.
@@ -130,6 +120,23 @@ class Taker:
         if held is not None:
             return held.window, pin
         return self._draft(run, pin, self._following(state, pin)), pin
+
+    def _look(self, run: Run, now: datetime) -> Look:
+        held = self.ledger.windows.open()
+        if held is not None:
+            return Look(
+                "changes", f"window {held.window.sequence} {held.window.range} is open and goes on"
+            )
+        # A sensor may only ever look: `latest` must not move from one look to the next.
+        seen = self._started(run, now)
+        sealed = self._sealed_for(run)
+        if taking.is_behind(run.interval, seen.state, sealed):
+            return self._look_behind(run, seen, sealed)
+        found = self._ahead(run, seen, now)
+        if found is None:
+            after = seen.state.checkpoint.id if seen.state.checkpoint else "the beginning"
+            return Look("none", f"nothing after {after} up to {run.end_exclusive or 'the head'}")
+        return Look("changes", f"instants {found.range}")
 
     def _take(self, run: Run, now: datetime) -> Taken:
         seen, holder = self._started(run, now), self._holder(run, now)
