@@ -310,15 +310,16 @@ class LocalStorage:
                     file.write(block)
             self.sync(temporary)
             self.calls.link(temporary, path)
+            is_first = True
         except FileExistsError:
-            return False
+            is_first = False
         except OSError as refused:
             raise _refusal(path, refused) from refused
         finally:
             # Also after a refusal: on a full disk half a file would keep the space it got.
             self.delete(temporary)
         self.sync(folder)
-        return True
+        return is_first
 
     def open_new(self, path: str) -> BinaryIO:
         """Open a new file for writing.

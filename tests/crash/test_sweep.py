@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from crash.faults import Stopper, stopping_storage
-from crash.power import Disk, chance
-from crash.scenario import APPENDS, InTurn, Life, Scenario, ending, in_turn, make_source
+from crash.scenario import Life, Scenario, ending
 from crash.walk import SCENARIOS, differences
-from tidegate.model.message import CommitMessage
-from tidegate.model.run import Run
 
-NOW = datetime(2026, 3, 1, tzinfo=UTC)
+if TYPE_CHECKING:
+    from pathlib import Path
+
 EVERY = 9
 """Changes between two sweeps."""
 
@@ -47,40 +46,3 @@ def test_life_swept_between_its_changes_ends_as_an_undisturbed_one(
 
     assert differences(expected, ending(swept.root)) == []
     assert taken
-
-
-def believed_without_files(plan: Path) -> list[str]:
-    """Name the staged files that a message of a plan names and that are not there."""
-    return [
-        part.staged
-        for path in plan.glob("messages/*.json")
-        for part in CommitMessage.from_text(path.read_bytes()).parts
-        if not (plan / part.staged).exists()
-    ]
-
-
-def test_power_cut_in_a_sweep_leaves_no_message_without_its_files(tmp_path: Path) -> None:
-    life = Life(tmp_path / "root", *make_source(tmp_path / "source"))
-    life.prepare()
-    replaced, effective = (life.pipeline(None, variant, None) for variant in APPENDS.variants)
-    (planned,) = replaced.plan(Run("load", "cli"), NOW)
-    replaced.stage(planned, InTurn())
-    effective.load(Run("load", "cli"), NOW, in_turn)
-    plan = Path(planned.uri).relative_to(life.root)
-    disk = Disk(life.root, tmp_path / "kept")
-    wrong: list[str] = []
-
-    def look() -> None:
-        number = len(stopper.made)
-        for seed in range(4):
-            left = tmp_path / f"left {number} {seed}"
-            disk.leave(left, chance("mixed", 100 * number + seed))
-            wrong.extend(f"before {number}: {item}" for item in believed_without_files(left / plan))
-
-    stopper = Stopper(between=look, disk=disk)
-    sweeper = life.pipeline(stopping_storage(stopper), APPENDS.variants[1], None)
-    garbage = sweeper.garbage(datetime.now(UTC), timedelta(0))
-    sweeper.sweep(garbage)
-
-    assert {Path(item.path).parent.name for item in garbage} >= {"messages", "dt=2026-02-01"}
-    assert wrong == []

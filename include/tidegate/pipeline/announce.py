@@ -87,7 +87,8 @@ class Announcer:
         # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger
         # knows, since a run that dies here comes by again and one that dies afterwards does not.
         self.storage.delete_tree(layout.exchange_root(item.uri))
-        # So does what the ledger will rely on: its writers may have died before it was on the disk.
+        # From here on the ledger relies on the messages, on the plan and on what was just removed;
+        # whoever wrote a message may have died before its name was on the disk.
         for folder in (layout.messages_root(item.uri), item.uri):
             if self.storage.exists(folder):
                 self.storage.sync(folder)
