@@ -48,7 +48,7 @@ class Told:
     restored: bool = False
     """Whether somebody exchanged the ledger, or wrote it again."""
     approved: set[tuple[Partition, str]] = field(default_factory=set)
-    """Partition and digest of what a person saw and approved."""
+    """Partition and digest of what a person saw and approved, or died approving."""
     rejected: set[tuple[Partition, str]] = field(default_factory=set)
     """The same of what a person was told is rejected."""
 
@@ -89,11 +89,17 @@ class Session:
                     self._restore()
                     continue
                 self.told.refused.append(last)
-                if last not in ends and not (last in FORGOTTEN and self.told.restored):
+                if last not in ends | self._understood:
                     self.told.wrong.append(f"{last}: {refused}")
                 return None
         self.told.refused.append(last)
         return None
+
+    @property
+    def _understood(self) -> set[str]:
+        """Refusals that what others did so far explains."""
+        expired = NO_HISTORY if self.world.expired else set()
+        return expired | (FORGOTTEN if self.told.restored else set())
 
     def _restore(self) -> None:
         self.told.restored = True

@@ -6,7 +6,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from crash.scenario import in_turn
-from race.session import NO_HISTORY, OVERTAKEN, OWNED
+from race.session import OVERTAKEN, OWNED
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Outcome
 
@@ -42,8 +42,7 @@ def replay(session: Session) -> None:
         planned = opened.replay(2, session.run(now), now)
         opened.finish_load(planned, now, in_turn)
 
-    ends = OVERTAKEN | (NO_HISTORY if session.world.expired else set())
-    session.attempt(verb, ends)
+    session.attempt(verb)
 
 
 def rebuild(session: Session) -> None:
@@ -174,11 +173,15 @@ def decide(session: Session, partition: Partition, *, approved: bool) -> bool:
         )
         return True
 
+    told, decided = session.told, (partition, digest)
+    if approved:
+        told.approved.add(decided)
     if not session.attempt(verb):
         return False
-    told, decided = session.told, (partition, digest)
-    (told.approved if approved else told.rejected).add(decided)
-    (told.rejected if approved else told.approved).discard(decided)
+    if approved:
+        told.rejected.discard(decided)
+    else:
+        told.rejected.add(decided)
     return True
 
 
