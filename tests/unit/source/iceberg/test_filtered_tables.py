@@ -251,7 +251,7 @@ filters = st.recursive(
 
 
 @given(table=tables(), asked=st.lists(filters, min_size=3, max_size=3))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_filtered_read_has_the_rows_that_pass(
     table: tuple[str | None, list[tuple[str, list[Row]]]],
     asked: list[Filter],
@@ -279,7 +279,7 @@ def _key(row: Row, paths: list[str]) -> tuple[Any, ...]:
     paths=st.lists(st.sampled_from(sorted(KEYS)), min_size=1, max_size=2, unique=True),
     data=st.data(),
 )
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_read_lacks_the_rows_with_a_deleted_key(
     table: tuple[str | None, list[tuple[str, list[Row]]]],
     paths: list[str],
