@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -24,7 +25,7 @@ from tidegate.demo.plot import midnight
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tidegate.demo.airflow_client import AirflowClient
 
@@ -275,18 +276,16 @@ def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(
     places: DemoPlaces,
 ) -> None:
     phases = {
-        "starting": None,
-        "waiting": "The lake",
-        "loading": "Backfill of",
-        "publishing": "dt=2013-02-05  committed",
+        "starting": lambda _: _wait_until(lambda: len(_processes_of(places)) > 1, "Airflow"),
+        "waiting": lambda demo: demo.wait_for("The lake"),
+        "loading": lambda demo: (demo.wait_for("Backfill of"), _wait_for_driver(places)),
+        "publishing": lambda demo: demo.wait_for("dt=2013-02-05  committed"),
     }
-    for name, line in phases.items():
+    later = {"starting": "Airflow is up", "waiting": "Airflow is up"}
+    for name, begins in phases.items():
         demo = _start(places, name)
-        if line is None:
-            time.sleep(3)
-        else:
-            demo.wait_for(line)
-            time.sleep(4)
+        begins(demo)
+        assert later.get(name, "Done in") not in demo.said(), (name, demo.said())
 
         code = demo.interrupt()
 
@@ -320,10 +319,19 @@ def test_demo_killed_with_scheduler_and_driver_in_a_load_ends_the_same(
 
 def _wait_for_driver(places: DemoPlaces) -> None:
     """Wait until a Spark driver is at work."""
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        for pid in _processes_of(places):
+    _wait_until(lambda: _has_driver(places), "a Spark driver")
+
+
+def _has_driver(places: DemoPlaces) -> bool:
+    for pid in _processes_of(places):
+        with contextlib.suppress(psutil.Error):
             if "merge_read.py" in " ".join(psutil.Process(pid).cmdline()):
-                return
+                return True
+    return False
+
+
+def _wait_until(has_begun: Callable[[], bool], what: str) -> None:
+    deadline = time.monotonic() + 300
+    while not has_begun():
+        assert time.monotonic() < deadline, f"{what} was not started"
         time.sleep(0.2)
-    pytest.fail("no Spark driver was started")
