@@ -643,6 +643,33 @@ def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -
     ]
 
 
+def test_announce_keeps_when_a_partition_is_and_when_it_was_first_seen(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+
+    found = ledger.partitions.get(DAY_1)
+
+    assert (found.start, found.end, found.first_seen) == (NOW, NOW + HOUR, NOW)
+    assert (found.revision, found.rows, found.pending) == (0, 0, "pending")
+
+
+def test_replay_that_empties_a_partition_leaves_that_of_another_pipeline_alone(
+    engine: sa.Engine, ledger: Ledger
+) -> None:
+    other = Ledger(engine, "another")
+    other.pipeline.register({"target": "/lake/other"}, "/lake/other", NOW)
+    other.pipeline.start_at(None, "table-2")
+    load(other, 1, DAY_1)
+    load(ledger, 1, DAY_1)
+
+    taken = ledger.windows.resume(1, holder())
+    ledger.windows.announce(announcement(1, taken.attempt, plan="p2"), NOW)
+
+    (emptied,) = ledger.windows.contributions(DAY_1)
+    (untouched,) = other.windows.contributions(DAY_1)
+    assert (emptied.window, emptied.rows, emptied.bytes, emptied.messages) == (1, 0, 0, ())
+    assert (untouched.rows, untouched.plan_digest) == (10, "p1")
+
+
 def test_announce_replay_moves_neither_checkpoint_nor_watermark(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1, watermark=NOW)
     load(ledger, 2, DAY_1, watermark=NOW + HOUR)

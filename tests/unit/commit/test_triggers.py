@@ -6,12 +6,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.commit.triggers import evaluate, span_text
+from tidegate.commit.triggers import clock_text, evaluate, span_text
 from tidegate.config import PipelineConfig
 from tidegate.model.partition import DEFAULT_NAME, Partition
 from tidegate.model.watermark import Evaluation, Reason
@@ -275,3 +276,147 @@ def test_higher_watermark_never_takes_a_decision_back(earlier: datetime, later: 
 )
 def test_span_text_names_the_two_largest_units(span: timedelta, text: str) -> None:
     assert span_text(span) == text
+
+
+BERLIN = "Europe/Berlin"
+DAY_STARTS, DAY_ENDS = utc("2026-02-01T23:00"), utc("2026-02-02T23:00")
+NO_POLICY = "`commit.policies` is empty, so that nothing is ever committed (PC-A01)"
+BEHIND = "watermark 2026-02-02 23:30 Europe/Berlin must pass 2026-02-03 00:00; 30 min missing"
+IDLE = f"{BEHIND}; the source is idle and `event_time.when_idle` says wait"
+
+
+@pytest.mark.parametrize(
+    ("commit", "path", "watermark", "idle", "expected"),
+    [
+        (
+            {"policies": []},
+            "dt=2026-02-02",
+            None,
+            False,
+            (False, Reason.NO_POLICY, NO_POLICY, None),
+        ),
+        (
+            {},
+            "",
+            None,
+            False,
+            (True, None, "no partition keys: committed after each load", None),
+        ),
+        (
+            {"trigger": "process-time"},
+            "dt=2026-02-02",
+            None,
+            False,
+            (True, None, "process time without delay", DAY_STARTS),
+        ),
+        (
+            {"trigger": "process-time", "delay": "1d"},
+            "dt=2026-02-02",
+            None,
+            False,
+            (
+                True,
+                None,
+                "first seen 2026-02-02 00:00, delay 1 d: over since 2026-02-03 00:00",
+                DAY_ENDS,
+            ),
+        ),
+        (
+            {"trigger": "process-time", "delay": "400d"},
+            "dt=2026-02-02",
+            None,
+            False,
+            (
+                False,
+                Reason.DELAY_NOT_ELAPSED,
+                "first seen 2026-02-02 00:00, delay 400 d: due after 2027-03-09 00:00; "
+                "108 d 11 h missing",
+                DAY_STARTS + timedelta(days=400),
+            ),
+        ),
+        (
+            {},
+            "dt=2026-02-02",
+            None,
+            False,
+            (
+                False,
+                Reason.WATERMARK_UNDEFINED,
+                "no watermark yet: no event time has been read; it must pass 2026-02-03 00:00 "
+                "Europe/Berlin",
+                DAY_ENDS,
+            ),
+        ),
+        (
+            {},
+            "dt=2026-02-02",
+            DAY_ENDS + MILLISECOND,
+            False,
+            (
+                True,
+                None,
+                "watermark 2026-02-03 00:00:00.001 Europe/Berlin has passed 2026-02-03 00:00",
+                DAY_ENDS,
+            ),
+        ),
+        (
+            {},
+            "dt=2026-02-02",
+            DAY_ENDS - timedelta(minutes=30),
+            False,
+            (False, Reason.WATERMARK_BEHIND, BEHIND, DAY_ENDS),
+        ),
+        (
+            {},
+            "dt=2026-02-02",
+            DAY_ENDS - timedelta(minutes=30),
+            True,
+            (False, Reason.ALL_SOURCES_IDLE, IDLE, DAY_ENDS),
+        ),
+    ],
+    ids=[
+        "no-policy",
+        "no-keys",
+        "process-time",
+        "delay-over",
+        "delay",
+        "no-watermark",
+        "passed",
+        "behind",
+        "idle",
+    ],
+)
+def test_evaluation_says_what_was_compared_when_and_what_is_due(
+    commit: dict[str, Any],
+    path: str,
+    watermark: datetime | None,
+    idle: bool,
+    expected: tuple[bool, Reason | None, str, datetime | None],
+) -> None:
+    config = pipeline({"dt": "day(at)"} if path else {}, BERLIN, **commit)
+
+    found = look(config, path, watermark, first_seen=DAY_STARTS, idle=idle)
+
+    committable, reason, detail, due = expected
+    assert found == Evaluation(committable, reason, detail, NOW, due)
+
+
+def test_partition_whose_time_is_unknown_says_why() -> None:
+    found = look(pipeline({"dt": "day(at)"}), "dt=tomorrow", NOW)
+
+    assert found.reason is Reason.TIME_UNPARSABLE
+    assert "tomorrow" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("after", "text"),
+    [
+        (timedelta(0), "2026-11-20 12:00"),
+        (timedelta(seconds=7), "2026-11-20 12:00:07"),
+        (timedelta(seconds=7, milliseconds=5), "2026-11-20 12:00:07.005"),
+        (timedelta(milliseconds=5), "2026-11-20 12:00:00.005"),
+    ],
+    ids=["minutes", "seconds", "milliseconds", "milliseconds-of-a-minute"],
+)
+def test_clock_text_is_as_short_as_is_exact(after: timedelta, text: str) -> None:
+    assert clock_text(NOW + after, ZoneInfo("UTC")) == text

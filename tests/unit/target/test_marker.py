@@ -78,6 +78,50 @@ def test_marker_of_an_overruled_trigger_says_who_what_and_why() -> None:
     }
 
 
+def test_marker_says_everything_that_readers_rely_on() -> None:
+    """The whole text, as programs read it that know nothing else of the pipeline."""
+    marker = json.loads(write_marker(PUBLICATION, FACTS))
+
+    assert marker == {
+        "format": 1,
+        "pipeline": "orders",
+        "partition": {"dt": "2026-02-01", "region": None},
+        "revision": 4,
+        "rows": 6,
+        "bytes": 60,
+        "files": [
+            {"name": f"part-{number}", "length": 10 * number, "rows": number, "sha256": "ab" * 32}
+            for number in (1, 2, 3)
+        ],
+        "windows": {"1": "p", "2": "q"},
+        "source": {"1": {"after": None, "to": "77"}},
+        "watermark": "2026-03-01T00:00:00.000000Z",
+        "partition_end": "2026-02-28T18:00:00.000000Z",
+        "trigger": "partition-time",
+        "gate": {
+            "outcome": "warn",
+            "checks": [{"name": "rows", "success": False, "observed": "6"}],
+        },
+        "approval": {"by": "ada", "comment": "known"},
+        "provenance": {
+            "owner": "cli:host:1:2",
+            "prepared_at": "2026-03-01T00:00:00.000000Z",
+            "approved_at": "2026-03-01T00:00:00.000000Z",
+            "checked_at": "2026-03-01T00:00:00.000000Z",
+        },
+    }
+
+
+def test_marker_without_approval_and_times_has_their_keys() -> None:
+    facts = replace(FACTS, watermark=None, partition_end=None, approval=None)
+
+    marker = json.loads(write_marker(PUBLICATION, facts))
+
+    absent = ("watermark", "partition_end", "approval")
+    assert [marker[key] for key in absent] == [None, None, None]
+    assert marker["provenance"]["approved_at"] is None
+
+
 def test_marker_of_another_attempt_differs_in_provenance_only() -> None:
     later = NOW + timedelta(hours=1)
     again = replace(
