@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 HOW: dict[str, Callable[[explore.Runner], Iterator[Ran]]] = {
     "change": explore.one_change,
+    "coarse": functools.partial(explore.one_change, stride=5),
     "late": functools.partial(explore.one_change, late=True),
     "death": explore.deaths,
     "lost": explore.one_change,

@@ -20,19 +20,24 @@ if TYPE_CHECKING:
     Runner = Callable[[list[Turn]], Ran]
 
 
-def one_change(runner: Runner, *, late: bool = False) -> Iterator[Ran]:
+def one_change(runner: Runner, *, late: bool = False, stride: int = 1) -> Iterator[Ran]:
     """Run A up to each of its steps, then B to its end, then A to its end.
 
     Args:
         runner: runs turns.
         late: whether all claims run out when the turn changes.
+        stride: of the steps that matter, every how manieth is tried.
     """
-    alone = _steps_of(0, runner([Turn(0), Turn(1)]))
+    whole = runner([Turn(0), Turn(1)])
+    yield whole
+    alone = _steps_of(0, whole)
     at = 0
-    while at <= len(alone):
+    while at < len(alone):
         ran = runner([Turn(0, at), Turn(1, late=late)])
         yield ran
-        at = _after_conflict(alone, at, Footprint.of(_steps_of(1, ran)))
+        meanwhile = Footprint.of(_steps_of(1, ran))
+        for _ in range(stride):
+            at = _after_conflict(alone, at, meanwhile)
 
 
 def deaths(runner: Runner) -> Iterator[Ran]:

@@ -86,7 +86,7 @@ class Session:
             except TidegateError as refused:
                 last = refused.code
                 if last in LOST:
-                    self._restore()
+                    self.restore()
                     continue
                 self.told.refused.append(last)
                 if last not in ends | self._understood:
@@ -101,7 +101,8 @@ class Session:
         expired = NO_HISTORY if self.world.expired else set()
         return expired | (FORGOTTEN if self.told.restored else set())
 
-    def _restore(self) -> None:
+    def restore(self) -> None:
+        """Write the ledger again, as `fsck --rebuild` does."""
         self.told.restored = True
         try:
             self.pipeline().restore_ledger()

@@ -1,7 +1,7 @@
 """The race walk: whatever two or three actors do beside each other, every row is out once.
 
-The usual suite changes the turn of every pair once, wherever that can matter, and kills some of
-them; `make test-all` does so in more ways, and draws thousands of races of three by their seeds.
+The usual suite changes the turn of every pair once, at some of the steps where that can matter, at
+each of those of what reads the source, and kills some actors; `make test-all` does so in more ways, and draws thousands of races of three by their seeds.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ SEEDS = int(os.environ.get("RACE_SEEDS", "3000"))
 COMPOSED = {"load_and_publish", "replay_and_publish", "rebuild_and_publish", "land"}
 """Verbs that add little to pairs of the others."""
 PAIRED = ",".join(name for name in VERBS if name not in {*COMPOSED, *OTHERS})
+READING = "load,replay,rebuild,land_and_load"
+"""Verbs that take windows, whose overlap lost rows."""
 MOVING = "load,replay,rebuild,publish,approve,lose_ledger"
 """Verbs that leave most behind when they are killed."""
 
@@ -77,8 +79,18 @@ def names(ran: Ran) -> list[tuple[int, str]]:
 
 
 @pytest.mark.timeout(900)
-def test_pair_that_changes_turns_once_ends_with_every_row(folder: Path) -> None:
-    walked(folder, "pairs", "--only", PAIRED, "--beside", PAIRED)
+@pytest.mark.parametrize(
+    ("verbs", "how"),
+    [
+        pytest.param(READING, "change", id="that read the source"),
+        pytest.param(PAIRED, "coarse", id="of all verbs"),
+        pytest.param(PAIRED, "change", marks=pytest.mark.slow, id="of all verbs at every step"),
+    ],
+)
+def test_pair_that_changes_turns_once_ends_with_every_row(
+    folder: Path, verbs: str, how: str
+) -> None:
+    walked(folder, "pairs", "--only", verbs, "--beside", verbs, "--how", how)
 
 
 @pytest.mark.timeout(900)
