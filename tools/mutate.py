@@ -138,7 +138,7 @@ def run(home: Path, names: list[str]) -> bool:
             check=False,
         )
     if ended.returncode:
-        sys.stderr.write(f"mutmut failed; see {log}\n")
+        sys.stderr.write(f"mutmut ended with {ended.returncode}; see {log}, and run it again\n")
     return ended.returncode == 0
 
 

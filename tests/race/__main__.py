@@ -41,7 +41,7 @@ HOW: dict[str, Callable[[explore.Runner], Iterator[Ran]]] = {
 """Ways to explore a pair; `lost` restores the ledger before everything settles."""
 _T = TypeVar("_T")
 _RUNS_BETWEEN_COLLECTIONS = 50
-_LINES, _WIDTH = 6, 300
+_LINES, _WIDTH = 12, 300
 
 
 def main() -> int:

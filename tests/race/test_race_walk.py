@@ -1,8 +1,8 @@
 """The race walk: whatever two or three actors do beside each other, every row is out once.
 
-The usual suite changes the turn of every pair once, at some of the steps where that can matter,
-at each of those of what reads the source, and kills some actors; `make test-all` does so in more
-ways, and draws thousands of races of three by their seeds.
+The usual suite changes the turn of every pair once, at some of the steps where that can matter, at
+each of those of what reads the source, and kills some actors; `make test-all` does so in more ways,
+and draws thousands of races of three by their seeds.
 """
 
 from __future__ import annotations
