@@ -146,6 +146,19 @@ def test_second_pipeline_that_was_let_in_before_is_stopped_by_its_next_publish(
     assert stamps(owned.target) == before
 
 
+@pytest.mark.parametrize("ledger", ["ledger.db", "other.db"])
+def test_target_below_the_target_of_another_pipeline_is_refused(
+    owned: SmallLake, ledger: str
+) -> None:
+    nested = second(owned, ledger, path=str(owned.target / "nested"))
+
+    with pytest.raises(TargetOwned, match="belongs to pipeline 'orders'"):
+        load(nested)
+
+    published = [row for ids in owned.ids().values() for row in ids]
+    assert rows_listed(owned.target) == sorted(published)
+
+
 @pytest.mark.parametrize("way", ["link", "link above"])
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 def test_same_pipeline_through_a_link_goes_on(owned: SmallLake, way: str, before: bool) -> None:

@@ -68,12 +68,13 @@ class Grounds:
             Whether both files stand, so that nothing has to be put.
 
         Raises:
-            TargetOwned: another pipeline publishes into the target.
+            TargetOwned: another pipeline publishes into the target, or into a directory above it.
             WorkUnfit: the target is published from another work directory.
             WorkOwned: another pipeline works in the work directory.
             LedgerLost: target or work directory belong to the pipeline in another ledger.
             OwnerInvalid: one of the files says something else.
         """
+        self._check_above(pipeline)
         above, beside = self.of_target(), self.of_work()
         if above is None:
             self._check_marked(pipeline, beside, worked_in)
@@ -102,6 +103,15 @@ class Grounds:
     def of_work(self) -> Owner | None:
         """Read who owns the work directory, None if nobody has said so yet."""
         return self._owner(self.work_file)
+
+    def _check_above(self, pipeline: str) -> None:
+        """Make sure that no table above the target would list its files."""
+        folder = posixpath.dirname(self.storage.real_path(self.target))
+        while folder != posixpath.dirname(folder):
+            owner = self._owner(f"{folder}/{OWNER_FILE}")
+            if owner is not None:
+                raise TargetOwned(target=folder, owner=owner.pipeline, pipeline=pipeline)
+            folder = posixpath.dirname(folder)
 
     def _check_target(self, owner: Owner, pipeline: str) -> None:
         if owner.pipeline != pipeline:
