@@ -183,6 +183,12 @@ def publish(pipeline: Pipeline, owner: str = "cli", now: datetime = NOW) -> list
     return outcomes
 
 
+def look_again(pipeline: Pipeline, now: datetime) -> None:
+    """Say anew why partitions are not out yet: a restored ledger knows that after the next look."""
+    for state in pipeline.ledger.partitions.all():
+        pipeline.evaluate(state.partition, now)
+
+
 def decide(
     pipeline: Pipeline, partition: Partition, *, approved: bool = True, comment: str = ""
 ) -> str:

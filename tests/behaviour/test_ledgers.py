@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,7 +35,7 @@ from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import Claim, RevisionEntry
 from tidegate.model.message import Contribution, EventTimes, RunSummary
 from tidegate.model.partition import Partition
-from tidegate.model.plan import Window, WindowKind
+from tidegate.model.plan import PlanTotals, Window, WindowKind
 from tidegate.model.publication import (
     Approval,
     DecisionRecord,
@@ -140,6 +141,23 @@ def announcement(
     )
 
 
+def announce(ledger: Ledger, announced: Announcement, now: datetime) -> tuple[Partition, ...]:
+    """Announce what was planned."""
+    record_plan(ledger, announced.sequence, announced.plan_digest)
+    return ledger.windows.announce(announced, now)
+
+
+def record_plan(ledger: Ledger, sequence: int, digest: str = "p1") -> None:
+    planned = SimpleNamespace(
+        window=SimpleNamespace(sequence=sequence),
+        digest=digest,
+        fingerprint={},
+        totals=PlanTotals(0, 0, 0, 0, 0, 0),
+        planned_at=NOW,
+    )
+    ledger.windows.record_plan(planned, "plan")
+
+
 def load(
     ledger: Ledger, end: int, *partitions: Partition, watermark: datetime | None = None
 ) -> int:
@@ -151,7 +169,7 @@ def load(
     )
     sequence = taken.window.sequence
     contributions = [contribution(sequence, partition) for partition in partitions]
-    ledger.windows.announce(announcement(sequence, 1, *contributions, watermark=watermark), NOW)
+    announce(ledger, announcement(sequence, 1, *contributions, watermark=watermark), NOW)
     return sequence
 
 
@@ -313,28 +331,32 @@ def test_replay_decided_on_what_no_longer_holds_is_refused(ledger: Ledger) -> No
 
 def test_announce_after_something_newer_in_its_partition_is_refused(ledger: Ledger) -> None:
     ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
-    early = ledger.windows.reserve(1, 1)
-    late = replace(announcement(1, 1, contribution(1, DAY_1)), number=ledger.windows.reserve(1, 1))
-    ledger.windows.announce(late, NOW)
+    record_plan(ledger, 1)
+    early = ledger.windows.reserve(1, 1, "p1")
+    late = replace(
+        announcement(1, 1, contribution(1, DAY_1)), number=ledger.windows.reserve(1, 1, "p1")
+    )
+    announce(ledger, late, NOW)
     ledger.windows.resume(1, holder(), None)
     stale = announcement(1, 2, contribution(1, DAY_1, "p2"), plan="p2")
 
     with pytest.raises(NumberPassed):
-        ledger.windows.announce(replace(stale, number=early), NOW)
+        announce(ledger, replace(stale, number=early), NOW)
 
     assert [item.plan_digest for item in ledger.windows.contributions(DAY_1)] == ["p1"]
 
 
 def test_numbers_are_given_once_and_only_to_the_attempt_that_works(ledger: Ledger) -> None:
     ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
-    given = [ledger.windows.reserve(1, 1) for _ in range(3)]
+    record_plan(ledger, 1)
+    given = [ledger.windows.reserve(1, 1, "p1") for _ in range(3)]
     ledger.windows.resume(1, holder(), None)
 
     with pytest.raises(FenceLost):
-        ledger.windows.reserve(1, 1)
+        ledger.windows.reserve(1, 1, "p1")
 
     assert given == sorted(set(given))
-    assert ledger.windows.reserve(1, 2) > given[-1]
+    assert ledger.windows.reserve(1, 2, "p1") > given[-1]
 
 
 def test_contribution_that_comes_while_a_commit_is_under_way_is_late(ledger: Ledger) -> None:
@@ -572,7 +594,7 @@ def test_interval_that_ends_where_a_window_of_another_ends_does_not_replay_it(
         replace(draft(None, 1), interval=after), ledger.pipeline.find(), holder()
     )
     assert taken.window.range.end_inclusive.time == before.end == after.start
-    ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
+    announce(ledger, announcement(1, 1, contribution(1, DAY_1)), NOW)
 
     assert ledger.windows.sealed_for(before) == ()
     assert [item.window.sequence for item in ledger.windows.sealed_for(after)] == [1]
@@ -583,7 +605,7 @@ def test_window_without_an_interval_is_replayed_only_where_its_end_lies(
     ledger: Ledger, offset: int
 ) -> None:
     ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
-    ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
+    announce(ledger, announcement(1, 1, contribution(1, DAY_1)), NOW)
     end = instant(1).time - offset * MOMENT
 
     found = ledger.windows.sealed_for(DataInterval(end - HOUR, end))
@@ -601,7 +623,7 @@ def test_announce_stale_attempt_changes_nothing(ledger: Ledger) -> None:
     ledger.windows.resume(1, holder("run-a"), None)
 
     with pytest.raises(FenceLost):
-        ledger.windows.announce(announcement(1, 1, contribution(1, DAY_1)), NOW)
+        announce(ledger, announcement(1, 1, contribution(1, DAY_1)), NOW)
 
     assert ledger.windows.contributions(DAY_1) == ()
     assert ledger.pipeline.find().checkpoint is None
@@ -614,9 +636,8 @@ def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
     before = (ledger.partitions.all(), ledger.windows.contributions(DAY_1), ledger.pipeline.find())
 
     taken = ledger.windows.resume(1, holder(), None)
-    changed = ledger.windows.announce(
-        announcement(1, taken.attempt, contribution(1, DAY_1)), NOW + HOUR
-    )
+    again = replace(announcement(1, taken.attempt, contribution(1, DAY_1)), number=taken.number)
+    changed = announce(ledger, again, NOW + HOUR)
 
     assert changed == ()
     assert (
@@ -630,8 +651,8 @@ def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -
     load(ledger, 1, DAY_1)
     taken = ledger.windows.resume(1, holder(), None)
 
-    changed = ledger.windows.announce(
-        announcement(1, taken.attempt, contribution(1, DAY_2, "p2", rows=4), plan="p2"), NOW
+    changed = announce(
+        ledger, announcement(1, taken.attempt, contribution(1, DAY_2, "p2", rows=4), plan="p2"), NOW
     )
 
     assert set(changed) == {DAY_1, DAY_2}
@@ -652,21 +673,38 @@ def test_announce_keeps_when_a_partition_is_and_when_it_was_first_seen(ledger: L
     assert (found.revision, found.rows, found.pending) == (0, 0, "pending")
 
 
+def test_announce_keeps_the_rule_that_holds_rows_and_the_first_time_they_were_seen(
+    ledger: Ledger,
+) -> None:
+    first = load(ledger, 1, DAY_1)
+    held = replace(contribution(first, DAY_1, "p2"), held_rule="positive")
+    taken = ledger.windows.resume(first, holder())
+    ledger.windows.announce(announcement(first, taken.attempt, held, plan="p2"), NOW + HOUR)
+
+    (found,) = ledger.windows.contributions(DAY_1)
+    assert found.held_rule == "positive"
+    assert ledger.partitions.get(DAY_1).first_seen == NOW
+    commit(ledger, DAY_1)
+    replay(ledger, first, "p3", DAY_1)
+    assert ledger.partitions.get(DAY_1).first_seen == NOW + HOUR
+
+
 def test_replay_that_empties_a_partition_leaves_that_of_another_pipeline_alone(
     engine: sa.Engine, ledger: Ledger
 ) -> None:
     other = Ledger(engine, "another")
     other.pipeline.register({"target": "/lake/other"}, "/lake/other", NOW)
     other.pipeline.start_at(None, "table-2")
-    load(other, 1, DAY_1)
+    replace_all(other, WindowKind.RELOAD, 1)
     load(ledger, 1, DAY_1)
 
-    taken = ledger.windows.resume(1, holder())
-    ledger.windows.announce(announcement(1, taken.attempt, plan="p2"), NOW)
+    taken = ledger.windows.resume(1, holder(), None)
+    announce(ledger, announcement(1, taken.attempt, plan="p2"), NOW)
 
     (emptied,) = ledger.windows.contributions(DAY_1)
     (untouched,) = other.windows.contributions(DAY_1)
     assert (emptied.window, emptied.rows, emptied.bytes, emptied.messages) == (1, 0, 0, ())
+    assert (emptied.kind, untouched.kind) == (WindowKind.LOAD, WindowKind.RELOAD)
     assert (untouched.rows, untouched.plan_digest) == (10, "p1")
 
 
@@ -675,7 +713,8 @@ def test_announce_replay_moves_neither_checkpoint_nor_watermark(ledger: Ledger) 
     load(ledger, 2, DAY_1, watermark=NOW + HOUR)
     taken = ledger.windows.resume(1, holder(), None)
 
-    ledger.windows.announce(
+    announce(
+        ledger,
         announcement(
             1, taken.attempt, contribution(1, DAY_1, "p2"), plan="p2", watermark=NOW + 9 * HOUR
         ),
@@ -690,9 +729,7 @@ def test_announce_history_window_moves_neither_checkpoint_nor_watermark(ledger: 
     load(ledger, 3, DAY_2, watermark=NOW)
     ledger.windows.take(draft(0, 1, kind=WindowKind.HISTORY), ledger.pipeline.find(), holder())
 
-    ledger.windows.announce(
-        announcement(2, 1, contribution(2, DAY_1), watermark=NOW + 9 * HOUR), NOW
-    )
+    announce(ledger, announcement(2, 1, contribution(2, DAY_1), watermark=NOW + 9 * HOUR), NOW)
 
     state = ledger.pipeline.find()
     assert (state.checkpoint, state.watermark) == (instant(3), NOW)
@@ -700,17 +737,17 @@ def test_announce_history_window_moves_neither_checkpoint_nor_watermark(ledger: 
 
 def replay(ledger: Ledger, sequence: int, plan: str, *partitions: Partition) -> None:
     """Announce a sealed window again with another plan."""
-    taken = ledger.windows.resume(sequence, holder(plan))
+    taken = ledger.windows.resume(sequence, holder(plan), None)
     rows = [contribution(sequence, partition, plan) for partition in partitions]
-    ledger.windows.announce(announcement(sequence, taken.attempt, *rows, plan=plan), NOW + HOUR)
+    announce(ledger, announcement(sequence, taken.attempt, *rows, plan=plan), NOW + HOUR)
 
 
 def replace_all(ledger: Ledger, kind: WindowKind, end: int) -> None:
     """Take and announce a window of a kind that knows the first day only."""
-    checkpoint = ledger.pipeline.find().checkpoint
-    taken = replace(draft(None, end, kind=kind), range=InstantRange(checkpoint, instant(end)))
-    sequence = ledger.windows.take(taken, checkpoint, holder()).window.sequence
-    ledger.windows.announce(announcement(sequence, 1, contribution(sequence, DAY_1)), NOW)
+    seen = ledger.pipeline.find()
+    taken = replace(draft(None, end, kind=kind), range=InstantRange(seen.checkpoint, instant(end)))
+    sequence = ledger.windows.take(taken, seen, holder()).window.sequence
+    announce(ledger, announcement(sequence, 1, contribution(sequence, DAY_1)), NOW)
 
 
 @pytest.mark.parametrize(
@@ -763,7 +800,8 @@ def test_late_flag_is_stored_once_and_kept_by_replay(ledger: Ledger) -> None:
 
     for sequence in (first, second):
         taken = ledger.windows.resume(sequence, holder(), None)
-        ledger.windows.announce(
+        announce(
+            ledger,
             announcement(sequence, taken.attempt, contribution(sequence, DAY_1, "p2"), plan="p2"),
             NOW,
         )
@@ -903,10 +941,8 @@ def test_approval_goes_when_a_replay_replaces_what_was_shown(ledger: Ledger) -> 
     load(ledger, 1, DAY_1)
     proposed = hold(ledger, DAY_1)
     decide(ledger, proposed)
-    taken = ledger.windows.resume(1, holder())
-    ledger.windows.announce(
-        announcement(1, taken.attempt, contribution(1, DAY_1, "p2"), plan="p2"), NOW
-    )
+    taken = ledger.windows.resume(1, holder(), None)
+    announce(ledger, announcement(1, taken.attempt, contribution(1, DAY_1, "p2"), plan="p2"), NOW)
     claim = ledger.partitions.claim(DAY_1, holder())
 
     with pytest.raises(PublicationLapsed):
@@ -926,11 +962,10 @@ def test_approval_goes_when_a_later_window_resets_the_partition(
     load(ledger, 1, DAY_1)
     proposed = hold(ledger, DAY_1)
     decide(ledger, proposed)
-    checkpoint = ledger.pipeline.find().checkpoint
-    taken = ledger.windows.take(draft(None, 1, kind=kind), checkpoint, holder())
+    taken = ledger.windows.take(draft(None, 1, kind=kind), ledger.pipeline.find(), holder())
     sequence = taken.window.sequence
-    ledger.windows.announce(
-        announcement(sequence, taken.attempt, contribution(sequence, DAY_1, kind=kind)), NOW
+    announce(
+        ledger, announcement(sequence, taken.attempt, contribution(sequence, DAY_1, kind=kind)), NOW
     )
 
     assert ledger.publications.approved(DAY_1) is None
@@ -1031,17 +1066,20 @@ def test_override_stays_with_the_same_content_and_reaches_the_revision(ledger: L
     assert ledger.publications.revisions(DAY_1)[-1].override == said
 
 
-def test_release_of_a_stale_claim_leaves_the_successors_claim(ledger: Ledger) -> None:
-    load(ledger, 1, DAY_1)
-    stale = ledger.partitions.claim(DAY_1, holder("run-a"))
-    ledger.partitions.claim(DAY_1, holder("run-b", NOW + HOUR))
+def test_release_of_a_stale_claim_leaves_the_successors_claim(
+    timed: Ledger, clock: SetClock
+) -> None:
+    load(timed, 1, DAY_1)
+    stale = timed.partitions.claim(DAY_1, holder("run-a"))
+    clock.time = NOW + HOUR
+    timed.partitions.claim(DAY_1, holder("run-b"))
 
-    ledger.partitions.release(DAY_1, stale)
+    timed.partitions.release(DAY_1, stale)
 
-    state = ledger.partitions.get(DAY_1)
+    state = timed.partitions.get(DAY_1)
     assert (state.owner, state.expires) == ("run-b", NOW + 2 * HOUR)
     with pytest.raises(ClaimHeld):
-        ledger.partitions.claim(DAY_1, holder("run-c", NOW + HOUR))
+        timed.partitions.claim(DAY_1, holder("run-c"))
 
 
 def test_rows_left_out_of_a_revision_are_first_seen_when_they_came(ledger: Ledger) -> None:
@@ -1050,10 +1088,8 @@ def test_rows_left_out_of_a_revision_are_first_seen_when_they_came(ledger: Ledge
     decide(ledger, proposed)
     for end in (2, 3):
         window = replace(draft(None, end), range=InstantRange(instant(end - 1), instant(end)))
-        ledger.windows.take(window, instant(end - 1), holder())
-        ledger.windows.announce(
-            announcement(end, 1, contribution(end, DAY_1)), NOW + (end - 1) * HOUR
-        )
+        ledger.windows.take(window, ledger.pipeline.find(), holder())
+        announce(ledger, announcement(end, 1, contribution(end, DAY_1)), NOW + (end - 1) * HOUR)
     claim = ledger.partitions.claim(DAY_1, holder())
     prepare(ledger, proposed, claim)
 
@@ -1135,7 +1171,7 @@ def test_sealed_for_finds_windows_of_the_interval_and_those_that_end_in_it(ledge
     taken = ledger.windows.take(
         replace(draft(None, 5), interval=interval), ledger.pipeline.find(), holder()
     )
-    ledger.windows.announce(announcement(taken.window.sequence, 1), NOW)
+    announce(ledger, announcement(taken.window.sequence, 1), NOW)
     load(ledger, 6)
 
     own = ledger.windows.sealed_for(interval)
@@ -1182,7 +1218,7 @@ def test_fences_and_numbers_of_a_restored_ledger_were_never_given_before(ledger:
     with pytest.raises(FenceLost):
         ledger.partitions.check_fence(DAY_1, stale)
     with pytest.raises(FenceLost):
-        ledger.windows.reserve(2, 1)
+        ledger.windows.reserve(2, 1, "p1")
 
     replace_rows(ledger, restored_ledger(), before, 1 << 20)
 

@@ -14,6 +14,7 @@ import pytest
 from golden_iceberg import answers, golden
 from golden_pipeline import NOW, GoldenPipeline, rows
 from small_lake import local, publish
+from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     CursorExpired,
     CursorOffLineage,
@@ -440,4 +441,6 @@ def test_selection_that_names_nothing_is_refused_before_anything_is_taken(
         table.take(15, **keys)
 
     stood = table.standing()
-    assert (stood["windows"], stood["partitions"], stood["files"]) == ((), (), {})
+    assert (stood["windows"], stood["partitions"]) == ((), ())
+    # The target says whose it is before its source is asked.
+    assert set(stood["files"]) <= {OWNER_FILE}

@@ -67,7 +67,7 @@ def test_commit_after_new_rows_came_lapses_with_their_number(lake: SmallLake) ->
         pipeline.commit(day(1), proposal.digest, "cli", NOW)
 
     assert lake.ids() == {}
-    assert not lake.target.exists()
+    assert lake.listed_ids() == {}
     again = pipeline.propose(day(1), "cli", NOW)
     assert again is not None
     assert (again.rows, again.lapsed) == (8, "+3 rows since")
@@ -236,7 +236,7 @@ def test_rejection_while_its_commit_begins_is_kept_or_refused(lake: SmallLake) -
 
     assert [item.state for item in outcomes] == ["held", "pending"]
     assert lake.ids() == {}
-    assert not lake.target.exists()
+    assert lake.listed_ids() == {}
 
 
 def test_rejection_after_its_commit_began_is_refused(lake: SmallLake) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crash.scenario import ledger_content
-from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from small_lake import NOW, SmallLake, day, interval, load, local, look_again, publish
 from tidegate.errors import LedgerDamaged
 from tidegate.model.run import Run
 
@@ -85,12 +85,9 @@ def test_restored_ledger_is_the_one_that_was_lost(
     for path in lake.root.glob("ledger.db*"):
         path.unlink()
 
-    pipeline = lake.pipeline()
-    pipeline.restore_ledger()
-    # Why a partition is not out yet is said anew by each look at it.
-    for state in pipeline.ledger.partitions.all():
-        pipeline.evaluate(state.partition, NOW)
+    lake.pipeline().restore_ledger()
 
+    look_again(lake.pipeline(), NOW)
     after = ledger_content(lake.root)
     for table, content in before.items():
         assert after[table] == content, table
@@ -112,6 +109,7 @@ def test_damaged_ledger_moved_away_and_restored_is_the_one_that_it_was(lake: Sma
         path.rename(path.with_name(f"away-{path.name}"))
     lake.pipeline().restore_ledger()
 
+    look_again(lake.pipeline(), NOW)
     after = ledger_content(lake.root)
     for table, content in before.items():
         assert after[table] == content, table

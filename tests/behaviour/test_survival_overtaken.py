@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, known, load, local, publish
+from small_lake import NOW, SmallLake, day, interval, known, load, local, merged, publish
 from tidegate.errors import CursorExpired, HistoryTruncated
 from tidegate.model.run import Run
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -193,3 +194,57 @@ def test_history_that_is_lost_is_refused_after_a_second_look(lake: SmallLake) ->
         load(pipeline)
 
     assert pipeline.source.looks == 2
+
+
+def test_backfill_that_died_over_history_replays_the_rest_of_its_interval_too(
+    lake: SmallLake,
+) -> None:
+    keys: dict[str, Any] = {"source": {"start": "latest"}, "commit": {"trigger": "process-time"}}
+    lake.commit({1: 1})
+    lake.commit({1: 1})
+    lake.pipeline(**keys).look(Run("looks", "cli"), NOW)
+    ids = lake.commit({2: 2})
+    load(lake.pipeline(**keys))
+    lake.commit({3: 1})
+    load(lake.pipeline(**keys))
+    narrow = merged(keys, {"source": {"read": {"filter": f"id > {ids[0]}"}}})
+    run = Run("backfill", "cli", interval(1, days=3))
+    # Dead after its windows were taken, before anything was planned.
+    with pytest.raises(Died):
+        lake.pipeline(Dying(), **narrow).plan(run, NOW)
+
+    load_windows = lake.pipeline(**narrow).load(run, NOW, local).windows
+
+    assert sorted(load_windows) == [1, 3]
+    publish(lake.pipeline(**narrow))
+    assert lake.ids()["dt=2026-02-02"] == ids[1:]
+
+
+def test_idle_watermark_waits_for_what_the_source_has_brought(lake: SmallLake) -> None:
+    lake.keys = {"event_time": {"column": "at", "idle_timeout": "2d", "when_idle": "advance"}}
+    ids = lake.commit({1: 2})
+    load(lake.pipeline(), interval(1), now=known(1.1))
+    lake.commits = 2
+    ids += lake.commit({2: 1})
+    ids += lake.commit({2: 1})
+    # After days without runs the intervals are caught up one by one; two of them have nothing.
+    for number, at in ((2, 8), (3, 8), (4, 8), (5, 11)):
+        load(lake.pipeline(), interval(number), now=known(at))
+        publish(lake.pipeline(), now=known(at))
+
+    assert lake.pipeline().ledger.partitions.get(day(2)).revision == 1
+    assert lake.ids() == {"dt=2026-02-01": ids[:2], "dt=2026-02-02": ids[2:]}
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+@dataclass(frozen=True)
+class Dying(LocalStorage):
+    """Ends the process before a plan stands."""
+
+    def write_once(self, path: str, *rest: Any) -> bool:
+        if path.endswith("plan.json"):
+            raise Died
+        return super().write_once(path, *rest)

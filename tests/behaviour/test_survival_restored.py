@@ -10,8 +10,8 @@ import pytest
 from sqlalchemy import event
 
 from crash.scenario import ledger_content
-from small_lake import NOW, SmallLake, day, decide, load, local, publish
-from tidegate.errors import LedgerBehind, LedgerLost
+from small_lake import NOW, SmallLake, day, decide, load, local, look_again, publish
+from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved
 from tidegate.model.run import Run
 from tidegate.storage import LocalStorage, OsCalls
 
@@ -222,6 +222,7 @@ def test_restoration_that_dies_anywhere_leaves_no_ledger_that_is_believed(
     assert survived
     assert step > 10
 
+    look_again(lake.pipeline(), NOW)
     assert ledger_content(lake.root) == before
     ids += take_in(lake, {1: 1, 3: 1})[:1]
     assert lake.ids()["dt=2026-02-01"] == sorted(ids)
@@ -268,6 +269,7 @@ def test_order_of_announces_is_restored_whatever_the_clocks_said(lake: SmallLake
 
     lake.pipeline(**NARROW).restore_ledger()
 
+    look_again(lake.pipeline(**NARROW), NOW)
     after = ledger_content(lake.root)
     for table, content in before.items():
         assert after[table] == content, table
@@ -288,8 +290,6 @@ def test_process_of_the_lost_ledger_can_announce_nothing_into_the_restored_one(
     lake.pipeline().restore_ledger()
     fresh = lake.pipeline()
     again = fresh.plan(Run("fresh", "fresh"), NOW)
-
-    from tidegate.errors import FenceLost
 
     with pytest.raises(FenceLost):
         stale.finish_load(planned, NOW, local)
@@ -345,3 +345,76 @@ def test_reopened_partition_is_not_let_out_by_an_older_approval(lake: SmallLake)
 
     assert lake.pipeline(**holding).ledger.partitions.get(day(1)).pending == "held"
     assert lake.ids() == {}
+
+
+def test_load_of_before_a_failover_announces_nothing_into_a_window_of_the_same_number(
+    lake: SmallLake,
+) -> None:
+    ids = take_in(lake, {1: 1, 9: 1})[:1]
+    backup = save(lake)
+    ids += lake.commit({1: 2})
+    stale = lake.pipeline()
+    planned = stale.plan(Run("stale", "airflow:x/stale"), NOW)
+    with local("local") as executor:
+        for item in planned:
+            stale.stage(item, executor)
+    put_back(lake, backup)
+    ids += lake.commit({1: 3})
+    load(lake.pipeline(), owner="fresh")
+
+    with pytest.raises(FenceLost):
+        stale.announce(planned, NOW)
+
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == ids
+
+
+def test_announce_that_never_was_is_not_believed_once_its_window_was_announced_again(
+    lake: SmallLake,
+) -> None:
+    ids = take_in(lake, {1: 3, 2: 1})[:3]
+    pipeline = lake.pipeline(**NARROW)
+    planned = pipeline.replay(1, Run("dies", "cli"), NOW)
+    with local("local") as executor:
+        pipeline.stage(planned[0], executor)
+    event.listen(pipeline.ledger.engine, "before_cursor_execute", _die_at_contributions)
+    with pytest.raises(Died):
+        pipeline.announce(planned, NOW)
+    replay(lake.pipeline(), 1)
+    publish(lake.pipeline())
+    lose(lake)
+
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+
+    assert lake.ids() == {"dt=2026-02-01": ids}
+    assert lake.listed_ids() == {"dt=2026-02-01": ids}
+
+
+def _die_at_contributions(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+    if statement.startswith("DELETE FROM contribution"):
+        raise Died
+
+
+def test_commit_that_ends_while_a_ledger_is_restored_is_not_overlooked(lake: SmallLake) -> None:
+    take_in(lake, {1: 2, 9: 1})
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    published: list[int] = []
+
+    @dataclass(frozen=True)
+    class Beside(LocalStorage):
+        """Another process publishes just before the commit plans are read."""
+
+        def list_files(self, root: str) -> list[str]:
+            found = super().list_files(root)
+            if root.endswith("/publications") and not published:
+                published.append(len(publish(lake.pipeline())))
+            return found
+
+    with pytest.raises(LedgerMoved):
+        lake.pipeline(Beside()).restore_ledger()
+
+    assert lake.pipeline().ledger.partitions.get(day(1)).revision == 2
+    lake.pipeline().restore_ledger()
+    assert list(lake.pipeline().findings()) == []

@@ -97,14 +97,14 @@ class WindowOpen(TransientError):
 
 
 class LedgerMoved(TransientError):
-    """What a window was to be taken on no longer holds: another run came between (design §4)."""
+    """What something was decided on no longer holds: another run came between (design §4)."""
 
     pipeline: str
     expected: str
     found: str
     template = (
         "pipeline '{pipeline}': expected {expected} in the ledger, found {found}: another run came "
-        "between. No window was taken; the run is retried."
+        "between. Nothing was taken; the run is retried."
     )
 
 

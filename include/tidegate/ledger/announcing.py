@@ -101,7 +101,8 @@ class Announcing:
             )
         )
         fresh = {item.partition.path: item for item in announced.contributions}
-        emptied = [self._emptied(path, announced) for path in before if path not in fresh]
+        reset = {*before, *self._to_reset(announced.sequence, str(kind))}
+        emptied = [self._emptied(path, announced) for path in sorted(reset - fresh.keys())]
         self.connection.execute(sa.delete(contribution).where(*mine))
         effective = []
         for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
@@ -128,6 +129,22 @@ class Announcing:
             effective.append(rows.with_late(item, late=late))
         self._reset_again(announced.sequence, [item.partition.path for item in effective], now)
         return tuple(effective)
+
+    def _to_reset(self, sequence: int, kind: str) -> set[str]:
+        """Name the partitions that a window empties where it brings no row.
+
+        Looked up here as well as before: a replay may have brought a partition since.
+        """
+        row = self.connection.execute(
+            sa.select(window).where(window.c.pipeline == self.name, window.c.sequence == sequence)
+        )
+        taken = rows.read_window(row.mappings().one()).window
+        if not WindowKind(kind).replaces_everything or taken.is_empty:
+            return set()
+        query = sa.select(contribution.c.partition).where(
+            contribution.c.pipeline == self.name, contribution.c.window < sequence
+        )
+        return set(self.connection.scalars(query))
 
     def _reset_again(self, sequence: int, paths: Sequence[str], now: datetime) -> None:
         """Keep reset what a later window reset, in partitions that it did not know of.

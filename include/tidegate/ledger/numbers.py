@@ -13,6 +13,16 @@ from tidegate.errors import NumberPassed
 from tidegate.ledger.schema import partition, pipeline, window
 
 
+def lock(connection: sa.Connection, name: str) -> None:
+    """Lock the pipeline's row, before any partition's.
+
+    Every transaction that records a number takes both; in two orders they would wait for each
+    other.
+    """
+    query = sa.select(pipeline.c.name).where(pipeline.c.name == name).with_for_update()
+    connection.execute(query)
+
+
 def reserve(connection: sa.Connection, name: str) -> int:
     """Reserve the next number inside the caller's transaction."""
     mine = pipeline.c.name == name

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from tidegate.errors import ClaimHeld, FenceLost, PartitionNotFound
+from tidegate.errors import ClaimHeld, FenceLost, LedgerMoved, PartitionNotFound
 from tidegate.ledger import rows
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.schema import contribution, partition
@@ -91,7 +91,11 @@ class Partitions:
         holder = holder.asked_about(self.get(target).owner)
         with self.engine.begin() as connection:
             query = sa.select(partition).where(*self._key(target)).with_for_update()
-            row = connection.execute(query).mappings().one()
+            row = connection.execute(query).mappings().first()
+            if row is None:
+                raise LedgerMoved(
+                    pipeline=self.name, expected=f"partition {target}", found="no such partition"
+                )
             now = self.clock(connection)
             if not holder.may_take(row["claim_owner"], row["claim_expires"], now):
                 raise self._held_error(target, row, holder)
@@ -219,10 +223,18 @@ def check_fence(connection: sa.Connection, name: str, target: Partition, claim: 
 
     And keep others from taking it until that ends.
     """
-    found = connection.scalar(
-        sa.select(partition.c.claim_fence)
-        .where(partition.c.pipeline == name, partition.c.partition == target.path)
-        .with_for_update()
+    found = (
+        connection.execute(
+            sa.select(partition.c.claim_fence, partition.c.claim_owner)
+            .where(partition.c.pipeline == name, partition.c.partition == target.path)
+            .with_for_update()
+        )
+        .mappings()
+        .first()
     )
-    if found != claim.fence:
-        raise FenceLost(pipeline=name, subject=str(target), held=claim.fence, found=int(found or 0))
+    fence = found["claim_fence"] if found else 0
+    # The owner, too: a ledger from a backup gives the same fence to somebody else. One that was
+    # given back is nobody's.
+    is_anothers = found is not None and found["claim_owner"] not in {claim.owner, None}
+    if fence != claim.fence or is_anothers:
+        raise FenceLost(pipeline=name, subject=str(target), held=claim.fence, found=fence)

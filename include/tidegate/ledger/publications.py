@@ -157,6 +157,7 @@ class Publications:
             FenceLost: the claim was taken over.
         """
         with self.engine.begin() as connection:
+            numbers.lock(connection, self.name)
             check_fence(connection, self.name, target, claim)
             return numbers.reserve(connection, self.name)
 
@@ -171,6 +172,7 @@ class Publications:
         """
         target, digest, why = decision.partition, decision.publication, decision.why
         with self.engine.begin() as connection:
+            numbers.lock(connection, self.name)
             numbers.record_for_partition(connection, self.name, target.path, decision.number)
             Deciding(connection, self.name, target).check(digest, approved=approval.approved)
             connection.execute(
@@ -215,6 +217,7 @@ class Publications:
             NumberPassed: something newer was recorded for the partition (Transient).
         """
         with self.engine.begin() as connection:
+            numbers.lock(connection, self.name)
             numbers.record_for_partition(connection, self.name, target.path, number)
             Deciding(connection, self.name, target).check_held()
             connection.execute(
@@ -247,6 +250,7 @@ class Publications:
         """
         target, digest = expected.publication.partition, expected.publication.digest
         with self.engine.begin() as connection:
+            numbers.lock(connection, self.name)
             check_fence(connection, self.name, target, claim)
             row = self._row(connection, target, digest)
             check_current(connection, self.name, target, row)
@@ -271,9 +275,17 @@ class Publications:
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
-            connection.execute(
-                sa.update(publication).where(*self._key(target, digest)).values(state=to.value)
+            advanced = connection.execute(
+                sa.update(publication)
+                .where(*self._key(target, digest), publication.c.state.in_(BEGUN))
+                .values(state=to.value)
             )
+            if advanced.rowcount == 0:
+                raise PublicationLapsed(
+                    pipeline=self.name,
+                    partition=str(target),
+                    change="the ledger knows of no such commit under way",
+                )
 
     def record(self, entry: RevisionEntry, claim: Claim) -> None:
         """End a commit: the revision counts.

@@ -5,6 +5,7 @@ The rows are made in a ledger in memory by whoever restores; other pipelines are
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
@@ -18,7 +19,16 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PipelineState
 
 
-def fence_off(ledger: Ledger) -> PipelineState | None:
+@dataclass(frozen=True)
+class Fenced:
+    """A pipeline as it stands once nobody works on it any more."""
+
+    state: PipelineState
+    fences: tuple[tuple[str, int], ...]
+    """Of every window and partition: who takes one raises its fence."""
+
+
+def fence_off(ledger: Ledger) -> Fenced | None:
     """Take every window and partition from the processes that work on them.
 
     Whoever held one can no longer announce or commit.
@@ -27,8 +37,7 @@ def fence_off(ledger: Ledger) -> PipelineState | None:
         The pipeline as it stands, None if the ledger does not know it.
     """
     with ledger.engine.begin() as connection:
-        found = _find(connection, ledger.name)
-        if found is None:
+        if _find(connection, ledger.name) is None:
             return None
         for table, fence, freed in (
             (window, window.c.attempt, ("owner", "expires")),
@@ -38,12 +47,10 @@ def fence_off(ledger: Ledger) -> PipelineState | None:
             connection.execute(
                 sa.update(table).where(table.c.pipeline == ledger.name).values(**values)
             )
-        return found
+        return _find(connection, ledger.name)
 
 
-def replace_rows(
-    ledger: Ledger, restored: Ledger, before: PipelineState | None, first_fence: int
-) -> None:
+def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, first_fence: int) -> None:
     """Put a pipeline's restored rows in place of those that a ledger has.
 
     Args:
@@ -77,15 +84,25 @@ def replace_rows(
                 connection.execute(sa.insert(table), copied)
 
 
-def _find(connection: sa.Connection, name: str) -> PipelineState | None:
+def _find(connection: sa.Connection, name: str) -> Fenced | None:
     query = sa.select(pipeline).where(pipeline.c.name == name).with_for_update()
     row = connection.execute(query).mappings().first()
-    return None if row is None else rows.read_pipeline(row)
+    if row is None:
+        return None
+    attempts = sa.select(window.c.sequence, window.c.attempt).where(window.c.pipeline == name)
+    claims = sa.select(partition.c.partition, partition.c.claim_fence).where(
+        partition.c.pipeline == name
+    )
+    fences = (
+        *((str(key), fence) for key, fence in connection.execute(attempts)),
+        *((key, fence) for key, fence in connection.execute(claims)),
+    )
+    return Fenced(rows.read_pipeline(row), tuple(sorted(fences)))
 
 
 def _mine(table: sa.Table, name: str) -> sa.ColumnElement[bool]:
     return (table.c.name if table is pipeline else table.c.pipeline) == name
 
 
-def _progress(state: PipelineState | None) -> str:
-    return state.progress if state else "no such pipeline"
+def _progress(found: Fenced | None) -> str:
+    return found.state.progress if found else "no such pipeline"

@@ -111,7 +111,14 @@ class Windows:
                 .one()
             )
 
-    def resume(self, sequence: int, holder: Holder, seen: PipelineState | None) -> WindowState:
+    def resume(
+        self,
+        sequence: int,
+        holder: Holder,
+        seen: PipelineState | None,
+        *,
+        still_open: bool = False,
+    ) -> WindowState:
         """Work on a window that is there already: after a crash, for a retry, or as a replay.
 
         The attempt goes up, so that whoever worked on it before can no longer announce.
@@ -121,6 +128,7 @@ class Windows:
             holder: who works on it now.
             seen: the pipeline as it stood when that was decided; None where that did not depend on
                 it, or this very run has taken a window since.
+            still_open: whether it was decided on a window that was open.
 
         Raises:
             WindowNotFound: it was never taken.
@@ -133,6 +141,9 @@ class Windows:
             if seen is not None:
                 _check_unmoved(state, seen)
             held = connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
+            if still_open and held["state"] != "open":
+                found = f"window {sequence} sealed"
+                raise LedgerMoved(pipeline=self.name, expected="it open", found=found)
             now = self.clock(connection)
             if not holder.may_take(held["owner"], held["expires"], now):
                 raise self._open_error(held, holder)
@@ -181,21 +192,32 @@ class Windows:
             if renewed.rowcount == 0:
                 self._fenced(connection, sequence, attempt)
 
-    def reserve(self, sequence: int, attempt: int) -> int:
+    def reserve(self, sequence: int, attempt: int, plan_digest: str) -> int:
         """Reserve the number of an announce.
 
         Raises:
-            FenceLost: a newer attempt took the window over.
+            FenceLost: a newer attempt took the window over, or the window is another one.
         """
         with self.engine.begin() as connection:
             self._lock(connection)
-            self._fenced(connection, sequence, attempt)
+            self._fenced(connection, sequence, attempt, plan_digest)
             return numbers.reserve(connection, self.name)
 
     def record_plan(self, scan: ScanPlan, uri: str) -> None:
-        """Note that a plan stands in the work directory."""
+        """Note that a plan stands in the work directory.
+
+        Raises:
+            LedgerMoved: the ledger was restored since the window was taken (Transient).
+        """
         key = {"pipeline": self.name, "window": scan.window.sequence, "digest": scan.digest}
         with self.engine.begin() as connection:
+            taken = self._where(window.c.sequence == scan.window.sequence)
+            if connection.execute(taken).first() is None:
+                raise LedgerMoved(
+                    pipeline=self.name,
+                    expected=f"window {scan.window.sequence}",
+                    found="no such window",
+                )
             known = connection.scalar(
                 sa.select(plan.c.state).where(
                     *(plan.c[name] == value for name, value in key.items())
@@ -267,8 +289,14 @@ class Windows:
         """
         with self.engine.begin() as connection:
             self._lock(connection)
-            held = self._fenced(connection, announced.sequence, announced.attempt)
+            held = self._fenced(
+                connection, announced.sequence, announced.attempt, announced.plan_digest
+            )
             if held["state"] == "sealed" and held["plan_digest"] == announced.plan_digest:
+                if announced.number > held["number"]:
+                    numbers.record_for_window(
+                        connection, self.name, announced.sequence, announced.number
+                    )
                 self._let_go(connection, announced.sequence)
                 return ()
             numbers.record_for_window(connection, self.name, announced.sequence, announced.number)
@@ -337,12 +365,28 @@ class Windows:
             found: str | None = connection.scalar(query)
         return found
 
-    def _fenced(self, connection: sa.Connection, sequence: int, attempt: int) -> rows.Row:
-        """Read a window for the attempt that works on it."""
+    def _has_plan(self, connection: sa.Connection, sequence: int, digest: str) -> bool:
+        query = sa.select(plan.c.state).where(
+            plan.c.pipeline == self.name, plan.c.window == sequence, plan.c.digest == digest
+        )
+        return connection.scalar(query) is not None
+
+    def _fenced(
+        self,
+        connection: sa.Connection,
+        sequence: int,
+        attempt: int,
+        plan_digest: str | None = None,
+    ) -> rows.Row:
+        """Read a window for the attempt that works on it, and has recorded its plan.
+
+        A ledger from a backup may give the same number and attempt to another window.
+        """
         query = self._where(window.c.sequence == sequence)
         held = connection.execute(query).mappings().first()
         found = held["attempt"] if held is not None else 0
-        if held is None or found != attempt:
+        known = plan_digest is None or self._has_plan(connection, sequence, plan_digest)
+        if held is None or found != attempt or not known:
             raise FenceLost(
                 pipeline=self.name, subject=f"window {sequence}", held=attempt, found=found
             )

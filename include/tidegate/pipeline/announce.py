@@ -20,6 +20,7 @@ from tidegate.model.sealed import SealedWindow
 from tidegate.model.wire import pretty
 from tidegate.pipeline.balancing import check_balance
 from tidegate.pipeline.plan_files import read_plan
+from tidegate.pipeline.records import Records
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -124,16 +125,21 @@ class Announcer:
         ]
         newest = max(found, key=lambda sealed: sealed.number, default=None)
         is_announced = held.sealed and held.plan_digest == item.digest
-        if newest is None or is_announced or newest.number > held.number:
+        if newest is None or newest.number > held.number:
             return newest
-        return None
+        return newest if is_announced and not self._is_outdone(item, held.number) else None
+
+    def _is_outdone(self, item: PlannedWindow, number: int) -> bool:
+        """Say whether a file tells of a later announce that never was: it would be believed."""
+        written = Records(self.loader.roots, self.storage).sealed(item.sequence)
+        return any(file.sealed.number > number for file in written)
 
     def _write(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
         """Write the next `sealed.json`, under a number that the ledger gave to this attempt."""
         drafted = self._draft(item, scan, now)
         _check_rows(drafted, item.uri)
         # Drafting takes long: an attempt that lost its window meanwhile gets no number.
-        number = self.ledger.windows.reserve(item.sequence, item.attempt)
+        number = self.ledger.windows.reserve(item.sequence, item.attempt, item.digest)
         drafted = replace(drafted, number=number)
         text = pretty(drafted.to_json())
         for path in (layout.sealed_file(item.uri), layout.sealed_file(item.uri, number)):
@@ -206,8 +212,21 @@ class Announcer:
         step = advance(
             self.config.event_time, state.watermark_step, EventTimes(), rows_read=0, now=now
         )
-        if step.value is not None and step.value != state.watermark:
+        if step.value is None or step.value == state.watermark:
+            return
+        if not self._is_unread(state, now):
             self.ledger.pipeline.advance_watermark(step)
+
+    def _is_unread(self, state: PipelineState, now: datetime) -> bool:
+        """Say whether the source has brought something that no window took in.
+
+        A run without a window may have looked at an old interval only.
+        """
+        source = self.loader.source
+        pin = source.pin(now, state.source_identity)
+        if pin.head is None:
+            return False
+        return bool(source.following(pin, state.checkpoint).instants)
 
     def _state(self) -> PipelineState:
         state = self.ledger.pipeline.find()

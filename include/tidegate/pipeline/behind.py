@@ -10,12 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerBehind, MarkerInvalid
+from tidegate.errors import LedgerBehind, MarkerInvalid, SourceFileGone
 from tidegate.pipeline.records import Records
 from tidegate.target.marker import read_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
     from tidegate.config import PipelineConfig
@@ -37,14 +37,21 @@ class Watch:
     ledger: Ledger
     storage: Storage
 
-    def check_newest_window(self) -> None:
+    def check_newest_window(self) -> PipelineState | None:
         """Compare the newest window that was announced.
 
+        Returns:
+            The pipeline as the ledger had it when it was compared; None if it does not know it.
+            What is decided on this state is decided on a ledger that is not behind.
+
         Raises:
-            LedgerBehind: the ledger does not know it.
+            LedgerBehind: the ledger does not know the window.
         """
-        for finding in self._findings(newest_only=True):
+        newest = self._sealed(newest_only=True)
+        state = self.ledger.pipeline.find()
+        for finding in self._findings(newest, state):
             raise finding
+        return state
 
     def check_all_windows(self) -> None:
         """Compare every window that was announced: costs a look at each.
@@ -52,7 +59,7 @@ class Watch:
         Raises:
             LedgerBehind: the ledger does not know one of them.
         """
-        for finding in self._findings(newest_only=False):
+        for finding in self._all_findings():
             raise finding
 
     def check_partition(self, partition: Partition) -> None:
@@ -64,8 +71,9 @@ class Watch:
         marker = self._marker(partition)
         if marker is None:
             return
-        state = self.ledger.partitions.find(partition)
+        # In this order: a commit that is recorded in between has its revision then.
         begun = self.ledger.publications.unrecorded(partition)
+        state = self.ledger.partitions.find(partition)
         known = state.revision if state else 0
         if begun is not None:
             known = max(known, begun.publication.revision)
@@ -92,23 +100,28 @@ class Watch:
 
     def window_findings(self) -> Iterator[str]:
         """Say which windows the files know and the ledger does not."""
-        for finding in self._findings(newest_only=False):
+        for finding in self._all_findings():
             yield str(finding)
 
-    def _findings(self, *, newest_only: bool) -> Iterator[LedgerBehind]:
+    def _all_findings(self) -> Iterator[LedgerBehind]:
+        newest = self._sealed(newest_only=False)
+        yield from self._findings(newest, self.ledger.pipeline.find())
+
+    def _sealed(self, *, newest_only: bool) -> list[SealedFile]:
+        """Read the newest announce of windows; before the ledger is read."""
         records = Records(self.roots, self.storage)
-        # The files of all windows are looked at before the ledger is read.
         newest: list[SealedFile] = []
         for sequence in records.sealed_windows():
-            sealed = records.sealed(sequence)
-            newest += sealed[-1:]
+            newest += records.sealed(sequence)[-1:]
             if newest and newest_only:
                 break
-        state = self.ledger.pipeline.find()
-        if state is None:
-            return
-        for item in newest:
-            if not self._is_known(item, state):
+        return newest
+
+    def _findings(
+        self, newest: Sequence[SealedFile], state: PipelineState | None
+    ) -> Iterator[LedgerBehind]:
+        for item in newest if state is not None else ():
+            if state is not None and not self._is_known(item, state):
                 yield LedgerBehind(
                     pipeline=self.config.name,
                     found=(
@@ -128,10 +141,10 @@ class Watch:
 
     def _marker(self, partition: Partition) -> dict[str, Any] | None:
         path = f"{self.roots.partition(partition)}/{self.config.commit.marker.name}"
-        if not self.storage.exists(path):
-            return None
         try:
             return read_marker(path, self.storage.read_bytes(path))
+        except SourceFileGone:
+            return None
         except MarkerInvalid:
             # It tells nothing of a revision; `fsck` names it.
             return None

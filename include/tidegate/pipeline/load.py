@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split
+    from tidegate.pipeline.behind import Watch
     from tidegate.pipeline.work import Roots
     from tidegate.source.protocol import Source
     from tidegate.storage import Storage
@@ -62,6 +63,7 @@ class Loader:
     source: Source
     life_of: Callable[[str], Life]
     """Finds out what became of the run that holds a window."""
+    watch: Watch
 
     def look(self, run: Run, now: datetime) -> Look:
         """Say what a run would find, from the source's metadata alone; takes nothing."""
@@ -157,7 +159,7 @@ class Loader:
 
     @property
     def _taker(self) -> Taker:
-        return Taker(self.config, self.ledger, self.source, self.life_of)
+        return Taker(self.config, self.ledger, self.source, self.life_of, self.watch)
 
     @property
     def _names(self) -> PlanNames:

@@ -109,7 +109,15 @@ class Pipeline:
 
     @cached_property
     def _loader(self) -> Loader:
-        return Loader(self.config, self.roots, self.ledger, self.storage, self.source, self.life_of)
+        return Loader(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            source=self.source,
+            life_of=self.life_of,
+            watch=self._watch,
+        )
 
     @cached_property
     def _announcer(self) -> Announcer:

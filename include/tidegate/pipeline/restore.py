@@ -98,8 +98,9 @@ class Restorer:
             self.contents,
         )
         restored = made.restore(owner.ledger)
-        known = (before.next_number, before.first_fence) if before else (0, 0)
-        newest = max(made.newest_number, *known)
+        newest = made.newest_number
+        if before is not None:
+            newest = max(newest, before.state.next_number, before.state.first_fence)
         replace_rows(self.ledger, made.ledger, before, (newest // _NUMBERS + 1) * _NUMBERS)
         return restored
 

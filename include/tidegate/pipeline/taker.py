@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tidegate.ledger.holder import Life
     from tidegate.model.ledger_rows import PipelineState, WindowState
     from tidegate.model.partition import Partition
+    from tidegate.pipeline.behind import Watch
     from tidegate.source.protocol import Following, Source
 
 T = TypeVar("T")
@@ -66,6 +67,7 @@ class Taker:
     source: Source
     life_of: Callable[[str], Life]
     """Finds out what became of the run that holds a window."""
+    watch: Watch
 
     def look(self, run: Run, now: datetime) -> Look:
         """Say what a run would find, from the source's metadata alone; takes nothing.
@@ -132,7 +134,7 @@ class Taker:
         sealed = self._sealed_for(run)
         if taking.is_behind(run.interval, seen.state, sealed):
             return self._look_behind(run, seen, sealed)
-        found = self._ahead(run, seen, now)
+        found, seen = self._ahead(run, seen, now)
         if found is None:
             after = seen.state.checkpoint.id if seen.state.checkpoint else "the beginning"
             return Look("none", f"nothing after {after} up to {run.end_exclusive or 'the head'}")
@@ -140,13 +142,13 @@ class Taker:
 
     def _take(self, run: Run, now: datetime) -> Taken:
         seen, holder = self._started(run, now), self._holder(run, now)
-        if seen.open is not None:
-            return self._resumed(seen, [seen.open.window.sequence], holder)
         sealed = self._sealed_for(run)
+        if seen.open is not None:
+            return self._continued(run, seen, seen.open, sealed, holder)
         if taking.is_behind(run.interval, seen.state, sealed):
             draft = self._history(run, seen)
         else:
-            draft, sealed = self._ahead(run, seen, now), ()
+            (draft, seen), sealed = self._ahead(run, seen, now), ()
         if draft is None:
             return self._resumed(seen, [item.window.sequence for item in sealed], holder)
         fresh = self.ledger.windows.take(draft, seen.state, holder)
@@ -168,8 +170,27 @@ class Taker:
             partitions=tuple(sorted(partitions, key=lambda item: item.path)),
         )
         if seen.open is not None and seen.open.window.partitions == draft.partitions:
-            return self._resumed(seen, [seen.open.window.sequence], holder)
+            return self._continued(run, seen, seen.open, (), holder)
         return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
+
+    def _continued(
+        self,
+        run: Run,
+        seen: Seen,
+        held: WindowState,
+        sealed: Sequence[WindowState],
+        holder: Holder,
+    ) -> Taken:
+        """Go on with the open window, and with what its run replays besides."""
+        first = self.ledger.windows.resume(
+            held.window.sequence, holder, seen.state, still_open=True
+        )
+        is_own_history = held.window.run == run.id and held.window.kind is WindowKind.HISTORY
+        again = [
+            self.ledger.windows.resume(item.window.sequence, holder, None)
+            for item in (sealed if is_own_history else ())
+        ]
+        return Taken(seen.pin, (first, *again))
 
     def _resumed(self, seen: Seen, sequences: Sequence[int], holder: Holder) -> Taken:
         return Taken(
@@ -177,16 +198,20 @@ class Taker:
             tuple(self.ledger.windows.resume(item, holder, seen.state) for item in sequences),
         )
 
-    def _state(self) -> PipelineState:
-        state = self.ledger.pipeline.find()
-        if state is None:
-            msg = f"pipeline {self.config.name} was not adopted before its first step"
-            raise AssertionError(msg)
-        return state
-
     def _seen(self, run: Run, now: datetime) -> Seen:
-        """Read the ledger, then look at the source."""
-        state = self._state()
+        """Compare files and ledger, and look at the source then.
+
+        Raises:
+            LedgerBehind: the files know more than the ledger.
+            LedgerMoved: the ledger is another one since the run began (Transient).
+        """
+        state = self.watch.check_newest_window()
+        if state is None:
+            raise LedgerMoved(
+                pipeline=self.config.name,
+                expected="the pipeline as it was registered",
+                found="no such pipeline",
+            )
         held = self.ledger.windows.open()
         return Seen(state, held, self.source.pin(now, state.source_identity, run.end_exclusive))
 
@@ -205,8 +230,10 @@ class Taker:
     def _holder(self, run: Run, now: datetime) -> Holder:
         return Holder(run.owner, now, self.config.execute.claim_timeout, self.life_of)
 
-    def _ahead(self, run: Run, seen: Seen, now: datetime) -> Window | None:
+    def _ahead(self, run: Run, seen: Seen, now: datetime) -> tuple[Window | None, Seen]:
         """Draft the window that follows the checkpoint; None where there is nothing to take.
+
+        And give what it was drafted on.
 
         That history was lost is believed only if a second look says so, too: the first one may
         have met a source that had not caught up with the ledger.
@@ -219,7 +246,7 @@ class Taker:
         if lost:
             seen = self._unmoved(seen, self._seen(run, now))
             following = self._following(seen.state, seen.pin)
-        return self._draft(run, seen.pin, following)
+        return self._draft(run, seen.pin, following), seen
 
     def _unmoved(self, before: Seen, after: Seen) -> Seen:
         if after.state != before.state or after.open != before.open:

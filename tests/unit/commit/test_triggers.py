@@ -270,6 +270,7 @@ def test_higher_watermark_never_takes_a_decision_back(earlier: datetime, later: 
         (timedelta(days=3, hours=5), "3 d 5 h"),
         (timedelta(seconds=45), "45 s"),
         (MILLISECOND, "1 ms"),
+        (MILLISECOND + timedelta(microseconds=7), "1 ms 7 µs"),
         (timedelta(microseconds=7), "7 µs"),
         (timedelta(0), "0 s"),
     ],
