@@ -209,6 +209,7 @@ def test_table_that_was_dropped_and_made_again_is_refused(lake: Lake) -> None:
     assert published == [1]
 
 
+@pytest.mark.follows("SourceUnreachable")
 def test_catalog_that_went_away_is_asked_again_later(
     lake: Lake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -251,6 +251,7 @@ def test_partition_named_as_final_is_published_before_its_turn_with_who_and_why(
     ).stdout.replace("\n", " ")
 
 
+@pytest.mark.follows("NotCommittable")
 def test_remedy_of_a_partition_whose_turn_has_not_come_brings_it_out(tidegate: Command) -> None:
     tidegate("load", "orders")
     pipeline = open_pipeline("orders")
@@ -403,6 +404,7 @@ def test_check_of_a_vanished_source_names_it_with_a_remedy(tidegate: Command, ro
     assert line["remedy"]
 
 
+@pytest.mark.follows("NameTaken")
 @pytest.mark.parametrize("arguments", [("check",), ("check", "orders")], ids=["all", "one"])
 @pytest.mark.parametrize(
     ("copy", "named"),

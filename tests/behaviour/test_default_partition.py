@@ -172,6 +172,7 @@ def test_integer_written_like_the_configured_name_is_refused(lake: SmallLake) ->
         load(lake.pipeline(target=target))
 
 
+@pytest.mark.follows("PartitionValueReserved")
 @pytest.mark.parametrize("loads", [0, 1], ids=["first load", "later load"])
 def test_remedy_other_name_is_taken_while_no_partition_is_for_null(
     lake: SmallLake, loads: int
@@ -192,6 +193,7 @@ def test_remedy_other_name_is_taken_while_no_partition_is_for_null(
     assert by_listing(lake) == ({**wanted, "region=eu": [3]} if loads else wanted)
 
 
+@pytest.mark.follows("PartitionValueReserved")
 @pytest.mark.parametrize(
     ("column", "value", "rows"),
     [
@@ -264,6 +266,7 @@ def test_plan_from_before_the_other_name_announces_nothing(lake: SmallLake) -> N
     assert by_listing(lake) == {f"region={GIVEN}": [1], f"region={DEFAULT_NAME}": [2]}
 
 
+@pytest.mark.follows("RowsUnaccounted")
 def test_rows_that_no_contribution_has_are_not_announced_and_the_remedy_helps(
     lake: SmallLake,
 ) -> None:

@@ -134,6 +134,7 @@ def test_columns_that_were_added_and_dropped_are_read(lake: SmallLake) -> None:
     assert published(lake, "new") == {1: None, 2: "come"}
 
 
+@pytest.mark.follows("ColumnTypesDiffer")
 def test_column_of_another_type_is_refused_and_the_rebuild_that_it_names_helps(
     lake: SmallLake,
 ) -> None:

@@ -152,6 +152,7 @@ def test_refused_window_changes_nothing_however_often_it_is_tried(orders: Orders
     assert orders.published().total() == ORDERS_A_DAY
 
 
+@pytest.mark.follows("RemovedRowsRead")
 @pytest.mark.parametrize("start", ["full", "earliest"])
 def test_new_pipeline_with_a_changelog_has_the_rows_of_a_refused_window(
     orders: Orders, start: str
@@ -169,6 +170,7 @@ def test_new_pipeline_with_a_changelog_has_the_rows_of_a_refused_window(
     assert orders.now.total() == DAYS * ORDERS_A_DAY
 
 
+@pytest.mark.follows("RemovedRowsRead")
 def test_new_pipeline_from_the_full_table_has_the_rows_and_rebuild_keeps_it_right(
     orders: Orders,
 ) -> None:
@@ -219,6 +221,7 @@ def test_rebuild_of_the_days_that_were_told_gives_the_rows_as_they_stand(
     assert orders.published() == orders.now
 
 
+@pytest.mark.follows("NonAppendSnapshot")
 def test_refusal_of_a_commit_names_skip_and_the_days_where_only_earlier_rows_were_removed(
     orders: Orders,
 ) -> None:

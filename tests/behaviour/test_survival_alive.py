@@ -339,6 +339,7 @@ def told(text: str) -> tuple[str, datetime, datetime]:
     return found[2], renewed, until
 
 
+@pytest.mark.follows("WindowOpen")
 @pytest.mark.parametrize("owner", [ELSEWHERE, IN_AIRFLOW], ids=["process", "airflow run"])
 @pytest.mark.parametrize("asked", ["load orders", "rebuild orders dt=2026-02-01"])
 def test_message_about_a_window_of_a_dead_run_followed_to_the_letter(
@@ -369,6 +370,7 @@ def test_message_about_a_window_of_a_dead_run_followed_to_the_letter(
     assert windows[2].window.range.start_exclusive == windows[1].window.range.end_inclusive
 
 
+@pytest.mark.follows("WindowOpen")
 def test_message_about_a_replay_that_died_followed_to_the_letter(
     lake: SmallLake, shift: list[timedelta], tidegate: Command
 ) -> None:
@@ -386,6 +388,7 @@ def test_message_about_a_replay_that_died_followed_to_the_letter(
     assert lake.ids() == {"dt=2026-02-01": ids[:4]}
 
 
+@pytest.mark.follows("ClaimHeld")
 @pytest.mark.parametrize("owner", [ELSEWHERE, IN_AIRFLOW], ids=["process", "airflow run"])
 def test_message_about_a_claim_of_a_dead_run_followed_to_the_letter(
     lake: SmallLake, shift: list[timedelta], tidegate: Command, owner: str

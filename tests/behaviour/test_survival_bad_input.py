@@ -267,6 +267,7 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.mark.follows("StorageFull")
 def test_full_disk_is_transient_and_the_same_load_ends_once_space_is_free(lake: SmallLake) -> None:
     ids = [number for _ in range(4) for number in lake.commit({1: 1000, 2: 1})[:-1]]
     lake.keys = {"source": {"split": {"target_size": "1KiB", "open_cost": "1B", "max_rows": 200}}}
@@ -298,6 +299,7 @@ class FillingCalls(OsCalls):
         return super().write(descriptor, some)
 
 
+@pytest.mark.follows("StorageFull")
 @pytest.mark.parametrize("space", [0, 1000, 10_000, 15_000, 20_000])
 def test_load_on_a_disk_of_any_size_is_finished_once_there_is_space(
     lake: SmallLake, space: int
@@ -317,6 +319,7 @@ def test_load_on_a_disk_of_any_size_is_finished_once_there_is_space(
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.follows("StorageFull")
 def test_disk_that_fills_while_publishing_leaves_no_marker_and_is_finished_later(
     lake: SmallLake,
 ) -> None:

@@ -52,6 +52,7 @@ def test_second_driver_waits_for_the_first_and_takes_over_once_it_is_killed(
     assert [item.attempt for item in second.ledger.windows.all()] == [2]
 
 
+@pytest.mark.follows("FenceLost")
 def test_stale_loader_woken_after_its_successor_announces_nothing(
     lake: SmallLake, drivers: list[Driver]
 ) -> None:
@@ -70,6 +71,7 @@ def test_stale_loader_woken_after_its_successor_announces_nothing(
     assert lake.ids() == {"dt=2026-02-01": ids[:5]}
 
 
+@pytest.mark.follows("FenceLost")
 def test_stale_committer_woken_after_its_successor_changes_nothing(
     lake: SmallLake, drivers: list[Driver]
 ) -> None:
@@ -106,6 +108,7 @@ def test_stale_committer_that_finds_its_work_done_changes_nothing(
     assert pipeline.ledger.partitions.get(day(1)).owner is None
 
 
+@pytest.mark.follows("PartitionBusy")
 @pytest.mark.parametrize("owner", ["second", "scheduled__a"], ids=["another run", "a retry"])
 @pytest.mark.parametrize("place", ["link part-", "unlink _SUCCESS", "link ._SUCCESS"])
 def test_committer_stopped_while_it_moves_files_ends_right(

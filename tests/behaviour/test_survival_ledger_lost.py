@@ -97,6 +97,7 @@ def test_restored_ledger_is_the_one_that_was_lost(
     assert lake.ids()["dt=2026-02-01"] == sorted(rows["dt=2026-02-01"] + ids)
 
 
+@pytest.mark.follows("LedgerDamaged")
 def test_damaged_ledger_moved_away_and_restored_is_the_one_that_it_was(lake: SmallLake) -> None:
     """What `LedgerDamaged` says to do, done."""
     lived(lake)

@@ -68,6 +68,7 @@ INSIDE = {
 }
 
 
+@pytest.mark.follows("PlacesOverlap")
 @pytest.mark.parametrize("case", sorted(INSIDE))
 def test_overlap_with_a_source_of_files_is_refused_and_the_proposal_works(
     landing: Path, tmp_path: Path, case: str

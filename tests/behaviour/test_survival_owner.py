@@ -86,6 +86,7 @@ WAYS: dict[str, Callable[[SmallLake], str]] = {
 }
 
 
+@pytest.mark.follows("TargetOwned")
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 @pytest.mark.parametrize(
     ("way", "work", "ledger"),
@@ -188,6 +189,7 @@ def test_target_and_work_directory_moved_together_stay_the_pipelines(owned: Smal
     assert sum(len(ids) for ids in owned.ids().values()) == 6
 
 
+@pytest.mark.follows("WorkUnfit")
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 def test_work_directory_that_does_not_fit_is_refused_and_the_fitting_one_named(
     owned: SmallLake, before: bool
@@ -209,6 +211,7 @@ def test_work_directory_that_does_not_fit_is_refused_and_the_fitting_one_named(
     assert sum(len(ids) for ids in owned.ids().values()) == 6
 
 
+@pytest.mark.follows("WorkOwned")
 def test_work_directory_of_another_pipeline_is_refused(owned: SmallLake) -> None:
     target = str(owned.root / "published" / "second")
     other = second(owned, path=target, work=str(owned.work))
@@ -225,6 +228,7 @@ def test_work_directory_of_another_pipeline_is_refused(owned: SmallLake) -> None
     load(again)
 
 
+@pytest.mark.follows("LedgerLost")
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 @pytest.mark.parametrize("remedy", ["that ledger", "rebuild"])
 def test_new_empty_ledger_on_an_owned_target_is_lost(
@@ -256,6 +260,7 @@ def test_new_empty_ledger_on_an_owned_target_is_lost(
     assert rows_listed(owned.target) == [1, 2, 3, 4, 5, 7]
 
 
+@pytest.mark.follows("OwnerInvalid")
 @pytest.mark.parametrize("name", ["target", "work"])
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"format": 2}'], ids=["empty", "list", "later"])
 def test_owner_file_that_says_nothing_is_refused_and_written_again(

@@ -85,6 +85,7 @@ STEPS: dict[str, Callable[[Pipeline], Any]] = {
 }
 
 
+@pytest.mark.follows("LedgerBehind")
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
 def test_ledger_from_a_backup_is_refused_by_every_step_and_brought_up_to_date(
     lake: SmallLake, step: Callable[[Pipeline], Any]

@@ -273,6 +273,7 @@ def replay(pipeline: Pipeline, sequence: int) -> None:
     pipeline.finish_load(pipeline.replay(sequence, run, NOW), NOW, local)
 
 
+@pytest.mark.follows("StagedFileMissing")
 def test_replay_after_a_staged_file_was_lost_reads_it_again(lake: SmallLake) -> None:
     """What the message of StagedFileMissing tells people to do."""
     ids = lake.commit({1: 4, 2: 1})
@@ -290,6 +291,7 @@ def test_replay_after_a_staged_file_was_lost_reads_it_again(lake: SmallLake) -> 
     assert lake.ids() == {"dt=2026-02-01": ids[:4]}
 
 
+@pytest.mark.follows("StagedFileMissing")
 @pytest.mark.parametrize("lost", ["staged", "published"])
 def test_file_lost_while_a_person_decided_is_found_before_the_commit_begins(
     lake: SmallLake, lost: str

@@ -226,8 +226,8 @@ class NotHeld(TerminalError):
     partition: str
     state: str
     template = (
-        "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See `tidegate "
-        "explain`."
+        "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See "
+        "`tidegate explain {pipeline} {partition}`."
     )
 
 
@@ -265,8 +265,8 @@ class StagedFileMissing(TerminalError):
     window: int
     template = (
         "{path}: sealed, but found neither there nor at {target}. "
-        "Read window {window} again with `tidegate replay`; if the file was published before, read "
-        "its partition again with `tidegate rebuild`."
+        "Read window {window} again with `tidegate replay PIPELINE {window}`; if the file was "
+        "published before, read its partition again with `tidegate rebuild PIPELINE PARTITION`."
     )
 
 
@@ -278,8 +278,9 @@ class FileLengthWrong(TerminalError):
     found: int
     template = (
         "{path}: expected {expected} bytes, found {found}: it was damaged after it was sealed. "
-        "Nothing was changed. Remove the file and read its window again with `tidegate replay`; if "
-        "it was published before, its partition with `tidegate rebuild`."
+        "Nothing was changed. Remove the file and read its window again with "
+        "`tidegate replay PIPELINE WINDOW`; if it was published before, its partition with "
+        "`tidegate rebuild PIPELINE PARTITION`."
     )
 
 
@@ -335,7 +336,9 @@ class ContentUnreadable(TerminalError):
     problem: str
     template = (
         "{path}: cannot be read by the gate: {problem}. Nothing was published. "
-        "Read the window of this file again with `tidegate replay`."
+        "Remove the file, if it is there, and read its window again with "
+        "`tidegate replay PIPELINE WINDOW`; if it was published before, its partition with "
+        "`tidegate rebuild PIPELINE PARTITION`."
     )
 
 
@@ -344,7 +347,7 @@ class PlanMissing(TerminalError):
 
     path: str
     template = (
-        "{path}: no plan there. Run the load again: planning is repeated with the same names."
+        "{path}: no plan there. Plan the window again with `tidegate replay PIPELINE WINDOW`."
     )
 
 
@@ -384,7 +387,8 @@ class MarkerInvalid(TerminalError):
     found: str
     template = (
         "{path}: expected a marker of Tidegate (JSON, format 1), found {found}. "
-        "Point at a table that Tidegate publishes, or have the partition published again."
+        "Point at a table that Tidegate publishes, or have the partition published again: "
+        "`tidegate rebuild PIPELINE PARTITION`, then `tidegate publish PIPELINE PARTITION`."
     )
 
 
@@ -411,8 +415,8 @@ class ColumnTypesDiffer(TerminalError):
     template = (
         "column '{column}': {file} has {type}, and {other_file} has {other_type}; "
         "expected types of which one holds the other's values. "
-        "Let `tidegate rebuild` read the partitions of the older files again as the source has "
-        "them now, and publish them."
+        "Let `tidegate rebuild PIPELINE PARTITION` read the partition of the older file again as "
+        "the source has it now, and publish it."
     )
 
 

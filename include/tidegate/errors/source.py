@@ -30,7 +30,9 @@ class SourceFileGone(TerminalError):
     template = (
         "{path}: expected, as the source's metadata or the plan of a window names it; not found. "
         "Restore it if the source still names it. If the source deleted it, let it keep files for "
-        "longer than a window takes, then rebuild the partitions with `tidegate rebuild`."
+        "longer than a window takes. Read the partitions of a window that was announced before "
+        "with `tidegate rebuild PIPELINE PARTITION`; for a window that is still open, start a new "
+        "pipeline with a new name and a new target."
     )
 
 
@@ -66,7 +68,7 @@ class SourceRewritten(TerminalError):
     found: str
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. "
-        "Rebuild the affected partitions with `tidegate rebuild`, or set "
+        "Rebuild the affected partitions with `tidegate rebuild PIPELINE PARTITION`, or set "
         "`source.on_changed_file: ignore`."
     )
 
@@ -112,7 +114,7 @@ class InstantNotFound(TerminalError):
 
     source: str
     instant: str
-    template = "{source}: no instant '{instant}'. List them with `tidegate instants`."
+    template = "{source}: no instant '{instant}'. List them with `tidegate instants PIPELINE`."
 
 
 class InstantTimeMissing(TerminalError):
@@ -169,8 +171,8 @@ class SnapshotNotFound(IcebergSourceError):
     source: str
     snapshot: str
     template = (
-        "{source}: snapshot {snapshot} is not in the table's metadata. List them with `tidegate "
-        "instants`."
+        "{source}: snapshot {snapshot} is not in the table's metadata. List them with "
+        "`tidegate instants PIPELINE`."
     )
 
 
@@ -186,7 +188,7 @@ class StartNotAncestor(IcebergSourceError):
     head: str
     template = (
         "{source}: snapshot {snapshot} is no ancestor of the head {head}. Choose one from "
-        "`tidegate instants`."
+        "`tidegate instants PIPELINE`."
     )
 
 
@@ -199,8 +201,8 @@ class SnapshotLogMissing(IcebergSourceError):
     template = (
         "{source}: as of {timestamp}: expected an entry of the snapshot log at or before that "
         "time, found {first}. "
-        "Choose a later time, or name a snapshot by `source.snapshot_id`; `tidegate instants` "
-        "lists them."
+        "Choose a later time, or name a snapshot by `source.snapshot_id`; "
+        "`tidegate instants PIPELINE` lists them."
     )
 
 
@@ -331,8 +333,8 @@ class RemovedRowsRead(IcebergSourceError):
         "rows would stand beside those that correct them, so nothing was read. Read the table in "
         "a new pipeline: with `read.on_non_append: changelog`, and `_change_type` among "
         "`read.columns`, it has every change; with `start: full` it has the rows as they stand "
-        "now, and later `tidegate rebuild` brings up to date the days that a skipped commit "
-        "changes."
+        "now, and later `tidegate rebuild PIPELINE PARTITION` brings up to date the days that a "
+        "skipped commit changes."
     )
 
 
@@ -344,7 +346,7 @@ class SnapshotClassMismatch(IcebergSourceError):
     found: str
     template = (
         "{source}: snapshot {snapshot} says 'append' but {found}. Its writer is not to be "
-        "trusted; see `tidegate instants`."
+        "trusted; see `tidegate instants PIPELINE`."
     )
 
 

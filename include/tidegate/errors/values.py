@@ -11,8 +11,7 @@ class FormatUnknown(TerminalError):
     expected: int
     template = (
         "{kind}: expected format version {expected}, found {found}. "
-        "Use the version of Tidegate that wrote it, or plan the window again with `tidegate "
-        "replay`."
+        "Use the version of Tidegate that wrote it, or a later one; this one cannot read it."
     )
 
 
@@ -79,7 +78,7 @@ class PartitionKeyIllegal(TerminalError):
         "partition {partition}: the key '{key}' is not legal; expected 1 to 250 of "
         "[A-Za-z0-9_.~:+-], one value "
         "per partition key joined by '~'. Partition by shorter values, or publish it with "
-        "`tidegate publish`."
+        "`tidegate publish PIPELINE PARTITION`."
     )
 
 
