@@ -252,6 +252,9 @@ def test_register_twice_same_identity_keeps_ledger_id(ledger: Ledger) -> None:
 
 
 def test_register_changed_identity_names_key(ledger: Ledger) -> None:
+    ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
+    ledger.windows.announce(announcement(1, 1), NOW)
+
     with pytest.raises(PipelineChanged) as refused:
         ledger.pipeline.register({"target": "/lake/other"}, "/lake/other", NOW)
 

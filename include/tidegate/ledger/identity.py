@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from tidegate.errors import PipelineChanged
 from tidegate.ledger import rows
-from tidegate.ledger.schema import partition, pipeline
+from tidegate.ledger.schema import partition, pipeline, window
 from tidegate.model.partition import DEFAULT_NAME
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.partition import Partition
 
+_SOURCE = "source"
 _PLACE = "target.path"
 _KEYS = "target.partition_by"
 _DEFAULT = "target.default_partition_name"
@@ -27,10 +28,11 @@ def check_identity(
     registered: Mapping[str, str],
     found: Mapping[str, str],
     same_place: Callable[[str, str], bool],
-) -> None:
+) -> bool:
     """Compare the identity that a pipeline file gives with the registered one.
 
-    The name of the default partition may change as long as that moves no partition and joins none.
+    The name of the default partition may change as long as that moves no partition and joins none,
+    and whatever has decided nothing yet: who misspelled a key before the first load corrects it.
 
     Args:
         connection: of the caller's transaction.
@@ -39,9 +41,13 @@ def check_identity(
         found: what the file gives.
         same_place: says of two paths whether they lead to one place, links followed.
 
+    Returns:
+        Whether a window that is open was taken on a key that is another now.
+
     Raises:
         PipelineChanged: a key differs.
     """
+    corrected = False
     expected = _as_published(registered, found)
     for key in sorted({*expected, *found}):
         before, now = expected.get(key), found.get(key)
@@ -49,7 +55,10 @@ def check_identity(
             continue
         if before == now or (key == _DEFAULT and _renames_nothing(connection, name, now)):
             continue
-        raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))
+        if not _has_decided_nothing(connection, name, key):
+            raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))
+        corrected = True
+    return corrected
 
 
 def check_partitions(connection: sa.Connection, name: str, found: Iterable[Partition]) -> None:
@@ -85,6 +94,21 @@ def _as_published(registered: Mapping[str, str], found: Mapping[str, str]) -> Ma
         return registered
     keys = sorted(registered[_KEYS].split(", "), key=lambda text: text.partition(": ")[0])
     return {**registered, _KEYS: ", ".join(keys), _DEFAULT: DEFAULT_NAME}
+
+
+def _has_decided_nothing(connection: sa.Connection, name: str, key: str) -> bool:
+    """Say whether nothing stands yet that a key of the identity decides.
+
+    The source decides where the first window begins; other keys, what is announced. The place of
+    the target is written down there before the first look at the source.
+    """
+    if key == _PLACE:
+        return False
+    taken = sa.exists().where(window.c.pipeline == name)
+    if key == _SOURCE:
+        started = sa.exists().where(pipeline.c.name == name, pipeline.c.started == sa.true())
+        return not connection.scalar(sa.select(sa.or_(taken, started)))
+    return not connection.scalar(sa.select(taken.where(window.c.state == "sealed")))
 
 
 def _renames_nothing(connection: sa.Connection, name: str, default_name: str | None) -> bool:

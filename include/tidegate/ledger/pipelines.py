@@ -66,13 +66,12 @@ class Pipelines:
             TargetOwned: another pipeline of this ledger has the target.
         """
         with self.engine.begin() as connection:
-            row = (
-                connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name))
-                .mappings()
-                .first()
-            )
+            # Nothing is announced between the look at what was, and the new identity.
+            known = sa.select(pipeline).where(pipeline.c.name == self.name).with_for_update()
+            row = connection.execute(known).mappings().first()
             if row is not None:
-                check_identity(connection, self.name, row["identity"], identity, same_place)
+                if check_identity(connection, self.name, row["identity"], identity, same_place):
+                    self._end_attempts(connection)
                 if row["identity"] != dict(identity):
                     self._register_again(connection, identity)
                 return str(row["ledger_id"])
@@ -132,6 +131,14 @@ class Pipelines:
         """
         with self.engine.begin() as connection:
             store_watermark(connection, self.name, step)
+
+    def _end_attempts(self, connection: sa.Connection) -> None:
+        """Let nobody announce what was staged for another identity."""
+        connection.execute(
+            sa.update(window)
+            .where(window.c.pipeline == self.name, window.c.state == "open")
+            .values(attempt=window.c.attempt + 1, owner=None, expires=None)
+        )
 
     def _register_again(self, connection: sa.Connection, identity: Mapping[str, str]) -> None:
         connection.execute(
