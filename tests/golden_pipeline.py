@@ -34,6 +34,7 @@ class GoldenPipeline:
 
     def at(self, version: int, **keys: Any) -> Pipeline:
         """Open the pipeline while the table has metadata `v<version>`, with keys of `source`."""
+        self.root.mkdir(exist_ok=True)
         metadata = golden(self.case).folder / f"table/metadata/v{version}.metadata.json"
         said = {**golden(self.case).config(), **self.source, "metadata": str(metadata), **keys}
         raw = {

@@ -6,14 +6,17 @@ Each table is loaded at an earlier version of its metadata, and again at a later
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
 from golden_iceberg import answers, golden
 from golden_pipeline import NOW, GoldenPipeline, rows
 from small_lake import local, publish
+from tidegate.cli.app import app
 from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     CursorExpired,
@@ -200,6 +203,39 @@ def test_replay_of_a_window_that_was_reset_brings_no_partition_back_that_the_res
 
     assert table.published() == rows(1, 2, 3, 5, 6)
     assert [item.rows for item in pipeline.ledger.windows.contributions(FOURTH)] == [1, 0]
+
+
+REPLACING = {"reset", "full_reload"}
+
+
+@pytest.mark.follows("CursorOffLineage", "CursorExpired", "HistoryTruncated")
+@pytest.mark.parametrize("lost", LOST.values(), ids=LOST.keys())
+def test_every_way_out_that_is_printed_goes_on_from_the_lost_checkpoint(
+    tmp_path: Path, lost: tuple[str, int, int, dict[str, Any], type[IcebergSourceError], str]
+) -> None:
+    case, before, after, keys, error, _ = lost
+    first = GoldenPipeline(case, tmp_path / "first", SKIP | keys)
+    first.take(before)
+    with pytest.raises(error) as refused:
+        first.take(after)
+    ways = re.findall(r"`source\.(\w+): (\w+)` \(([^)]*)\)", str(refused.value))
+    anew = GoldenPipeline(case, tmp_path / "anew", {"start": "full"})
+    anew.take(after, **{key: value for key, value in keys.items() if key == "branch"})
+    assert ways
+
+    for key, policy, meaning in ways:
+        table = GoldenPipeline(case, tmp_path / policy, SKIP | keys)
+        needs = CHANGES if "needs" in meaning else {}
+        table.source |= needs
+        table.take(before)
+        with pytest.raises(error):
+            table.take(after)
+        table.take(after, **{key: policy})
+
+        assert checkpoint(table) == checkpoint(anew)
+        assert table.take(after, **{key: policy}).windows == ()
+        if policy in REPLACING and "start" not in keys:
+            assert table.published() == anew.published()
 
 
 @pytest.mark.parametrize("policy", ["full_reload", "from_oldest"])
@@ -444,3 +480,39 @@ def test_selection_that_names_nothing_is_refused_before_anything_is_taken(
     assert (stood["windows"], stood["partitions"]) == ((), ())
     # The target says whose it is before its source is asked.
     assert set(stood["files"]) <= {OWNER_FILE}
+
+
+LISTED = {
+    "no such snapshot": ({"snapshot_id": 42, "read": {}}, "snapshot_id"),
+    "before the log": ({"as_of_timestamp": 1, "read": {}}, "snapshot_id"),
+    "start on another branch": ({"start": {"after": 441444719473255731}}, "start"),
+    "start that is none": ({"start": {"after": 42}}, "start"),
+    "end on another branch": ({"end": 441444719473255731}, "end"),
+    "end that is none": ({"end": 42}, "end"),
+}
+
+
+@pytest.mark.follows("SnapshotNotFound", "SnapshotLogMissing", "StartNotAncestor")
+@pytest.mark.parametrize(("wrong", "key"), LISTED.values(), ids=LISTED.keys())
+def test_snapshot_that_is_chosen_from_the_list_that_is_named_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: dict[str, Any], key: str
+) -> None:
+    table = GoldenPipeline("branches_v2", tmp_path, SKIP)
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path))
+    monkeypatch.setenv("TIDEGATE_LEDGER", table.ledger)
+    with pytest.raises(IcebergSourceError, match="`tidegate instants PIPELINE`"):
+        table.take(15, **wrong)
+
+    listed = CliRunner().invoke(app, ["instants", "golden", "--json"])
+
+    assert listed.exit_code == 0
+    assert answers("branches_v2")["lineage"] == [
+        int(item["instant"]["id"]) for item in json.loads(listed.stdout)["instants"]
+    ]
+    second = answers("branches_v2")["lineage"][1]
+    if key == "start":
+        table.take(15, start={"after": second})
+    else:
+        table.take(15, **{"read": wrong.get("read", SKIP["read"]), key: second})
+    came = Counter({("10", "audit"): 1, ("3", "v3"): 1, ("4", "v4"): 1})
+    assert table.published() == (came if key == "start" else rows(1, 2))

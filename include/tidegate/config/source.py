@@ -313,6 +313,12 @@ class SourceConfig(Section):
             raise KeyProblem(problem, key="table")
 
     @property
+    def whole_branch(self) -> SourceConfig:
+        """The same source with all of its branch, instead of one state or what an end leaves."""
+        selected = ("snapshot_id", "tag", "as_of_timestamp", "end")
+        return self.model_copy(update=dict.fromkeys(selected))
+
+    @property
     def address(self) -> str:
         """Say which table this is, in one line."""
         if self.kind == "files":

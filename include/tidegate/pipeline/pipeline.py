@@ -23,6 +23,9 @@ from tidegate.errors import (
     NotHeld,
     PlanMissing,
     PublicationLapsed,
+    SnapshotLogMissing,
+    SnapshotNotFound,
+    StartNotAncestor,
     TidegateError,
 )
 from tidegate.execute import Executor
@@ -65,6 +68,7 @@ from tidegate.target.partitioning import Partitioning
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
+    from tidegate.config import SourceConfig
     from tidegate.gate import SparkFrame
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
@@ -100,11 +104,14 @@ class Pipeline:
     @cached_property
     def source(self) -> Source:
         """Where the pipeline's changes come from."""
+        return self._opened(self.config.source)
+
+    def _opened(self, source: SourceConfig) -> Source:
         return open_source(
-            self.config.source,
+            source,
             self.storage,
             layout.listings_root(self.roots.work),
-            filter_columns(self.config.source.read),
+            filter_columns(source.read),
         )
 
     @cached_property
@@ -557,8 +564,15 @@ class Pipeline:
         self._inspector.sweep(garbage)
 
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
-        """Say what the source's commits did and which windows took them in, oldest first."""
-        return source_instants(self.source, self.ledger, now)
+        """Say what the source's commits did and which windows took them in, oldest first.
+
+        Where the pipeline file names a snapshot that is not there, those of the whole branch: who
+        corrects the file chooses from this list.
+        """
+        try:
+            return source_instants(self.source, self.ledger, now)
+        except (SnapshotLogMissing, SnapshotNotFound, StartNotAncestor):
+            return source_instants(self._opened(self.config.source.whole_branch), self.ledger, now)
 
     def checkpoint_state(self, now: datetime) -> CheckpointState | None:
         """Say how the checkpoint stands to the source's head; None before the first load.
