@@ -70,9 +70,9 @@ class SmallLake:
         """Make the table."""
         self.root.mkdir(parents=True, exist_ok=True)
         uri, warehouse = f"sqlite:///{self.root}/catalog.db", f"file://{self.root}/raw"
-        catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
-        catalog.create_namespace("raw")
-        self.table = catalog.create_table("raw.orders", SCHEMA)
+        self.catalog = SqlCatalog("lake", uri=uri, warehouse=warehouse)
+        self.catalog.create_namespace("raw")
+        self.table = self.catalog.create_table("raw.orders", SCHEMA)
         self.source = {
             "kind": "iceberg",
             "catalog": {"name": "lake", "type": "sql", "uri": uri, "warehouse": warehouse},

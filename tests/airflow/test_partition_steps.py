@@ -207,6 +207,7 @@ def test_wait_marked_as_done_publishes_nothing_and_names_the_override(lake: Smal
     assert lake.ids() == {}
 
 
+@pytest.mark.follows("ProposalMissing")
 def test_proposal_marked_as_done_is_missed_by_every_task_after_it(held: Pipeline) -> None:
     context = task_context(partition=KEY)
 
@@ -218,6 +219,8 @@ def test_proposal_marked_as_done_is_missed_by_every_task_after_it(held: Pipeline
         commit_partition("orders", PUBLISHED, context)
 
     assert held.ledger.partitions.get(day(1)).pending == "pending"
+    # What the message says to do.
+    assert propose_and_check()[1] == "approve"
 
 
 def test_answer_counts_for_what_was_asked_although_the_tasks_before_it_were_cleared(
@@ -326,11 +329,20 @@ def test_warning_goes_on_to_the_commit(lake: SmallLake) -> None:
     assert following == "commit"
 
 
+@pytest.mark.follows("GateFailed")
 def test_pipeline_that_fails_its_gate_ends_the_run(lake: SmallLake) -> None:
     _pipeline(lake, on_failure="fail")
 
     with pytest.raises(GateFailed, match="observed row count 3"):
         propose_and_check()
+
+    # What the message says to do.
+    lake.commit({1: 97})
+    load(lake.pipeline(gate={"suite": "suite.json", "on_failure": "fail"}), until=known(9))
+    context, following = propose_and_check(run="run-2")
+    assert following == "commit"
+    commit_partition("orders", PUBLISHED, context)
+    assert len(lake.ids()["dt=2026-02-01"]) == 100
 
 
 def test_proposal_of_a_held_partition_by_a_second_run_skips(held: Pipeline) -> None:

@@ -66,6 +66,7 @@ def test_retry_is_the_same_owner_as_its_run() -> None:
     assert run_owner(first) != run_owner(task_context(run="run-2"))
 
 
+@pytest.mark.follows("PartitionUnnamed")
 @pytest.mark.parametrize("text", ["2026-02-01~eu", "dt=2026-02-01/region=eu"], ids=["key", "path"])
 def test_partition_is_that_of_the_event_or_the_parameter(text: str) -> None:
     by_event = task_context(partition=text)

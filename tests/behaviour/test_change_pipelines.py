@@ -16,7 +16,13 @@ from golden_pipeline import NOW
 from small_lake import load, publish
 from tidegate import read_committed
 from tidegate.config import read_source
-from tidegate.errors import ChangelogInconsistent, ConfigInvalid, StorageFull, TransientError
+from tidegate.errors import (
+    ChangelogInconsistent,
+    ConfigInvalid,
+    ExchangeFileLost,
+    StorageFull,
+    TransientError,
+)
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.run import Run
@@ -27,7 +33,7 @@ from tidegate.source.iceberg import IcebergSource
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tidegate.execute.protocol import StageTask
     from tidegate.model.message import CommitMessage
@@ -295,3 +301,33 @@ def test_first_load_of_a_changelog_inserts_the_table_as_it_stands(
     head = expected("compaction_v2")["head"]["rows"]
     commit = expected("compaction_v2")["current_snapshot_id"]
     assert stream.published() == Counter(("INSERT", *row, commit) for row in head)
+
+
+def _empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.follows("ExchangeFileLost")
+@pytest.mark.parametrize("damage", [Path.unlink, _empty], ids=["gone", "cut"])
+def test_exchanged_rows_that_were_lost_are_spread_again(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    stream = Stream("flink_upsert_v2", tmp_path, EXCHANGED)
+    pipeline = stream.at(8)
+    (window,) = pipeline.plan(Run("run", "cli"), NOW)
+    pipeline.stage(window, LocalExecutor(2))
+    messages = Path(layout.messages_root(window.uri))
+    spread = sorted(Path(layout.exchange_root(window.uri)).rglob("*.arrow"))
+    for message in messages.iterdir():
+        if message.stem not in {path.parent.name for path in spread}:
+            message.unlink()
+    damage(spread[0])
+    with pytest.raises(ExchangeFileLost, match="below `messages/` of the same plan") as lost:
+        pipeline.stage(window, LocalExecutor(2))
+
+    (messages / f"{Path(lost.value.path).parent.name}.json").unlink()
+    pipeline.stage(window, LocalExecutor(2))
+    pipeline.announce((window,), NOW)
+    publish(pipeline, now=NOW)
+
+    assert stream.published() == stream.engines()

@@ -126,6 +126,13 @@ def follow(tidegate: Command, result: Result, verb: str) -> Result:
     return tidegate(*shlex.split(words.group(1)))
 
 
+def typed(tidegate: Command, result: Result) -> Result:
+    """Type the command that a message names, as it stands."""
+    words = re.search(r"`tidegate ([^`]*)`", " ".join(result.output.split()))
+    assert words is not None, result.output
+    return tidegate(*shlex.split(words.group(1)))
+
+
 @pytest.fixture
 def at_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody sees what is printed, and answers."""
@@ -218,6 +225,56 @@ def test_answer_on_a_terminal_counts_for_what_was_shown_before_it(
     assert approved.exit_code == 1
     assert "it was replaced by" in approved.output
     assert states(tidegate)[SECOND] == ("held", 0, 0)
+
+
+@pytest.mark.follows("DecisionRefused", "NotHeld")
+def test_decision_that_was_refused_is_given_on_what_explain_shows_then(
+    tidegate: Command, root: Path
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    digest = digest_of(tidegate, SECOND)
+    add_rows(root, "late", (5, "2024-05-02T23:00", -7.0), (6, "2024-05-02T22:00", 7.0))
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    refused = tidegate("approve", "orders", SECOND, "--digest", digest)
+
+    looked = typed(tidegate, refused)
+    approved = follow(tidegate, looked, "approve")
+
+    assert (refused.exit_code, looked.exit_code, approved.exit_code) == (1, 0, 0)
+    assert tidegate("publish", "orders", SECOND).exit_code == 0
+    assert states(tidegate)[SECOND] == ("committed", 1, 3)
+    nothing = tidegate("approve", "orders", SECOND, "--digest", digest)
+    assert "committed" in typed(tidegate, nothing).stdout
+
+
+@pytest.mark.follows("WindowNotFound", "PipelineNotFound")
+def test_name_or_number_that_was_wrong_is_found_where_the_message_says(
+    tidegate: Command,
+) -> None:
+    tidegate("load", "orders")
+
+    unknown = tidegate("load", "order")
+    known = re.search(r"found: (\w+)\.", " ".join(unknown.output.split()))
+    assert known is not None
+    listed = typed(tidegate, tidegate("replay", known[1], "9"))
+
+    assert "taken in" in listed.stdout
+    assert tidegate("replay", "orders", "1").exit_code == 0
+
+
+@pytest.mark.follows("PartitionPathInvalid")
+def test_partition_that_was_spelled_wrong_is_explained_as_it_is_said_to_be_spelled(
+    tidegate: Command,
+) -> None:
+    tidegate("load", "orders")
+
+    refused = tidegate("explain", "orders", "day=2024-05-01")
+
+    spelled = re.search(r"expected (dt=)…", refused.output)
+    assert spelled is not None
+    assert tidegate("explain", "orders", f"{spelled[1]}2024-05-01").exit_code == 0
 
 
 def test_held_partition_rejected_stays_back_until_reopened(tidegate: Command) -> None:

@@ -231,6 +231,7 @@ def test_variant_column_is_refused_and_the_others_can_be_read() -> None:
     assert table.changes("snapshot", columns=["id"]).to_pylist() == [{"id": 1}]
 
 
+@pytest.mark.follows("ColumnUnreadable")
 def test_orc_timestamp_that_cannot_be_held_is_refused_and_the_others_can_be_read() -> None:
     table = golden("orc_far_timestamps_v2")
 

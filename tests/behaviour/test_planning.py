@@ -171,6 +171,7 @@ def test_order_by_event_time_follows_the_lower_bounds(
     assert plan.record.event_times.smallest == known[0]
 
 
+@pytest.mark.follows("StatsMissing")
 def test_file_without_bounds_fails_only_where_bounds_are_asked_for(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "ordered").mkdir()
@@ -184,7 +185,17 @@ def test_file_without_bounds_fails_only_where_bounds_are_asked_for(tmp_path: Pat
             event_time=said,
             source={"split": {"order": "event_time"}},
         )
+    # What the message says to do.
+    (tmp_path / "footer").mkdir()
+    said["on_missing_bounds"] = "read_footer"
+    mended, _ = _plan(
+        tmp_path / "footer",
+        "no_metrics_v2",
+        event_time=said,
+        source={"split": {"order": "event_time"}},
+    )
 
+    assert mended.totals == plan.totals
     assert plan.record
     assert plan.record.files_without_bounds == plan.totals.files
     assert plan.record.event_times is None
@@ -196,9 +207,14 @@ def _time_column(case: str) -> str:
     return next(name for kind in times for name in columns if columns[name] == kind)
 
 
+@pytest.mark.follows("StatsMissing")
 def test_order_by_file_sequence_is_refused_for_format_v1(tmp_path: Path) -> None:
     with pytest.raises(StatsMissing, match="a file sequence number"):
         _plan(tmp_path, "append_v1", source={"split": {"order": "file_sequence"}})
+
+    # What the message says to do.
+    plan, _ = _plan(tmp_path, "append_v1", source={"split": {"order": "path"}})
+    assert plan.totals.files
 
 
 def test_window_of_a_thousand_compactions_opens_no_data_file(

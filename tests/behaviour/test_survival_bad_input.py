@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import NOW, SmallLake, day, load, local, publish
+from tidegate import read_committed
 from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     ConfigInvalid,
@@ -102,6 +103,7 @@ def test_unknown_table_is_named(lake: SmallLake) -> None:
         load(lake.pipeline(source={"table": "raw.others"}, **other))
 
 
+@pytest.mark.follows("SourceNotFound")
 def test_missing_metadata_file_is_named(lake: SmallLake) -> None:
     gone = lake.root / "raw" / "nowhere" / "metadata" / "v1.metadata.json"
     source = {"kind": "iceberg", "metadata": str(gone)}
@@ -109,6 +111,13 @@ def test_missing_metadata_file_is_named(lake: SmallLake) -> None:
 
     with nothing_moves(lake), pytest.raises(SourceNotFound, match=r"v1\.metadata\.json"):
         load(lake.pipeline())
+
+    # What the message says to do.
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    lake.source["metadata"] = lake.table.metadata_location.removeprefix("file://")
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids}
 
 
 def test_data_file_deleted_after_planning_is_named(lake: SmallLake) -> None:
@@ -162,6 +171,7 @@ def rows(numbers: list[Any], kind: pa.DataType | None = None) -> pa.Table:
     return pa.table({"id": pa.array(numbers, kind or pa.int64()), "at": stamps})
 
 
+@pytest.mark.follows("SchemaIncompatible")
 def test_column_of_an_incompatible_type_is_named(lake: SmallLake, drop: Path) -> None:
     pq.write_table(rows([1, 2]), drop / "a.parquet")
     pipeline = lake.pipeline()
@@ -172,7 +182,19 @@ def test_column_of_an_incompatible_type_is_named(lake: SmallLake, drop: Path) ->
     with nothing_moves(lake), pytest.raises(SchemaIncompatible, match=r"b\.parquet.*'id'"):
         load(pipeline)
 
+    # What the message says to do.
+    other = lake.root / "other"
+    other.mkdir()
+    (drop / "b.parquet").rename(other / "b.parquet")
+    anew = {"path": str(lake.root / "published" / "anew")}
+    pipeline = lake.pipeline(name="anew", source={"path": str(other)}, target=anew)
+    load(pipeline)
+    publish(pipeline)
+    found = read_committed(lake.root / "published" / "anew").to_table()
+    assert found["id"].to_pylist() == ["three"]
 
+
+@pytest.mark.follows("PartitionValueInvalid")
 def test_partition_value_that_does_not_parse_is_named(lake: SmallLake, drop: Path) -> None:
     lake.source["partition_by"] = {"region": "int"}
     (drop / "region=1").mkdir()
@@ -184,6 +206,12 @@ def test_partition_value_that_does_not_parse_is_named(lake: SmallLake, drop: Pat
 
     with nothing_moves(lake), pytest.raises(PartitionValueInvalid, match="west"):
         load(pipeline)
+
+    # What the message says to do.
+    (drop / "region=west").rename(drop / "region=2")
+    load(pipeline)
+    publish(pipeline)
+    assert lake.ids() == {"dt=2026-02-01": [1, 3]}
 
 
 AS_NOBODY = """
@@ -344,6 +372,7 @@ def test_disk_that_fills_while_publishing_leaves_no_marker_and_is_finished_later
         assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.follows("WorkElsewhere")
 @pytest.mark.skipif(
     not MEMORY.is_dir() or MEMORY.stat().st_dev == Path("/tmp").stat().st_dev,
     reason="needs a second file system",
@@ -357,6 +386,9 @@ def test_work_directory_on_another_file_system_is_refused(lake: SmallLake) -> No
             load(pipeline)
 
         assert list(Path(elsewhere).iterdir()) == []
+
+    # What the message says to do.
+    load(lake.pipeline(target={"work": str(lake.root / "published" / ".work")}))
 
 
 @pytest.mark.parametrize("ledger", ["ledger.db", "other.db"], ids=["same ledger", "other ledger"])
@@ -394,6 +426,7 @@ def test_event_time_in_2099_is_counted_and_does_not_open_the_gate(
     assert {item.why.reason for item in outcomes if item.why} == {Reason.WATERMARK_BEHIND}
 
 
+@pytest.mark.follows("PipelineChanged")
 @pytest.mark.parametrize(
     ("key", "change"),
     [
@@ -415,8 +448,17 @@ def test_changed_identity_names_the_key(lake: SmallLake, key: str, change: dict[
         load(lake.pipeline(**changed))
 
     assert refused.value.key == key
+    # What the message says to do.
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert sum(map(len, lake.ids().values())) == 5
+    other = {"name": "anew", "target": {"path": str(lake.root / "published" / "anew")}}
+    changed.setdefault("target", {}).pop("path", None)
+    if key != "source":
+        load(lake.pipeline(**{**changed, **other, "target": changed["target"] | other["target"]}))
 
 
+@pytest.mark.follows("SuiteInvalid")
 def test_broken_suite_ends_the_check_and_publishes_nothing(lake: SmallLake) -> None:
     (lake.root / "suite.json").write_text('{"name": "orders", "expectations": [{"type": 1}]}')
     lake.keys = {"gate": {"suite": "suite.json"}}
@@ -428,7 +470,11 @@ def test_broken_suite_ends_the_check_and_publishes_nothing(lake: SmallLake) -> N
         pipeline.publish(day(1), "cli", NOW)
 
     assert lake.ids() == {}
-    publish(lake.pipeline(gate=None))
+    # What the message says to do.
+    check = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "id"}}
+    suite = {"name": "orders", "expectations": [check]}
+    (lake.root / "suite.json").write_text(json.dumps(suite))
+    publish(lake.pipeline())
     assert list(lake.ids()) == ["dt=2026-02-01"]
 
 

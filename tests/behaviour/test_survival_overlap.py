@@ -107,6 +107,7 @@ def test_overlap_that_only_the_environment_knows_is_refused_when_opened(
         opened(file)
 
 
+@pytest.mark.follows("WorkInsideTarget")
 def test_work_in_the_target_by_a_link_is_refused(landing: Path, tmp_path: Path) -> None:
     target = tmp_path / "lake" / "published" / "orders"
     target.mkdir(parents=True)
@@ -114,6 +115,12 @@ def test_work_in_the_target_by_a_link_is_refused(landing: Path, tmp_path: Path) 
 
     with pytest.raises(WorkInsideTarget):
         load_pipeline(write(tmp_path, target={"work": f"{tmp_path}/elsewhere/work"}))
+
+    # What the message says to do.
+    pipeline = opened(write(tmp_path, target={"work": f"{target}.work"}))
+    load(pipeline)
+    publish(pipeline)
+    assert published_ids(target) == {"dt=2026-02-01": list(range(0, ROWS, 3))}
 
 
 def table_folder(lake: SmallLake) -> Path:

@@ -154,6 +154,7 @@ def test_history_interval_again_is_replayed_and_changes_nothing(lake: SmallLake)
     assert lake.stamps() == before
 
 
+@pytest.mark.follows("WindowOverlap")
 @pytest.mark.parametrize(
     ("first", "second"),
     [
@@ -178,6 +179,8 @@ def test_history_interval_that_overlaps_in_part_is_refused(
         load(pipeline, second)  # type: ignore[arg-type]
 
     assert kinds(pipeline) == ["load", "history"]
+    # What the message says to do.
+    assert load(pipeline, first).windows == (2,)  # type: ignore[arg-type]
 
 
 def test_first_run_that_starts_at_latest_fixes_its_start_by_looking(lake: SmallLake) -> None:

@@ -140,7 +140,8 @@ class EmptyTable(IcebergSourceError):
 
     source: str
     template = (
-        "{source}: the table has no snapshot, but a start point is configured. Use `start: full`."
+        "{source}: the table has no snapshot, but the pipeline file names one. Take `snapshot_id`, "
+        "`tag`, `as_of_timestamp` and `end` out of `source`, and use `start: full`."
     )
 
 

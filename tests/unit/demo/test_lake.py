@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -217,6 +218,7 @@ def test_write_commits_stopped_half_way_goes_on_to_the_same_lake(
     ]
 
 
+@pytest.mark.follows("LakeForeign")
 def test_write_commits_folder_with_another_lake_is_refused_untouched(
     tmp_path: Path, commits: list[SourceCommit]
 ) -> None:
@@ -231,3 +233,7 @@ def test_write_commits_folder_with_another_lake_is_refused_untouched(
 
     assert differs.value.found.endswith("with 3 rows")
     assert stored(tmp_path) == before
+    # What the message says to do.
+    shutil.rmtree(tmp_path)
+    write_commits(tmp_path, few(commits))
+    assert stored(tmp_path) != before

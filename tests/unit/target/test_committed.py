@@ -93,6 +93,7 @@ def test_broken_marker_is_refused_and_not_passed_over(
         read_committed(tmp_path)
 
 
+@pytest.mark.follows("MarkerMissing")
 def test_files_without_any_marker_are_an_error_not_an_empty_table(tmp_path: Path) -> None:
     write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker=None)
 

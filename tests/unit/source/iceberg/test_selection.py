@@ -52,6 +52,7 @@ def test_select_of_a_name_that_fits_two_columns_is_ambiguous(name: str) -> None:
         _select([name])
 
 
+@pytest.mark.follows("AmbiguousColumn")
 def test_select_with_case_takes_the_column_of_that_spelling() -> None:
     assert _select(["name"], case_sensitive=True)[0] == [(3, "name")]
     with pytest.raises(ColumnMissing, match="no column 'ID'; found: id, Name, name"):

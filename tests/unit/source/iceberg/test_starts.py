@@ -182,6 +182,7 @@ def test_start_that_needs_an_expired_state_is_refused_as_a_changelog_read_is(
         source.first_checkpoint(source.pin(NOW))
 
 
+@pytest.mark.follows("ChangelogParentMissing")
 @pytest.mark.parametrize("start", ["earliest", "full"])
 def test_remedies_of_a_start_whose_state_expired_work(start: str) -> None:
     table = golden("expired_head_v2")
