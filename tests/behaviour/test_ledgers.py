@@ -253,7 +253,7 @@ def test_register_twice_same_identity_keeps_ledger_id(ledger: Ledger) -> None:
 
 def test_register_changed_identity_names_key(ledger: Ledger) -> None:
     ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
-    ledger.windows.announce(announcement(1, 1), NOW)
+    announce(ledger, announcement(1, 1), NOW)
 
     with pytest.raises(PipelineChanged) as refused:
         ledger.pipeline.register({"target": "/lake/other"}, "/lake/other", NOW)
@@ -681,8 +681,8 @@ def test_announce_keeps_the_rule_that_holds_rows_and_the_first_time_they_were_se
 ) -> None:
     first = load(ledger, 1, DAY_1)
     held = replace(contribution(first, DAY_1, "p2"), held_rule="positive")
-    taken = ledger.windows.resume(first, holder())
-    ledger.windows.announce(announcement(first, taken.attempt, held, plan="p2"), NOW + HOUR)
+    taken = ledger.windows.resume(first, holder(), None)
+    announce(ledger, announcement(first, taken.attempt, held, plan="p2"), NOW + HOUR)
 
     (found,) = ledger.windows.contributions(DAY_1)
     assert found.held_rule == "positive"
