@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -72,8 +72,10 @@ class GoldenPipeline:
     def standing(self) -> Mapping[str, Any]:
         """Give what no refused load may change: ledger, work directory and target."""
         opened = open_pipeline(self.file, ledger=self.ledger).ledger
+        state = opened.pipeline.find()
         return {
-            "pipeline": opened.pipeline.find(),
+            # A window that a refused load took stays open; the next load goes on with it.
+            "pipeline": state and replace(state, next_sequence=0, next_number=0),
             "windows": opened.windows.all(),
             "partitions": opened.partitions.all(),
             "files": stamps(self.root / "published"),

@@ -153,13 +153,13 @@ def test_text_like_the_configured_name_is_refused_and_nothing_is_staged(
         drop(lake, "a", FIRST)
         load(pipeline)
         publish(pipeline)
-    before = lake.stamps()
+    before = lake.listed_ids()
     drop(lake, "b", {6: "us", 7: GIVEN})
 
     with pytest.raises(PartitionValueReserved, match=f"'region'.*'{GIVEN}'"):
         load(pipeline)
 
-    assert lake.stamps() == before
+    assert lake.listed_ids() == before
     assert list((lake.work / "windows" / str(windows)).rglob("*.parquet")) == []
     assert list((lake.work / "windows" / str(windows)).rglob("messages/*")) == []
 

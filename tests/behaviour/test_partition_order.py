@@ -88,7 +88,9 @@ def test_partition_is_explained_by_the_spelling_that_is_published(
 def test_held_partition_is_approved_and_published_by_the_spelling_that_is_published(
     held: SmallLake, spelling: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    approved = command(held, monkeypatch, "approve", "orders", spelling)
+    pipeline = held.pipeline()
+    shown = pipeline.explain(pipeline.parse_partition(PUBLISHED), NOW).report.proposed_digest
+    approved = command(held, monkeypatch, "approve", "orders", spelling, "--digest", str(shown))
     published = command(held, monkeypatch, "publish", "orders", spelling)
 
     assert (approved.exit_code, published.exit_code) == (0, 0), approved.output + published.output

@@ -113,7 +113,7 @@ def test_file_of_many_row_groups_is_cut_at_its_offsets_and_read_whole(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("limits", "runs"), [({"snapshots": 40}, 7), ({"rows": 100, "files": 90}, 3)], ids=str
+    ("limits", "runs"), [({"snapshots": 40}, 7), ({"rows": 100, "files": 40}, 7)], ids=str
 )
 def test_long_history_in_many_runs_gives_each_row_once(
     limits: dict[str, int], runs: int, tmp_path: Path
