@@ -47,7 +47,7 @@ def test_gc_with_an_unreadable_directory_deletes_nothing(lake: SmallLake, name: 
     assert sum(len(ids) for ids in lake.ids().values()) == 5
 
 
-@pytest.mark.parametrize("name", ["windows", "000001", "messages"])
+@pytest.mark.parametrize("name", ["windows", "000001"])
 def test_rebuild_of_the_ledger_with_an_unreadable_directory_restores_nothing(
     lake: SmallLake, name: str
 ) -> None:
