@@ -66,10 +66,12 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
 @pytest.mark.parametrize(
     ("every", "arguments"),
     [
-        pytest.param(1, IN_TURN, id="copied and cut"),
+        pytest.param(1, (), id="copied"),
+        pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut"),
         pytest.param(1, ("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
-        pytest.param(6, (*CHANGES, *IN_TURN), id="changed rows copied and cut"),
+        pytest.param(6, CHANGES, id="changed rows copied"),
+        pytest.param(6, (*CHANGES, *IN_TURN), marks=pytest.mark.slow, id="changed rows, cut"),
         pytest.param(1, CHANGES, marks=pytest.mark.slow, id="changed rows copied throughout"),
         *(
             pytest.param(1, (*of, "--cut", cut), marks=pytest.mark.slow, id=f"{name}cut, {cut}")
