@@ -103,10 +103,12 @@ def test_marker_says_everything_that_readers_rely_on() -> None:
             "checks": [{"name": "rows", "success": False, "observed": "6"}],
         },
         "approval": {"by": "ada", "comment": "known"},
+        "override": None,
         "provenance": {
             "owner": "cli:host:1:2",
             "prepared_at": "2026-03-01T00:00:00.000000Z",
             "approved_at": "2026-03-01T00:00:00.000000Z",
+            "overridden_at": None,
             "checked_at": "2026-03-01T00:00:00.000000Z",
         },
     }
