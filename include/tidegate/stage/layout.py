@@ -25,12 +25,6 @@ EXCHANGE = "exchange"
 PART_EXTENSION = ".zstd.parquet"
 
 
-def default_work(target: str) -> str:
-    """Place the work directory beside the target, hidden, so that a rename publishes (PC-F03)."""
-    parent, name = posixpath.split(target.rstrip("/"))
-    return posixpath.join(parent, f".tidegate-{name}")
-
-
 def owner_file(work: str) -> str:
     """Name the file that says which pipeline and ledger use this directory."""
     return posixpath.join(work, "owner.json")
@@ -76,6 +70,12 @@ def is_sealed_file(name: str) -> bool:
     return name == "sealed.json" or (name.startswith("sealed-") and name.endswith(".json"))
 
 
+def window_of(path: str) -> int | None:
+    """Tell below which window's directory a path lies; None if it lies below none."""
+    number, *rest = path.rpartition(f"/{WINDOWS}/")[2].split("/")
+    return int(number) if number.isdecimal() and PUBLICATIONS not in rest else None
+
+
 def messages_root(plan_root: str) -> str:
     """Name the directory with one commit message per finished sub-split."""
     return posixpath.join(plan_root, MESSAGES)
@@ -111,16 +111,6 @@ def attempt_exchange(sub_split: str, attempt: str) -> str:
     return posixpath.join(EXCHANGE, sub_split, f"{attempt}.arrow")
 
 
-def staged_part(sub_split: str, attempt: str, partition: Partition, name: str) -> str:
-    """Name one part file of an attempt, relative to the plan's directory."""
-    return posixpath.join(attempt_staged(sub_split, attempt), partition.path, name)
-
-
-def quarantined_part(sub_split: str, attempt: str, rule: str, name: str) -> str:
-    """Name one file of rows that a rule put aside, relative to the plan's directory."""
-    return posixpath.join(attempt_quarantine(sub_split, attempt), rule, name)
-
-
 def part_name(digest: str, sub_split: str, counter: int) -> str:
     """Name a part file for good: same plan, same name; other plans stand beside it (design §4)."""
     return f"part-{digest}-{sub_split}-{counter}{PART_EXTENSION}"
@@ -151,19 +141,47 @@ def decision_file(work: str, partition: Partition, revision: int, digest: str) -
     return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.decision.json")
 
 
+def is_commit_plan(name: str) -> bool:
+    """Tell from the name of a commit plan, a verdict or a decision whether it is the first."""
+    return posixpath.basename(name).count(".") == 1
+
+
+def order_of_record(name: str) -> tuple[int, int]:
+    """Tell from the name of a commit plan, a verdict or a decision its revision and its number.
+
+    The number is 0 where none was given, as before there were any.
+    """
+    plain = posixpath.basename(name).partition(".")[0]
+    revision, _digest, *number = plain.split("-")
+    return int(revision), int(number[0]) if number else 0
+
+
+def retired_root(work: str, partition: Partition) -> str:
+    """Name the directory with what revisions of one partition replaced, by revision."""
+    return posixpath.join(work, RETIRED, partition.path or UNPARTITIONED_KEY)
+
+
 def retired_part(work: str, partition: Partition, revision: int, name: str) -> str:
     """Name where a file goes that the given revision removes from its partition."""
-    return posixpath.join(work, RETIRED, partition.path or UNPARTITIONED_KEY, str(revision), name)
+    return posixpath.join(retired_root(work, partition), str(revision), name)
 
 
 def locks_root(work: str) -> str:
-    """Name the directory with one lock file per partition that was ever committed."""
+    """Name the directory with one lock file per partition that was ever committed.
+
+    And one per window that was ever swept.
+    """
     return posixpath.join(work, LOCKS)
 
 
 def lock_file(work: str, partition: Partition) -> str:
     """Name the file that a committer locks while it moves the partition's files."""
     return posixpath.join(work, LOCKS, partition.path or UNPARTITIONED_KEY, "partition.lock")
+
+
+def window_lock(work: str, sequence: int) -> str:
+    """Name the file that is locked while files of a window's plans are deleted."""
+    return posixpath.join(work, LOCKS, WINDOWS, f"{sequence:06d}.lock")
 
 
 def listings_root(work: str) -> str:

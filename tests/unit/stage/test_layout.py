@@ -25,20 +25,13 @@ def test_plan_root_window_number_keeps_listings_in_order() -> None:
         (layout.splits_file(ROOT), f"{ROOT}/splits.jsonl"),
         (layout.sealed_file(ROOT), f"{ROOT}/sealed.json"),
         (layout.message_file(ROOT, "abc"), f"{ROOT}/messages/abc.json"),
-        (
-            layout.staged_part("abc", "w1.t0.ff", MARCH, "part-x.zstd.parquet"),
-            "staged/abc/w1.t0.ff/dt=2026-03-01/region=eu/part-x.zstd.parquet",
-        ),
-        (
-            layout.quarantined_part("abc", "w1.t0.ff", "positive", "part-x.zstd.parquet"),
-            "quarantine/abc/w1.t0.ff/positive/part-x.zstd.parquet",
-        ),
+        (layout.attempt_staged("abc", "w1.t0.ff"), "staged/abc/w1.t0.ff"),
+        (layout.attempt_quarantine("abc", "w1.t0.ff"), "quarantine/abc/w1.t0.ff"),
         (
             layout.publication_file("/w", MARCH, 2, "ff"),
             "/w/publications/dt=2026-03-01/region=eu/2-ff.json",
         ),
         (layout.publication_file("/w", Partition(()), 1, "ff"), "/w/publications/all/1-ff.json"),
-        (layout.default_work("/lake/published/orders/"), "/lake/published/.tidegate-orders"),
     ],
 )
 def test_paths_each_kind_stands_where_the_design_says(path: str, expected: str) -> None:
@@ -48,3 +41,17 @@ def test_paths_each_kind_stands_where_the_design_says(path: str, expected: str) 
 @given(st.text(alphabet="0123456789abcdef", min_size=12, max_size=12))
 def test_message_file_any_sub_split_is_read_back(sub_split: str) -> None:
     assert layout.sub_split_of_message(layout.message_file(ROOT, sub_split)) == sub_split
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (layout.publication_file("/w-1", MARCH, 2, "00000000000000ff-7"), (2, 7)),
+        (layout.gate_file("/w-1", MARCH, 12, "00000000000000ff-7"), (12, 7)),
+        (layout.decision_file("/w-1", MARCH, 2, "00000000000000ff-1048576"), (2, 1048576)),
+        (layout.publication_file("/w-1", MARCH, 2, "1234567890123456"), (2, 0)),
+    ],
+    ids=["plan", "verdict", "decision", "before there were numbers"],
+)
+def test_record_tells_revision_and_number_by_its_name(path: str, expected: tuple[int, int]) -> None:
+    assert layout.order_of_record(path) == expected

@@ -1,0 +1,67 @@
+"""Read what Tidegate itself wrote into a work directory, and say what helps where it is lost."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar
+
+from tidegate import stored
+from tidegate.errors import StateFileDamaged
+from tidegate.errors.commands import command
+from tidegate.model.wire import Value
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidegate.storage import Storage
+
+_Stored = TypeVar("_Stored", bound=Value)
+_Said = TypeVar("_Said")
+
+
+def read_stored(storage: Storage, path: str, kind: type[_Stored]) -> _Stored:
+    """Read the value that a file holds.
+
+    Raises:
+        StateFileLost: there is no such file.
+        StateFileDamaged: it does not hold such a value.
+        FormatUnknown: another version of Tidegate wrote it.
+    """
+    content = read_content(storage, path)
+    return as_stored(path, lambda: kind.from_text(content))
+
+
+def read_content(storage: Storage, path: str) -> bytes:
+    """Read a whole file.
+
+    Raises:
+        StateFileLost: there is no such file.
+    """
+    return stored.read_content(storage, path, lambda: _remedy(path))
+
+
+def as_stored(path: str, decode: Callable[[], _Said]) -> _Said:
+    """Return what a file's content says.
+
+    Raises:
+        StateFileDamaged: it says nothing.
+    """
+    return stored.as_stored(path, decode, lambda: _remedy(path))
+
+
+def damaged(path: str, found: str) -> StateFileDamaged:
+    """Make the error for a file that is not as it was written."""
+    return StateFileDamaged(path=path, found=found, remedy=_remedy(path))
+
+
+def _remedy(path: str) -> str:
+    publish = f"`{command('publish', 'PIPELINE')}`"
+    window = layout.window_of(path)
+    if window is not None:
+        replay = command("replay", "PIPELINE", window)
+        return f"read its window again with `{replay}`, then publish with {publish}"
+    restore = f"let `{command('fsck', 'PIPELINE', '--rebuild')}` find what stands"
+    if layout.is_commit_plan(path):
+        # A restored ledger knows no revision without its plan; the marker would tell of one.
+        restore = f"remove the marker of its partition and {restore}"
+    return f"{restore}, then publish with {publish}"
