@@ -52,7 +52,6 @@ BEYOND = {
     "MissingFieldIds": "the property belongs to the table, which has an owner of its own",
     "PathEscapes": "who put the link into the table, and for what, can only be found by people",
     "SnapshotClassMismatch": "the writer of the table contradicts itself; there is no other side",
-    "SourceRewritten": "a rebuild reads the listing at the checkpoint, which names the old file",
     "StorageDenied": "the right has to be given by who looks after the file system",
     "StorageSilent": "the file system has to answer again",
 }

@@ -10,6 +10,7 @@ from tidegate.cli.arguments import AsJson, Comment, PartitionText, PipelineName,
 from tidegate.cli.explain_view import proposal_facts, verdict_table
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.errors import NotHeld
+from tidegate.errors.commands import command
 from tidegate.model.partition import Partition
 from tidegate.pipeline import Pipeline, open_pipeline
 
@@ -48,18 +49,18 @@ def reject(
 
 def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
     """Let the next publish check a held partition again, for example after the suite was mended."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         named = opened.parse_partition(partition)
         opened.reopen(named, utc_now())
         output.show({"partition": str(named), "state": "pending"}, f"{named} is pending again.")
-        output.next(f"tidegate publish {pipeline} {named}")
+        output.next(command("publish", pipeline, named))
 
 
 def decision_commands(pipeline: str, partition: Partition, digest: str) -> tuple[str, str]:
     """Write the commands that decide on the publication of a held partition."""
-    named = f"{pipeline} {partition} --digest {digest}"
-    return f"tidegate approve {named}", f"tidegate reject {named}"
+    named = (pipeline, partition, "--digest", digest)
+    return command("approve", *named), command("reject", *named)
 
 
 def _decide(
@@ -78,7 +79,7 @@ def _decide(
         output.show(raw, f"{partition} is {decision} by {by}, as publication {shown}.")
         held = opened.ledger.partitions.get(partition).pending == "held"
         follow = "reopen" if held and not approved else "publish"
-        output.next(f"tidegate {follow} {pipeline} {partition}")
+        output.next(command(follow, pipeline, partition))
 
 
 def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: bool) -> str:
@@ -92,7 +93,7 @@ def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: 
     if output.as_json or not at_terminal():
         problem = (
             "needed where nobody can be asked: the digest of the publication that was seen, as "
-            f"`tidegate explain {name} {partition}` shows it"
+            f"`{command('explain', name, partition)}` shows it"
         )
         raise typer.BadParameter(problem, param_hint="--digest")
     found = opened.explain(partition, utc_now())

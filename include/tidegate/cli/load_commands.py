@@ -19,6 +19,7 @@ from tidegate.cli.arguments import (
 )
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.cli.plan_view import announced_facts, preview_facts, stored_facts
+from tidegate.errors.commands import command
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
 from tidegate.pipeline import Pipeline, open_pipeline
@@ -40,7 +41,7 @@ def load(
     taken in before is done again, and changes nothing where nothing changed. What a dead run left
     is finished first.
     """
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
         run = run_for(opened, now, begin, until)
@@ -67,7 +68,7 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Take the next window and plan its splits; with --dry-run, say what a load would read."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline)
         if window is not None:
@@ -87,7 +88,7 @@ def plan(
         output.show(raw, *(lines or ["Nothing to load."]))
         if not planned:
             raise typer.Exit(NOTHING)
-        output.next(f"tidegate load {pipeline}")
+        output.next(command("load", pipeline))
 
 
 def replay(
@@ -97,7 +98,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Read a window again with the configuration as it is now; its rows are replaced."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
         run = run_for(opened, now, None, None)
@@ -112,7 +113,7 @@ def rebuild(
     as_json: AsJson = False,
 ) -> None:
     """Read whole partitions again as of the checkpoint; what stands in them is replaced."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline)
         named = [opened.parse_partition(text) for text in partitions]
@@ -157,7 +158,7 @@ def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
         "partitions": {str(partition): rows for partition, rows in touched.items()},
     }
     output.show(raw, preview_facts(plan, found.splits, touched, opened.config.timezone))
-    output.next(f"tidegate load {opened.config.name}")
+    output.next(command("load", opened.config.name))
 
 
 def _finish(
@@ -184,9 +185,9 @@ def _finish(
     }
     output.show(raw, announced_facts(planned, announced, opened.config.timezone))
     if any(plan.record and plan.record.limit for plan in plans):
-        output.next(f"tidegate load {opened.config.name}")
+        output.next(command("load", opened.config.name))
     if announced.partitions:
-        output.next(f"tidegate publish {opened.config.name}")
+        output.next(command("publish", opened.config.name))
 
 
 def _stage_and_announce(

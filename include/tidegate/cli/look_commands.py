@@ -13,6 +13,7 @@ from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.explain_view import checkpoint_facts, explanation
 from tidegate.cli.output import NOTHING, reporting
 from tidegate.config import find_pipeline, load_pipeline
+from tidegate.errors.commands import command
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.changes import read_changes
 
@@ -24,12 +25,12 @@ _BOUND = "An instant as the source names it, an ISO time, `earliest` or `latest`
 
 def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
     """Show checkpoint, watermark and every partition: committed, pending, held, late, and why."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         report = opened.status(utc_now())
         if report is None:
             output.show({"pipeline": None}, f"{opened.config.name} was never loaded.")
-            output.next(f"tidegate load {pipeline}")
+            output.next(command("load", pipeline))
             raise typer.Exit(NOTHING)
         facts = status_view.pipeline_facts(report, opened.config.timezone)
         output.show(report.to_json(), facts, status_view.partition_table(report.partitions))
@@ -37,7 +38,7 @@ def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
 
 def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
     """Say why a partition is or is not out, and which source commits, files and checks made it."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         found = opened.explain(opened.parse_partition(partition), utc_now())
         checkpoint = opened.checkpoint_state(utc_now())
@@ -50,7 +51,7 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
 
 def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:
     """List the source's commits: what each did, and which are already taken in."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         entries = opened.instants(utc_now())
         checkpoint = opened.checkpoint_state(utc_now())
@@ -85,7 +86,7 @@ def changes(
     as_json: AsJson = False,
 ) -> None:
     """Look at the rows that changed in the source, without running the pipeline."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         source = load_pipeline(find_pipeline(pipeline)).source
         # One more than is shown tells whether there are more.
         most = None if out is not None else limit + 1

@@ -27,6 +27,7 @@ from tidegate.errors import (
     WindowNotFound,
     WorkInsideTarget,
 )
+from tidegate.errors.commands import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,13 +66,15 @@ def exit_code(error: TidegateError) -> int:
 class Output:
     """Where one command prints: one JSON object, or text and tables."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, pipeline: str | None = None, *, as_json: bool) -> None:
         """Print to the terminal.
 
         Args:
+            pipeline: as it was typed; stands in commands that say PIPELINE.
             as_json: print nothing but one JSON object at the end.
         """
         self.as_json = as_json
+        self._pipeline = pipeline
         self._people = _console(stderr=False)
         self._beside = _console(stderr=True)
 
@@ -81,7 +84,11 @@ class Output:
             typer.echo(json.dumps(raw, indent=2, ensure_ascii=False, default=str))
             return
         for renderable in renderables:
-            self._people.print(renderable)
+            if isinstance(renderable, str):
+                # A line end inside a command that is pasted would make two of it.
+                self._people.print(escape(self._named(renderable)), soft_wrap=True)
+            else:
+                self._people.print(renderable)
 
     def next(self, *commands: str) -> None:
         """Name the commands that a person may want to type now."""
@@ -97,8 +104,11 @@ class Output:
             typer.echo(json.dumps({"error": error.to_json()}, indent=2, ensure_ascii=False))
         else:
             lead = f"[bold red]{error.code}[/bold red]{f' ({again})' if again else ''}: "
-            self._beside.print(lead + escape(str(error)), soft_wrap=True)
+            self._beside.print(lead + escape(self._named(str(error))), soft_wrap=True)
         raise typer.Exit(exit_code(error))
+
+    def _named(self, message: str) -> str:
+        return naming(message, self._pipeline) if self._pipeline else message
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[Progress]:
@@ -110,9 +120,14 @@ class Output:
 
 
 @contextlib.contextmanager
-def reporting(*, as_json: bool) -> Iterator[Output]:
-    """Give a command its output, and turn typed errors into a message and an exit code."""
-    output = Output(as_json=as_json)
+def reporting(pipeline: str | None = None, *, as_json: bool) -> Iterator[Output]:
+    """Hand a command its output, and turn typed errors into a message and an exit code.
+
+    Args:
+        pipeline: that the command is about, as it was typed.
+        as_json: print nothing but one JSON object.
+    """
+    output = Output(pipeline, as_json=as_json)
     try:
         yield output
     except TidegateError as error:

@@ -17,7 +17,7 @@ from tidegate.config import (
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
 from tidegate.gate import load_suite
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.work import check_owner, check_places
+from tidegate.pipeline.work import check_identity, check_owner, check_places
 from tidegate.source import open_source
 from tidegate.storage import same_file_system
 
@@ -90,6 +90,7 @@ def _target(opened: Pipeline, _now: datetime) -> str:
     target, work = opened.roots.target, opened.roots.work
     if not same_file_system(work, target):
         raise WorkElsewhere(work=work, target=target)
+    check_identity(opened.config, opened.ledger, opened.storage)
     check_owner(opened.roots, opened.ledger, opened.storage)
     for path in (target, work):
         nearest = next(place for place in (Path(path), *Path(path).parents) if place.exists())

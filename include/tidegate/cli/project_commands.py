@@ -19,6 +19,7 @@ from tidegate.config import (
     pipeline_files,
     pipelines_folder,
 )
+from tidegate.errors.commands import command
 
 _SIGNS = {"ok": Text("✓", "green"), "problem": Text("✗", "bold red"), "note": Text("·", "yellow")}
 
@@ -82,7 +83,7 @@ def init(
         raw = {"file": str(file), "name": draft.name, "event_time": draft.event_time}
         guess = f"; event time: {draft.event_time}" if draft.event_time else ""
         output.show(raw, f"Wrote {file}{guess}.")
-        output.next(f"tidegate check {file}", f"tidegate plan --dry-run {file}")
+        output.next(command("check", file), command("plan", "--dry-run", file))
 
 
 def _files_to_check(pipeline: str | None) -> tuple[Path, ...]:

@@ -11,6 +11,7 @@ from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, judging, utc_
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.cli.status_view import outcome_table
+from tidegate.errors.commands import command
 from tidegate.model.publication import Override
 from tidegate.model.run import PublishOutcome
 from tidegate.pipeline import Pipeline, open_pipeline
@@ -41,7 +42,7 @@ def publish(
 
     Ends with 3 if a partition is held, or none could be committed; with 1 if one failed.
     """
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         override = _override(partitions, comment, now) if final else None
         opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
@@ -53,9 +54,14 @@ def publish(
                 outcomes.append(outcome)
                 progress.update(task, description=f"{outcome.partition}: {outcome.state}")
         raw = {"outcomes": [item.to_json() for item in outcomes]}
-        output.show(raw, outcome_table(outcomes) if outcomes else "No partition is pending.")
+        shown = outcome_table(outcomes) if outcomes else "No partition is pending."
+        output.show(raw, shown, *_errors(outcomes))
         _advise(pipeline, outcomes, output)
         raise typer.Exit(exit_of(outcomes))
+
+
+def _errors(outcomes: Sequence[PublishOutcome]) -> list[str]:
+    return [f"{item.partition}: {item.error}" for item in outcomes if item.error]
 
 
 def exit_of(outcomes: Sequence[PublishOutcome]) -> int:
@@ -72,9 +78,9 @@ def _advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) -
     rest = [item.partition for item in outcomes if item.state in {"failed", "pending"}]
     for item in held:
         decisions = decision_commands(pipeline, item.partition, item.digest) if item.digest else ()
-        output.next(f"tidegate explain {pipeline} {item.partition}", *decisions)
+        output.next(command("explain", pipeline, item.partition), *decisions)
     if rest and not held:
-        output.next(f"tidegate explain {pipeline} {rest[0]}")
+        output.next(command("explain", pipeline, rest[0]))
 
 
 def _override(partitions: Sequence[str] | None, comment: str, now: datetime) -> Override:

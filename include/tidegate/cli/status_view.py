@@ -38,7 +38,7 @@ def pipeline_facts(report: PipelineReport, zone: str) -> Table:
         ("target", state.target),
         ("checkpoint", _checkpoint(report, zone)),
         ("watermark", wording.moment(state.watermark, zone)),
-        ("windows", f"{sealed} sealed" + "".join(f", {name} open" for name in open_windows)),
+        ("windows", f"{sealed} sealed" + "".join(f", window {name} open" for name in open_windows)),
     ]
     newest = _newest_summary(report.windows)
     if newest is not None:
@@ -101,7 +101,7 @@ def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
             str(item.revision or "–"),
             wording.count(item.rows),
             item.gate.value if item.gate else "",
-            item.error or wording.why(item.why),
+            "see below" if item.error else wording.why(item.why),
         )
     return table
 

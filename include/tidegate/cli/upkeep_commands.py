@@ -10,8 +10,9 @@ from tidegate.cli import wording
 from tidegate.cli.arguments import AsJson, PipelineName, utc_now
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.config.words import parse_duration
+from tidegate.errors.commands import command
 from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.inspection import Garbage
+from tidegate.pipeline.sweeping import Garbage
 
 _LISTED = 20
 
@@ -27,7 +28,7 @@ def fsck(
     as_json: AsJson = False,
 ) -> None:
     """Compare table, markers and ledger; repairs nothing. Ends with 1 where they disagree."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         if rebuild:
             _rebuild(opened, output)
@@ -48,7 +49,7 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Find files of the work directory that nobody needs: retired parts, attempts that lost."""
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         try:
             age = parse_duration(older_than)
         except ValueError as broken:
@@ -56,7 +57,7 @@ def gc(
         opened = open_pipeline(pipeline)
         garbage = opened.garbage(utc_now(), age)
         if delete:
-            opened.sweep(garbage)
+            garbage = opened.sweep(garbage)
         raw = {
             "deleted": delete,
             "files": [{"path": item.path, "reason": item.reason} for item in garbage],
@@ -66,7 +67,7 @@ def gc(
             raise typer.Exit(NOTHING)
         output.show(raw, garbage_table(garbage), _total(garbage, delete=delete))
         if not delete:
-            output.next(f"tidegate gc {pipeline} --older-than {older_than} --delete")
+            output.next(command("gc", pipeline, "--older-than", older_than, "--delete"))
 
 
 def garbage_table(garbage: Sequence[Garbage]) -> Table:
@@ -99,4 +100,4 @@ def _rebuild(opened: Pipeline, output: Output) -> None:
     )
     output.show(raw, text)
     for partition in restored.unfinished:
-        output.next(f"tidegate publish {opened.config.name} {partition}")
+        output.next(command("publish", opened.config.name, partition))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from tidegate.errors.commands import filled
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -31,7 +33,7 @@ class TidegateError(Exception):
             raise TypeError(msg)
         self.values = values
         self.__dict__.update(values)
-        super().__init__(self.template.format(**values))
+        super().__init__(filled(self.template, values))
 
     @classmethod
     def value_names(cls) -> list[str]:

@@ -25,7 +25,8 @@ class TargetOwned(TerminalError):
     pipeline: str
     template = (
         "{target}: belongs to pipeline '{owner}', not to '{pipeline}'. "
-        "One target has one pipeline: choose another `target.path`."
+        "One target has one pipeline: choose another `target.path`; if '{pipeline}' was called "
+        "'{owner}' before, set `name` back."
     )
 
 
@@ -129,8 +130,37 @@ class LedgerBehind(TerminalError):
     known: str
     template = (
         "pipeline '{pipeline}': found {found}, but the ledger in use knows {known}: it is older "
-        "than the files, as after a restored backup. Nothing was changed. Stop what works on the "
+        "than the files, as after a restored backup. Stop what works on the "
         "pipeline, and bring the ledger up to date with `tidegate fsck {pipeline} --rebuild`."
+    )
+
+
+class ChangesReadWhole(TerminalError):
+    """A window of changes would be planned by a configuration that reads the whole source."""
+
+    pipeline: str
+    window: int
+    template = (
+        "pipeline '{pipeline}': window {window} reads what changed, and `source.read.mode: "
+        "snapshot` reads the whole source: rows that other windows read would count twice. Nothing "
+        "was planned. `tidegate load {pipeline}` reads the whole source in place of all windows "
+        "before; to read this one again, set `source.read.mode` back."
+    )
+
+
+class PlannedOtherwise(TerminalError):
+    """An open window that has a plan is refused as the configuration is now."""
+
+    pipeline: str
+    window: int
+    problem: str
+    """Why it is refused, as a message of its own."""
+    template = (
+        "pipeline '{pipeline}': window {window} is open, and was planned with another "
+        "configuration; with the present one it is refused: {problem} Set the pipeline file back "
+        "to what `tidegate plan {pipeline} --window {window} --json` shows under `config`, and "
+        "finish the window with `tidegate load {pipeline}`: the next one is planned as the file "
+        "says then."
     )
 
 
@@ -188,13 +218,13 @@ class ClaimHeld(TransientError):
 
 
 class PartitionBusy(TransientError):
-    """Another process is moving this partition's files right now (design §4)."""
+    """Another process is moving or deleting these files right now (design §4)."""
 
     partition: str
     holder: str
     template = (
-        "{partition}: its files are being moved by {holder}. Wait for that process; the run is "
-        "retried."
+        "{partition}: its files are being moved or deleted by {holder}. Wait for that process; the "
+        "run is retried."
     )
 
 
@@ -206,7 +236,8 @@ class PublicationLapsed(TerminalError):
     change: str
     template = (
         "pipeline '{pipeline}': {partition}: the content changed since it was checked ({change}). "
-        "It is proposed and checked again by the next publish run."
+        "Run `tidegate publish {pipeline} {partition}`, which proposes it anew and checks it "
+        "again."
     )
 
 
@@ -426,9 +457,9 @@ class PolicyUnknown(TerminalError):
     policy: str
     problem: str
     template = (
-        "commit policy '{policy}' cannot be used: {problem}. Expected 'success-file' or `custom: "
-        "module:Class` "
-        "with a method commit(context), importable where commits run."
+        "commit policy '{policy}' cannot be used: {problem}. Name 'success-file' or `custom: "
+        "module:Class` with a method commit(context) in `commit.policies`, importable where "
+        "commits run; the next publish goes on with it."
     )
 
 

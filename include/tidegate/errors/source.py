@@ -1,5 +1,7 @@
 """What a source can refuse or find broken."""
 
+from __future__ import annotations
+
 from tidegate.errors.base import TerminalError, TransientError
 from tidegate.errors.values import ConfigInvalid
 
@@ -20,6 +22,18 @@ class SourceUnreachable(TransientError):
     template = (
         "{source}: cannot be reached: {problem}. Check the service and the connection; the run is "
         "retried."
+    )
+
+
+class SourceReadTwice(TerminalError):
+    """A link in a directory leads to files that are read there already, or for ever on (PC-R01)."""
+
+    source: str
+    path: str
+    place: str
+    template = (
+        "{source}: {path} is a link to {place}, of which files are read already. Remove the link, "
+        "or set `source.on_bad_path: skip`."
     )
 
 
@@ -68,8 +82,9 @@ class SourceRewritten(TerminalError):
     found: str
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. "
-        "Rebuild the affected partitions with `tidegate rebuild PIPELINE PARTITION`, or set "
-        "`source.on_changed_file: ignore`."
+        "Set `source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the "
+        "file brought stays. Rebuild the partitions of its rows afterwards with `tidegate rebuild "
+        "PIPELINE PARTITION`, to publish what stands in it now."
     )
 
 
@@ -82,7 +97,8 @@ class SchemaIncompatible(TerminalError):
     found: str
     template = (
         "{path}: column '{column}': expected {expected}, found {found}. "
-        "Change the column in the source, or start a new pipeline for the new type."
+        "Change the column in the source, name another one in the pipeline file, or start a new "
+        "pipeline for the new type."
     )
 
 
@@ -167,14 +183,20 @@ class RefNotFound(IcebergSourceError):
 
 
 class SnapshotNotFound(IcebergSourceError):
-    """A bound names a snapshot that is not in the metadata (ICE-2.15)."""
+    """A snapshot that a window reads, or a file or command names, is not there (ICE-2.15)."""
 
     source: str
     snapshot: str
-    template = (
-        "{source}: snapshot {snapshot} is not in the table's metadata. List them with "
-        "`tidegate instants PIPELINE`."
-    )
+    reader: str
+    """Which window reads it, as a relative clause between commas; empty where none does."""
+    remedy: str
+    template = "{source}: snapshot {snapshot}{reader} is not in the table's metadata. {remedy}"
+
+    @classmethod
+    def named(cls, source: str, snapshot: str) -> SnapshotNotFound:
+        """Return the error of a pipeline file or command that names it."""
+        remedy = "Name one that `tidegate instants PIPELINE` lists."
+        return cls(source=source, snapshot=snapshot, reader="", remedy=remedy)
 
 
 class AmbiguousStart(ConfigInvalid, IcebergSourceError):

@@ -53,6 +53,19 @@ class WorkElsewhere(TerminalError):
     )
 
 
+class WorkGone(TerminalError):
+    """The work directory is empty, or not there, although the ledger knows windows in it."""
+
+    pipeline: str
+    work: str
+    template = (
+        "pipeline '{pipeline}': {work}: expected the windows that the ledger knows, found none. "
+        "Nothing was changed. If it lies on a volume that is not mounted, mount it. Put it and the "
+        "target back from a copy if they are lost; without one, start a new pipeline with a new "
+        "name and a new target."
+    )
+
+
 class WorkInsideTarget(TerminalError):
     """The work directory lies below the table root, where readers would see it (PC-F03)."""
 
@@ -132,6 +145,29 @@ class LedgerNewer(TerminalError):
     template = (
         "{ledger}: expected tables of schema '{newest}' or before, found '{found}'. Use the "
         "version of Tidegate that knows it, or a later one; this one cannot read it."
+    )
+
+
+class StateFileLost(TerminalError):
+    """A file in which a pipeline keeps what it did is gone from its work directory."""
+
+    path: str
+    remedy: str
+    template = (
+        "{path}: expected, as Tidegate wrote it into the work directory; not found. Put it back "
+        "from a copy, or {remedy}."
+    )
+
+
+class StateFileDamaged(TerminalError):
+    """A file in which a pipeline keeps what it did is not as it was written."""
+
+    path: str
+    found: str
+    remedy: str
+    template = (
+        "{path}: expected what Tidegate wrote into the work directory, found {found}. Put it back "
+        "from a copy, or move it away and {remedy}."
     )
 
 

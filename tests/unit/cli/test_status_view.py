@@ -32,12 +32,6 @@ def test_outcome_table_of_any_outcomes_has_a_row_each(outcomes: list[PublishOutc
     assert status_view.outcome_table(outcomes).row_count == len(outcomes)
 
 
-def test_outcome_table_of_a_failed_partition_shows_the_error() -> None:
-    outcome = PublishOutcome(DAY, "failed", 1, 10, error="the lake is dry")
-
-    assert "the lake is dry" in text_of(status_view.outcome_table([outcome]))
-
-
 @few
 @given(values_of(RunSummary))
 def test_summary_line_of_any_summary_is_one_line(summary: RunSummary) -> None:

@@ -1,0 +1,34 @@
+"""Write commands as they are typed: what a shell would take apart stands in quotes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_COMMAND = re.compile(r"(`tidegate [^`]*`)")
+
+
+def command(*words: object) -> str:
+    """Return a command of Tidegate's with its arguments."""
+    return shlex.join(["tidegate", *map(str, words)])
+
+
+def filled(template: str, values: Mapping[str, Any]) -> str:
+    """Fill in a message; inside of a command a value stands as it is typed."""
+    typed = {name: shlex.quote(str(value)) for name, value in values.items()}
+    parts = _COMMAND.split(template)
+    return "".join(part.format(**(typed if _COMMAND.fullmatch(part) else values)) for part in parts)
+
+
+def naming(message: str, pipeline: str) -> str:
+    """Return a message whose commands name a pipeline where they say PIPELINE."""
+    parts = _COMMAND.split(message)
+    name = shlex.quote(pipeline)
+    return "".join(
+        re.sub(r"\bPIPELINE\b", lambda _: name, part) if _COMMAND.fullmatch(part) else part
+        for part in parts
+    )
