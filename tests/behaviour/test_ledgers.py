@@ -219,11 +219,13 @@ def hold(ledger: Ledger, partition: Partition) -> Publication:
     return proposed
 
 
-def decide(ledger: Ledger, proposed: Publication, *, approved: bool = True) -> None:
+def decide(
+    ledger: Ledger, proposed: Publication, *, approved: bool = True, number: int | None = None
+) -> None:
     approval = Approval(approved, "ada", NOW)
+    given = next(NUMBERS) if number is None else number
     ledger.publications.decide(
-        DecisionRecord(proposed.partition, proposed.digest, approval, GATE_FAILED, next(NUMBERS)),
-        approval,
+        DecisionRecord(proposed.partition, proposed.digest, approval, GATE_FAILED, given), approval
     )
 
 
@@ -349,6 +351,28 @@ def test_announce_after_something_newer_in_its_partition_is_refused(ledger: Ledg
     assert [item.plan_digest for item in ledger.windows.contributions(DAY_1)] == ["p1"]
 
 
+def test_announce_that_a_commit_of_its_partition_overtook_is_refused(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    state = ledger.pipeline.get()
+    ledger.windows.take(
+        replace(draft(1, 2), range=InstantRange(state.checkpoint, instant(2))), state, holder()
+    )
+    record_plan(ledger, 2)
+    early = ledger.windows.reserve(2, 1, "p1")
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    number = ledger.publications.reserve(DAY_1, claim)
+    entry = ledger.publications.find(DAY_1, proposed.digest)
+    ledger.publications.prepare(entry, "publications/plan.json", claim, number)
+    stale = replace(announcement(2, 1, contribution(2, DAY_1)), number=early)
+
+    with pytest.raises(NumberPassed) as refused:
+        announce(ledger, stale, NOW)
+
+    assert (refused.value.reserved, refused.value.found) == (early, number)
+    assert not ledger.windows.get(2).sealed
+
+
 def test_numbers_are_given_once_and_only_to_the_attempt_that_works(ledger: Ledger) -> None:
     ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
     record_plan(ledger, 1)
@@ -461,6 +485,53 @@ def test_claim_of_a_claimed_partition_by_owner_time_and_life(
     else:
         with pytest.raises(ClaimHeld, match="run-a"):
             timed.partitions.claim(DAY_1, second)
+
+
+def test_open_window_without_a_plan_that_is_given_back_is_dropped(ledger: Ledger) -> None:
+    taken = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
+
+    assert ledger.windows.give_back(1, taken.attempt)
+
+    assert ledger.windows.all() == ()
+    assert ledger.windows.is_free(1, holder("run-b"))
+    # Who still works on it must not be taken for the one that works on the next.
+    assert (
+        ledger.windows.take(draft(None, 2), ledger.pipeline.find(), holder()).window.sequence == 2
+    )
+    with pytest.raises(LedgerMoved, match="window 1"):
+        record_plan(ledger, 1)
+    with pytest.raises(FenceLost):
+        ledger.windows.renew(1, taken.attempt, HOUR)
+    with pytest.raises(LedgerMoved, match="dropped"):
+        ledger.windows.resume(1, holder(), ledger.pipeline.find(), still_open=True)
+    with pytest.raises(WindowNotFound):
+        ledger.windows.resume(1, holder(), None)
+
+
+@pytest.mark.parametrize("state", ["planned", "sealed"])
+def test_window_with_a_plan_that_is_given_back_is_free_and_stays(
+    ledger: Ledger, state: str
+) -> None:
+    taken = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
+    record_plan(ledger, 1)
+    if state == "sealed":
+        announce(ledger, announcement(1, taken.attempt, contribution(1, DAY_1)), NOW)
+        taken = ledger.windows.resume(1, holder(), None)
+
+    assert not ledger.windows.give_back(1, taken.attempt)
+
+    found = ledger.windows.get(1)
+    assert found == replace(taken, owner=None, expires=None)
+    assert ledger.windows.has_plan(1, "p1")
+
+
+def test_window_that_was_taken_over_is_not_given_back_by_the_run_before(ledger: Ledger) -> None:
+    first = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
+    second = ledger.windows.resume(1, holder("run-b", Life.GONE), None)
+
+    assert not ledger.windows.give_back(1, first.attempt)
+
+    assert ledger.windows.get(1) == second
 
 
 def test_clock_of_the_command_takes_nothing(timed: Ledger) -> None:
@@ -796,6 +867,28 @@ def test_watermark_that_falls_back_is_not_stored(ledger: Ledger) -> None:
     assert ledger.pipeline.find().watermark == NOW + HOUR
 
 
+def test_announce_that_an_idle_watermark_overtook_still_tells_when_data_came(
+    ledger: Ledger,
+) -> None:
+    load(ledger, 1, DAY_1, watermark=NOW)
+    first = ledger.pipeline.get().watermark_step
+    idle = replace(first, value=NOW + 5 * HOUR, last_data_at=NOW, idle=True)
+    assert ledger.pipeline.advance_watermark(idle, first)
+    ledger.windows.take(draft(1, 2), ledger.pipeline.find(), holder())
+    record_plan(ledger, 2)
+    drafted = announcement(2, 1, contribution(2, DAY_1), watermark=NOW + HOUR)
+    drafted = replace(drafted, watermark=replace(drafted.watermark, last_data_at=NOW + HOUR))
+
+    announce(ledger, drafted, NOW)
+
+    state = ledger.pipeline.get()
+    assert state.watermark == state.watermark_step.value == NOW + 5 * HOUR
+    assert state.watermark_step.last_data_at == NOW + HOUR
+    # And the idle one is not stored once more on what it was based on.
+    assert not ledger.pipeline.advance_watermark(idle, first)
+    assert ledger.pipeline.get() == state
+
+
 def test_late_flag_is_stored_once_and_kept_by_replay(ledger: Ledger) -> None:
     first = load(ledger, 1, DAY_1)
     commit(ledger, DAY_1)
@@ -840,6 +933,7 @@ def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:
         ),
         lambda: ledger.publications.prepare(entry, "plan", stale, next(NUMBERS)),
         lambda: ledger.publications.advance(DAY_1, digest, PublicationState.MOVED, stale),
+        lambda: ledger.publications.withdraw(DAY_1, digest, stale),
         lambda: ledger.publications.record(entry_of(proposed), stale),
         lambda: ledger.partitions.settle(DAY_1, stale, proposed.contributions),
     ]
@@ -848,6 +942,20 @@ def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:
         with pytest.raises(FenceLost):
             attempt()
     assert ledger.publications.find(DAY_1, digest).state is PublicationState.PROPOSED
+
+
+def test_only_a_commit_that_was_begun_is_withdrawn(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder("run-a"))
+    digest = propose(ledger, DAY_1, claim).digest
+
+    ledger.publications.withdraw(DAY_1, digest, claim)
+    assert ledger.publications.find(DAY_1, digest).state is PublicationState.PROPOSED
+
+    entry = ledger.publications.find(DAY_1, digest)
+    ledger.publications.prepare(entry, "plan", claim, next(NUMBERS))
+    ledger.publications.withdraw(DAY_1, digest, claim)
+    assert ledger.publications.find(DAY_1, digest).state is PublicationState.DROPPED
 
 
 def test_prepare_after_new_contribution_lapses_with_the_row_count(ledger: Ledger) -> None:
@@ -1227,7 +1335,7 @@ def test_fences_and_numbers_of_a_restored_ledger_were_never_given_before(ledger:
 
     assert ledger.partitions.claim(DAY_1, holder("run-b")).fence > 1 << 20
     assert ledger.windows.take(draft(2, 3), ledger.pipeline.find(), holder()).attempt > 1 << 20
-    assert ledger.pipeline.reserve() == 1 << 20
+    assert ledger.publications.reserve(DAY_1, None) == 1 << 20
 
 
 def test_restored_rows_are_refused_where_something_was_recorded_meanwhile(ledger: Ledger) -> None:
@@ -1240,3 +1348,66 @@ def test_restored_rows_are_refused_where_something_was_recorded_meanwhile(ledger
         replace_rows(ledger, restored_ledger(), before, 1 << 20)
 
     assert ledger.windows.all() == seen
+
+
+def test_restored_rows_are_refused_where_a_partition_was_only_claimed_meanwhile(
+    ledger: Ledger,
+) -> None:
+    load(ledger, 1, DAY_1)
+    before = fence_off(ledger)
+    claim = ledger.partitions.claim(DAY_1, holder())
+
+    with pytest.raises(LedgerMoved, match="a change of dt=2026-02-01 since"):
+        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+
+    ledger.partitions.check_fence(DAY_1, claim)
+
+
+def test_restored_rows_are_refused_where_a_window_was_only_resumed_meanwhile(
+    ledger: Ledger,
+) -> None:
+    load(ledger, 1, DAY_1)
+    before = fence_off(ledger)
+    resumed = ledger.windows.resume(1, holder(), None)
+
+    with pytest.raises(LedgerMoved, match="a change of window 1 since"):
+        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+
+    assert ledger.windows.get(1) == resumed
+
+
+@pytest.mark.parametrize("word", ["approve", "reject", "reopen"])
+def test_restored_rows_are_refused_where_a_person_decided_meanwhile(
+    ledger: Ledger, word: str
+) -> None:
+    load(ledger, 1, DAY_1)
+    held = hold(ledger, DAY_1)
+    number = ledger.publications.reserve(DAY_1, None)
+    before = fence_off(ledger)
+    if word == "reopen":
+        ledger.publications.reopen(DAY_1, number)
+    else:
+        decide(ledger, held, approved=word == "approve", number=number)
+    decided = ledger.publications.find(DAY_1, held.digest)
+
+    with pytest.raises(LedgerMoved, match="a change of dt=2026-02-01 since"):
+        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+
+    assert ledger.publications.find(DAY_1, held.digest) == decided
+
+
+@pytest.mark.parametrize("kind", [WindowKind.HISTORY, WindowKind.REBUILD])
+def test_window_decided_on_before_one_that_moves_no_checkpoint_is_refused(
+    ledger: Ledger, kind: WindowKind
+) -> None:
+    load(ledger, 1, DAY_1)
+    seen = ledger.pipeline.find()
+    between = ledger.windows.take(draft(None, 1, kind=kind), seen, holder())
+    record_plan(ledger, between.window.sequence)
+    announce(ledger, announcement(between.window.sequence, 1), NOW)
+    assert ledger.pipeline.find().checkpoint == seen.checkpoint
+
+    with pytest.raises(LedgerMoved, match="newest window 2"):
+        ledger.windows.take(draft(1, 2), seen, holder())
+
+    assert [item.window.sequence for item in ledger.windows.all()] == [1, 2]

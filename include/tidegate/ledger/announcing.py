@@ -133,7 +133,8 @@ class Announcing:
     def _to_reset(self, sequence: int, kind: str) -> set[str]:
         """Name the partitions that a window empties where it brings no row.
 
-        Looked up here as well as before: a replay may have brought a partition since.
+        Looked up in the transaction: until then a replay may bring a partition. A restart at the
+        head read nothing that could stand in for what was published.
         """
         row = self.connection.execute(
             sa.select(window).where(window.c.pipeline == self.name, window.c.sequence == sequence)

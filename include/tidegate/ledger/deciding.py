@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from tidegate.errors import DecisionRefused, NotHeld, PublicationLapsed
 from tidegate.ledger import rows
 from tidegate.ledger.lapsing import is_approved, lapse
-from tidegate.ledger.schema import partition, publication
+from tidegate.ledger.schema import BEGUN, partition, publication
 from tidegate.model.publication import Outcome, PublicationState
 
 if TYPE_CHECKING:
@@ -62,15 +62,7 @@ class Deciding:
             NotHeld: it does not, or its commit has begun.
         """
         state = self._state()
-        begun = self._publication(
-            publication.c.state.not_in(
-                [
-                    PublicationState.PROPOSED.value,
-                    PublicationState.RECORDED.value,
-                    PublicationState.DROPPED.value,
-                ]
-            )
-        )
+        begun = self._publication(publication.c.state.in_(BEGUN))
         if state.pending != "held" or begun is not None:
             found = "being committed" if begun is not None else state.name
             raise NotHeld(pipeline=self.name, partition=str(self.target), state=found)
@@ -88,12 +80,20 @@ class Deciding:
         )
 
     def _state(self) -> PartitionState:
+        """Lock and read the partition.
+
+        Raises:
+            NotHeld: the ledger was exchanged for one that does not know it.
+        """
         query = (
             sa.select(partition)
             .where(partition.c.pipeline == self.name, partition.c.partition == self.target.path)
             .with_for_update()
         )
-        return rows.read_partition_state(self.connection.execute(query).mappings().one())
+        row = self.connection.execute(query).mappings().first()
+        if row is None:
+            raise NotHeld(pipeline=self.name, partition=str(self.target), state="not known")
+        return rows.read_partition_state(row)
 
     def _publication(self, condition: sa.ColumnElement[bool]) -> rows.Row | None:
         query = sa.select(publication).where(

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+from tidegate.errors.commands import command
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime, timedelta
@@ -67,18 +69,24 @@ class Holder:
         """Write when the current holder renewed last."""
         return _text(expires - self.timeout) if expires else "an unknown time"
 
-    def outlook(self, owner: str, expires: datetime | None, command: str) -> str:
-        """Write what will become of what `owner` holds, and what a person may do about it."""
+    def outlook(self, owner: str, expires: datetime | None, *words: object) -> str:
+        """Write what will become of what `owner` holds, and what a person may do about it.
+
+        Args:
+            owner: who holds it.
+            expires: until when without another renewal.
+            words: of the command that goes on with it.
+        """
         until = _text(expires) if expires else "it has ended"
         if self.life_of(owner) is Life.WAITING:
             return (
                 "It may be waiting between two tasks, which only Airflow can tell: wait for it, "
                 "or clear it there. If it is gone for good, "
-                f"`{command} --take-over` after {until} finishes what it left."
+                f"`{command(*words, '--take-over')}` after {until} finishes what it left."
             )
         return (
             "Wait for it. If it is gone and does not renew again, "
-            f"`{command}` after {until} finishes what it left."
+            f"`{command(*words)}` after {until} finishes what it left."
         )
 
 

@@ -12,7 +12,7 @@ from tidegate.ledger.schema import partition, pipeline, window
 from tidegate.model.partition import DEFAULT_NAME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from tidegate.model.partition import Partition
 
@@ -48,17 +48,32 @@ def check_identity(
         PipelineChanged: a key differs.
     """
     corrected = False
-    expected = _as_published(registered, found)
-    for key in sorted({*expected, *found}):
-        before, now = expected.get(key), found.get(key)
-        if key == _PLACE and same_place(str(before), str(now)):
-            continue
-        if before == now or (key == _DEFAULT and _renames_nothing(connection, name, now)):
+    for key, before, now in _differing(_as_published(registered, found), found, same_place):
+        if key == _DEFAULT and _renames_nothing(connection, name, now):
             continue
         if not _has_decided_nothing(connection, name, key):
             raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))
         corrected = True
     return corrected
+
+
+def check_announced(
+    name: str,
+    announced: Mapping[str, str],
+    found: Mapping[str, str],
+    same_place: Callable[[str, str], bool],
+) -> None:
+    """Compare the identity that a pipeline file gives with one that a window was announced by.
+
+    Without a ledger, and without the name of the default partition: what it decided stands in the
+    partitions, which `check_partitions` compares.
+
+    Raises:
+        PipelineChanged: a key differs.
+    """
+    for key, before, now in _differing(announced, found, same_place):
+        if key != _DEFAULT:
+            raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))
 
 
 def check_partitions(connection: sa.Connection, name: str, found: Iterable[Partition]) -> None:
@@ -82,6 +97,18 @@ def check_partitions(connection: sa.Connection, name: str, found: Iterable[Parti
             item.values
         ).values():
             raise PipelineChanged(pipeline=name, key=_DEFAULT, expected=default_name, found=missing)
+
+
+def _differing(
+    expected: Mapping[str, str],
+    found: Mapping[str, str],
+    same_place: Callable[[str, str], bool],
+) -> Iterator[tuple[str, str | None, str | None]]:
+    """Give each key that differs, with what was expected and what was found."""
+    for key in sorted({*expected, *found}):
+        before, now = expected.get(key), found.get(key)
+        if before != now and not (key == _PLACE and same_place(str(before), str(now))):
+            yield key, before, now
 
 
 def _as_published(registered: Mapping[str, str], found: Mapping[str, str]) -> Mapping[str, str]:

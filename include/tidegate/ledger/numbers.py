@@ -2,34 +2,55 @@
 
 A number is reserved before the file that carries it is written, and recorded in the transaction
 that the file stands for. Files in the order of their numbers therefore tell what happened in the
-order in which it happened, whatever the clocks of the hosts said.
+order in which it happened, whatever the clocks of the hosts said. Each window and partition knows
+which number was reserved for it last: a file of it with a greater one comes from another ledger.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import sqlalchemy as sa
 
-from tidegate.errors import NumberPassed
+from tidegate.errors import LedgerMoved, NumberPassed
 from tidegate.ledger.schema import partition, pipeline, window
 
+if TYPE_CHECKING:
+    from tidegate.ledger import rows
 
-def lock(connection: sa.Connection, name: str) -> None:
-    """Lock the pipeline's row, before any partition's.
 
-    Every transaction that records a number takes both; in two orders they would wait for each
+def lock(connection: sa.Connection, name: str) -> rows.Row:
+    """Lock the pipeline's row, before any window's or partition's (SQLite locks all).
+
+    Every transaction that records a number takes them; in two orders they would wait for each
     other.
+
+    Raises:
+        LedgerMoved: the ledger was exchanged for one that does not know the pipeline (Transient).
     """
-    query = sa.select(pipeline.c.name).where(pipeline.c.name == name).with_for_update()
-    connection.execute(query)
+    query = sa.select(pipeline).where(pipeline.c.name == name).with_for_update()
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        raise LedgerMoved(pipeline=name, expected="the pipeline", found="no such pipeline")
+    return row
 
 
-def reserve(connection: sa.Connection, name: str) -> int:
-    """Reserve the next number inside the caller's transaction."""
-    mine = pipeline.c.name == name
-    connection.execute(
-        sa.update(pipeline).where(mine).values(next_number=pipeline.c.next_number + 1)
-    )
-    return int(connection.scalar(sa.select(pipeline.c.next_number).where(mine)) or 0) - 1
+def reserve_for_window(connection: sa.Connection, name: str, sequence: int) -> int:
+    """Reserve the next number for an announce of a window, inside the caller's transaction.
+
+    Raises:
+        LedgerMoved: as `lock`.
+    """
+    return _reserve(connection, window, _of_window(name, sequence), name)
+
+
+def reserve_for_partition(connection: sa.Connection, name: str, path: str) -> int:
+    """Reserve the next number for a record of a partition, inside the caller's transaction.
+
+    Raises:
+        LedgerMoved: as `lock`.
+    """
+    return _reserve(connection, partition, _of_partition(name, path), name)
 
 
 def record_for_window(connection: sa.Connection, name: str, sequence: int, number: int) -> None:
@@ -38,7 +59,7 @@ def record_for_window(connection: sa.Connection, name: str, sequence: int, numbe
     Raises:
         NumberPassed: a greater one was recorded (Transient).
     """
-    mine = (window.c.pipeline == name, window.c.sequence == sequence)
+    mine = _of_window(name, sequence)
     _record(connection, window, mine, number, name, f"window {sequence}")
 
 
@@ -48,8 +69,28 @@ def record_for_partition(connection: sa.Connection, name: str, path: str, number
     Raises:
         NumberPassed: a greater one was recorded (Transient).
     """
-    mine = (partition.c.pipeline == name, partition.c.partition == path)
+    mine = _of_partition(name, path)
     _record(connection, partition, mine, number, name, path)
+
+
+def _of_window(name: str, sequence: int) -> tuple[sa.ColumnElement[bool], ...]:
+    return (window.c.pipeline == name, window.c.sequence == sequence)
+
+
+def _of_partition(name: str, path: str) -> tuple[sa.ColumnElement[bool], ...]:
+    return (partition.c.pipeline == name, partition.c.partition == path)
+
+
+def _reserve(
+    connection: sa.Connection, table: sa.Table, mine: tuple[sa.ColumnElement[bool], ...], name: str
+) -> int:
+    number = int(lock(connection, name)["next_number"])
+    connection.execute(
+        sa.update(pipeline).where(pipeline.c.name == name).values(next_number=number + 1)
+    )
+    # A ledger from a backup gives the same numbers again; it does not know for whom it gave them.
+    connection.execute(sa.update(table).where(*mine).values(reserved=number))
+    return number
 
 
 def _record(

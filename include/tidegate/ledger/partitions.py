@@ -195,13 +195,12 @@ class Partitions:
 
     def _held_error(self, target: Partition, row: rows.Row, holder: Holder) -> ClaimHeld:
         owner, expires = row["claim_owner"], row["claim_expires"]
-        command = f"tidegate publish {self.name} {target}"
         return ClaimHeld(
             pipeline=self.name,
             partition=str(target),
             owner=owner,
             renewed=holder.renewed(expires),
-            outlook=holder.outlook(owner, expires, command),
+            outlook=holder.outlook(owner, expires, "publish", self.name, target),
         )
 
     def _key(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:

@@ -41,6 +41,14 @@ class Pipelines:
             )
         return None if row is None else rows.read_pipeline(row)
 
+    def get(self) -> PipelineState:
+        """Return the state of a pipeline that is registered, as it is before each of its steps."""
+        state = self.find()
+        if state is None:
+            msg = f"pipeline {self.name} was not registered before its first step"
+            raise AssertionError(msg)
+        return state
+
     def register(
         self,
         identity: Mapping[str, str],
@@ -95,6 +103,20 @@ class Pipelines:
             )
             return made
 
+    def check(self, identity: Mapping[str, str], same_place: Callable[[str, str], bool]) -> None:
+        """Check that a pipeline that is known still is the one that was. Changes nothing.
+
+        A key that `register` would correct is no contradiction.
+
+        Raises:
+            PipelineChanged: a key of the identity differs.
+        """
+        registered = sa.select(pipeline.c.identity).where(pipeline.c.name == self.name)
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            known = connection.scalar(registered)
+            if known is not None:
+                check_identity(connection, self.name, known, identity, same_place)
+
     def forget_unused(self, ledger_id: str) -> None:
         """Take a registration back that no window was ever taken for."""
         taken = sa.select(window.c.sequence).where(window.c.pipeline == self.name)
@@ -119,18 +141,25 @@ class Pipelines:
                 )
             )
 
-    def reserve(self) -> int:
-        """Reserve the number of a decision."""
-        with self.engine.begin() as connection:
-            return numbers.reserve(connection, self.name)
+    def advance_watermark(self, step: WatermarkStep, seen: WatermarkStep | None) -> bool:
+        """Store a watermark that moved without rows, since the source is idle (design §7).
 
-    def advance_watermark(self, step: WatermarkStep) -> None:
-        """Store a watermark that moved without rows.
+        Args:
+            step: the watermark; it never goes back.
+            seen: the step that it was worked out from.
 
-        The source is idle (design §7). Never goes back.
+        Returns:
+            False if an announce came meanwhile: the source is not idle, and nothing was stored.
+
+        Raises:
+            LedgerMoved: the ledger was exchanged for one that does not know the pipeline
+                (Transient).
         """
         with self.engine.begin() as connection:
+            if rows.read_pipeline(numbers.lock(connection, self.name)).watermark_step != seen:
+                return False
             store_watermark(connection, self.name, step)
+            return True
 
     def _end_attempts(self, connection: sa.Connection) -> None:
         """Let nobody announce what was staged for another identity."""
@@ -149,15 +178,11 @@ class Pipelines:
 def store_watermark(connection: sa.Connection, name: str, step: WatermarkStep) -> None:
     """Write a watermark and how it came about, inside the caller's transaction.
 
-    Never backwards (PC-W04).
+    Never backwards (PC-W04), also where another step was stored since this one was worked out.
     """
+    stored = step.not_before(rows.read_pipeline(numbers.lock(connection, name)).watermark_step)
     connection.execute(
         sa.update(pipeline)
-        .where(
-            pipeline.c.name == name,
-            sa.or_(pipeline.c.watermark.is_(None), pipeline.c.watermark <= step.value)
-            if step.value is not None
-            else pipeline.c.watermark.is_(None),
-        )
-        .values(watermark=step.value, watermark_step=step.to_json())
+        .where(pipeline.c.name == name)
+        .values(watermark=stored.value, watermark_step=stored.to_json())
     )

@@ -150,16 +150,21 @@ class Publications:
                     )
                 )
 
-    def reserve(self, target: Partition, claim: Claim) -> int:
-        """Reserve the number of a verdict or a commit.
+    def reserve(self, target: Partition, claim: Claim | None) -> int:
+        """Reserve the number of a verdict, a commit or a decision.
+
+        Args:
+            target: the partition.
+            claim: the caller's; None for a person's decision, which claims nothing.
 
         Raises:
             FenceLost: the claim was taken over.
         """
         with self.engine.begin() as connection:
             numbers.lock(connection, self.name)
-            check_fence(connection, self.name, target, claim)
-            return numbers.reserve(connection, self.name)
+            if claim is not None:
+                check_fence(connection, self.name, target, claim)
+            return numbers.reserve_for_partition(connection, self.name, target.path)
 
     def decide(self, decision: DecisionRecord, approval: Approval) -> None:
         """Store a person's decision on the publication that was shown.
@@ -286,6 +291,26 @@ class Publications:
                     partition=str(target),
                     change="the ledger knows of no such commit under way",
                 )
+
+    def is_replaced(self, target: Partition, digest: str) -> bool:
+        """Say whether something came since that takes the place of what a publication holds."""
+        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+            row = self._row(connection, target, digest)
+            return row is not None and lapse(connection, row, as_shown=True) is not None
+
+    def withdraw(self, target: Partition, digest: str, claim: Claim) -> None:
+        """Drop a publication whose commit began and was taken back.
+
+        Raises:
+            FenceLost: the claim was taken over.
+        """
+        with self.engine.begin() as connection:
+            check_fence(connection, self.name, target, claim)
+            connection.execute(
+                sa.update(publication)
+                .where(*self._key(target, digest), publication.c.state.in_(BEGUN))
+                .values(state=PublicationState.DROPPED.value)
+            )
 
     def record(self, entry: RevisionEntry, claim: Claim) -> None:
         """End a commit: the revision counts.

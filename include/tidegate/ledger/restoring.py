@@ -24,8 +24,9 @@ class Fenced:
     """A pipeline as it stands once nobody works on it any more."""
 
     state: PipelineState
-    fences: tuple[tuple[str, int], ...]
-    """Of every window and partition: who takes one raises its fence."""
+    marks: tuple[tuple[str, int, int], ...]
+    """Each window and partition with its fence and its number: who takes one raises the fence, and
+    who records something, such as a person's decision, which takes none, raises the number."""
 
 
 def fence_off(ledger: Ledger) -> Fenced | None:
@@ -66,7 +67,9 @@ def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, first_
         found = _find(connection, ledger.name)
         if found != before:
             raise LedgerMoved(
-                pipeline=ledger.name, expected=_progress(before), found=_progress(found)
+                pipeline=ledger.name,
+                expected=_progress(before),
+                found=f"{_progress(found)}, with {_changed(before, found)} since",
             )
         fences = {"next_number": first_fence, "first_fence": first_fence}
         made.execute(sa.update(pipeline).values(**fences))
@@ -89,19 +92,28 @@ def _find(connection: sa.Connection, name: str) -> Fenced | None:
     row = connection.execute(query).mappings().first()
     if row is None:
         return None
-    attempts = sa.select(window.c.sequence, window.c.attempt).where(window.c.pipeline == name)
-    claims = sa.select(partition.c.partition, partition.c.claim_fence).where(
-        partition.c.pipeline == name
+    windows = sa.select(window.c.sequence, window.c.attempt, window.c.number).where(
+        window.c.pipeline == name
     )
-    fences = (
-        *((str(key), fence) for key, fence in connection.execute(attempts)),
-        *((key, fence) for key, fence in connection.execute(claims)),
+    partitions = sa.select(
+        partition.c.partition, partition.c.claim_fence, partition.c.number
+    ).where(partition.c.pipeline == name)
+    marks = (
+        *((f"window {key}", fence, number) for key, fence, number in connection.execute(windows)),
+        *((key, fence, number) for key, fence, number in connection.execute(partitions)),
     )
-    return Fenced(rows.read_pipeline(row), tuple(sorted(fences)))
+    return Fenced(rows.read_pipeline(row), tuple(sorted(marks)))
 
 
 def _mine(table: sa.Table, name: str) -> sa.ColumnElement[bool]:
     return (table.c.name if table is pipeline else table.c.pipeline) == name
+
+
+def _changed(before: Fenced | None, found: Fenced | None) -> str:
+    """Name the first window or partition that was worked on, or decided on."""
+    marks = [set(item.marks) if item else set[tuple[str, int, int]]() for item in (before, found)]
+    changed = sorted(key for key, *_mark in marks[0] ^ marks[1])
+    return f"a change of {changed[0]}" if changed else "a step"
 
 
 def _progress(found: Fenced | None) -> str:

@@ -85,6 +85,7 @@ def read_window(row: Row) -> WindowState:
         taken_at=row["taken_at"],
         sealed_at=row["sealed_at"],
         number=row["number"],
+        reserved=row["reserved"],
     )
 
 
@@ -116,6 +117,7 @@ def read_partition_state(row: Row) -> PartitionState:
         why=optional(Evaluation, row["why"]),
         owner=row["claim_owner"],
         expires=row["claim_expires"],
+        reserved=row["reserved"],
     )
 
 

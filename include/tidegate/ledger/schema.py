@@ -83,6 +83,7 @@ window = sa.Table(
     sa.Column("taken_at", UtcText, nullable=False),
     sa.Column("sealed_at", UtcText),
     sa.Column("number", sa.BigInteger, nullable=False, default=0),
+    sa.Column("reserved", sa.BigInteger, nullable=False, default=0),
     sa.CheckConstraint("state IN ('open', 'sealed')", name="window_state"),
     sa.CheckConstraint(
         "kind IN ('load', 'history', 'rebuild', 'reload', 'restart')", name="window_kind"
@@ -149,6 +150,7 @@ partition = sa.Table(
     sa.Column("claim_fence", sa.BigInteger, nullable=False),
     sa.Column("claim_expires", UtcText),
     sa.Column("number", sa.BigInteger, nullable=False, default=0),
+    sa.Column("reserved", sa.BigInteger, nullable=False, default=0),
     sa.CheckConstraint("pending IN ('none', 'pending', 'held')", name="partition_pending"),
 )
 

@@ -90,7 +90,7 @@ class Windows:
         standing = self.open()
         holder = holder.asked_about(standing.owner if standing else None)
         with self.engine.begin() as connection:
-            state = self._lock(connection)
+            state = numbers.lock(connection, self.name)
             held = connection.execute(self._where(window.c.state == "open")).mappings().first()
             if held is not None:
                 raise self._open_error(held, holder)
@@ -135,15 +135,19 @@ class Windows:
             WindowOpen: another run works on it and is not known to be dead (Transient).
             LedgerMoved: the pipeline no longer stands as it was seen (Transient).
         """
-        holder = holder.asked_about(self.get(sequence).owner)
+        standing = self.find(sequence)
+        holder = holder.asked_about(standing.owner if standing else None)
         with self.engine.begin() as connection:
-            state = self._lock(connection)
+            state = numbers.lock(connection, self.name)
             if seen is not None:
                 _check_unmoved(state, seen)
-            held = connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
-            if still_open and held["state"] != "open":
-                found = f"window {sequence} sealed"
+            query = self._where(window.c.sequence == sequence)
+            held = connection.execute(query).mappings().first()
+            if still_open and (held is None or held["state"] != "open"):
+                found = f"window {sequence} {'sealed' if held else 'dropped'}"
                 raise LedgerMoved(pipeline=self.name, expected="it open", found=found)
+            if held is None:
+                raise WindowNotFound(pipeline=self.name, sequence=sequence)
             now = self.clock(connection)
             if not holder.may_take(held["owner"], held["expires"], now):
                 raise self._open_error(held, holder)
@@ -159,15 +163,46 @@ class Windows:
             )
 
     def is_free(self, sequence: int, holder: Holder) -> bool:
-        """Return whether `resume` would take a window now.
-
-        Raises:
-            WindowNotFound: it was never taken.
-        """
-        held = self.get(sequence)
+        """Return whether nobody works on a window; true for one that was dropped."""
+        held = self.find(sequence)
+        if held is None:
+            return True
         holder = holder.asked_about(held.owner)
         with self._reading() as connection:
             return holder.may_take(held.owner, held.expires, self.clock(connection))
+
+    def give_back(self, sequence: int, attempt: int) -> bool:
+        """Let go of a window that is not worked on; an open one without a plan is dropped.
+
+        Nobody was promised what it would bring: the next run decides on the checkpoint anew. No
+        other window gets its number, so that whoever still works on it finds out.
+
+        Args:
+            sequence: of the window.
+            attempt: the caller's; a window that a newer one took over is left alone.
+
+        Returns:
+            Whether it was dropped.
+        """
+        mine = (
+            window.c.pipeline == self.name,
+            window.c.sequence == sequence,
+            window.c.attempt == attempt,
+        )
+        with self.engine.begin() as connection:
+            # Kept from those who record a plan, until this ends.
+            query = sa.select(window).where(*mine).with_for_update()
+            held = connection.execute(query).mappings().first()
+            if held is None:
+                return False
+            planned = sa.select(plan.c.digest).where(
+                plan.c.pipeline == self.name, plan.c.window == sequence
+            )
+            if held["state"] == "sealed" or connection.execute(planned).first() is not None:
+                self._let_go(connection, sequence)
+                return False
+            connection.execute(sa.delete(window).where(*mine))
+            return True
 
     def renew(self, sequence: int, attempt: int, timeout: timedelta) -> None:
         """Let the time of a window that is worked on begin anew.
@@ -199,34 +234,30 @@ class Windows:
             FenceLost: a newer attempt took the window over, or the window is another one.
         """
         with self.engine.begin() as connection:
-            self._lock(connection)
+            numbers.lock(connection, self.name)
             self._fenced(connection, sequence, attempt, plan_digest)
-            return numbers.reserve(connection, self.name)
+            return numbers.reserve_for_window(connection, self.name, sequence)
 
     def record_plan(self, scan: ScanPlan, uri: str) -> None:
         """Note that a plan stands in the work directory.
 
         Raises:
-            LedgerMoved: the ledger was restored since the window was taken (Transient).
+            LedgerMoved: the ledger was restored, or the window was dropped, since it was taken
+                (Transient).
         """
-        key = {"pipeline": self.name, "window": scan.window.sequence, "digest": scan.digest}
+        sequence = scan.window.sequence
         with self.engine.begin() as connection:
-            taken = self._where(window.c.sequence == scan.window.sequence)
+            taken = self._where(window.c.sequence == sequence).with_for_update()
             if connection.execute(taken).first() is None:
                 raise LedgerMoved(
-                    pipeline=self.name,
-                    expected=f"window {scan.window.sequence}",
-                    found="no such window",
+                    pipeline=self.name, expected=f"window {sequence}", found="no such window"
                 )
-            known = connection.scalar(
-                sa.select(plan.c.state).where(
-                    *(plan.c[name] == value for name, value in key.items())
-                )
-            )
-            if known is None:
+            if self._plan_state(connection, sequence, scan.digest) is None:
                 connection.execute(
                     sa.insert(plan).values(
-                        **key,
+                        pipeline=self.name,
+                        window=sequence,
+                        digest=scan.digest,
                         uri=uri,
                         fingerprint=dict(scan.fingerprint),
                         totals=scan.totals.to_json(),
@@ -237,7 +268,8 @@ class Windows:
 
     def has_plan(self, sequence: int, digest: str) -> bool:
         """Whether a plan of a window stands in the work directory as far as the ledger knows."""
-        return self._plan_state(sequence, digest) is not None
+        with self._reading() as connection:
+            return self._plan_state(connection, sequence, digest) is not None
 
     def plan_uri(self, sequence: int) -> str | None:
         """Say where a window's effective plan stands, else the newest; None if it has none.
@@ -257,7 +289,8 @@ class Windows:
 
     def was_announced(self, sequence: int, digest: str) -> bool:
         """Say whether a plan of a window was in effect at some time, or is."""
-        return self._plan_state(sequence, digest) == "staged"
+        with self._reading() as connection:
+            return self._plan_state(connection, sequence, digest) == "staged"
 
     def note_seconds(self, sequence: int, attempt: int, stage: str, seconds: float) -> None:
         """Keep how long a stage took; a process that lost the window notes nothing."""
@@ -288,7 +321,7 @@ class Windows:
             NumberPassed: something newer was recorded for the window or a partition (Transient).
         """
         with self.engine.begin() as connection:
-            self._lock(connection)
+            numbers.lock(connection, self.name)
             held = self._fenced(
                 connection, announced.sequence, announced.attempt, announced.plan_digest
             )
@@ -352,24 +385,12 @@ class Windows:
                 for row in connection.execute(query).mappings()
             )
 
-    def _lock(self, connection: sa.Connection) -> rows.Row:
-        """Let one transaction at a time change the pipeline's windows (SQLite does so for all)."""
-        query = sa.select(pipeline).where(pipeline.c.name == self.name).with_for_update()
-        return connection.execute(query).mappings().one()
-
-    def _plan_state(self, sequence: int, digest: str) -> str | None:
+    def _plan_state(self, connection: sa.Connection, sequence: int, digest: str) -> str | None:
         query = sa.select(plan.c.state).where(
             plan.c.pipeline == self.name, plan.c.window == sequence, plan.c.digest == digest
         )
-        with self._reading() as connection:
-            found: str | None = connection.scalar(query)
+        found: str | None = connection.scalar(query)
         return found
-
-    def _has_plan(self, connection: sa.Connection, sequence: int, digest: str) -> bool:
-        query = sa.select(plan.c.state).where(
-            plan.c.pipeline == self.name, plan.c.window == sequence, plan.c.digest == digest
-        )
-        return connection.scalar(query) is not None
 
     def _fenced(
         self,
@@ -385,8 +406,10 @@ class Windows:
         query = self._where(window.c.sequence == sequence)
         held = connection.execute(query).mappings().first()
         found = held["attempt"] if held is not None else 0
-        known = plan_digest is None or self._has_plan(connection, sequence, plan_digest)
-        if held is None or found != attempt or not known:
+        is_planned = (
+            plan_digest is None or self._plan_state(connection, sequence, plan_digest) is not None
+        )
+        if held is None or found != attempt or not is_planned:
             raise FenceLost(
                 pipeline=self.name, subject=f"window {sequence}", held=attempt, found=found
             )
@@ -408,15 +431,15 @@ class Windows:
     def _open_error(self, held: rows.Row, holder: Holder) -> WindowOpen:
         run, expires = held["owner"] or held["run"], held["expires"]
         # Only a window that is open stands in the way of the next load, which finishes it.
-        command = f"load {self.name}"
+        words: tuple[object, ...] = ("load", self.name)
         if held["state"] == "sealed":
-            command = f"replay {self.name} {held['sequence']}"
+            words = ("replay", self.name, held["sequence"])
         return WindowOpen(
             pipeline=self.name,
             sequence=held["sequence"],
             run=run,
             renewed=holder.renewed(expires),
-            outlook=holder.outlook(run, expires, f"tidegate {command}"),
+            outlook=holder.outlook(run, expires, *words),
         )
 
     def _window_values(self, taken: Window, holder: Holder, expires: datetime) -> dict[str, Any]:

@@ -70,6 +70,8 @@ class WindowState(Value):
     sealed_at: datetime | None
     number: int
     """Of its last announce, in the order of what was recorded; 0 until sealed."""
+    reserved: int = 0
+    """Which was reserved last for an announce of it; 0: none by this ledger."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ class PartitionState(Value):
     owner: str | None
     """Who has claimed it."""
     expires: datetime | None
+    reserved: int = 0
+    """Number that was reserved last for a commit plan, verdict or decision; 0: none by this ledger.
+    """
 
     @property
     def name(self) -> str:

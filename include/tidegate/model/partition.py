@@ -125,14 +125,17 @@ class Partition(Value):
         text may be spelled so (PC-P07).
 
         Raises:
-            PartitionKeyIllegal: the key does not have one value per partition key.
+            PartitionKeyIllegal: the key does not have one value per partition key, or one that
+                `key` would write another way.
         """
         if not names:
             return cls(())
         parts = key.split("~")
-        if len(parts) != len(names) or not all(parts):
-            raise PartitionKeyIllegal(partition=", ".join(names), key=key)
         texts = [_decode_key(part) for part in parts]
+        # An escape that was mistyped must not become the name of another partition.
+        written = [_encode_key(text) for text in texts]
+        if len(parts) != len(names) or not all(parts) or written != parts:
+            raise PartitionKeyIllegal(partition=", ".join(names), key=key)
         return cls(
             tuple(
                 (name, None if text == default_name else text)
@@ -177,4 +180,4 @@ def _bytes_key(character: str) -> str:
 def _decode_key(part: str) -> str | None:
     if part == _KEY_NULL:
         return None
-    return unquote_to_bytes(part.replace("_", "%")).decode()
+    return unquote_to_bytes(part.replace("_", "%")).decode(errors="replace")

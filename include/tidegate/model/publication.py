@@ -6,14 +6,14 @@ Adds, removes, verdict, marker.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from typing import Any
 
 from tidegate.model.partition import Partition
 from tidegate.model.watermark import Evaluation
-from tidegate.model.wire import Value, digest
+from tidegate.model.wire import SPARSE, Value, digest
 
 
 class Outcome(Enum):
@@ -36,6 +36,11 @@ class CheckResult(Value):
     observed: str
     expected: str
 
+    @property
+    def text(self) -> str:
+        """What was checked and found, in one line."""
+        return f"{self.name}: observed {self.observed}, expected {self.expected}"
+
 
 @dataclass(frozen=True)
 class Verdict(Value):
@@ -53,6 +58,11 @@ class Verdict(Value):
         """The checks that did not succeed, critical ones first."""
         failed = [check for check in self.checks if not check.success]
         return tuple(sorted(failed, key=lambda check: check.severity != "critical"))
+
+    @property
+    def critical_text(self) -> str:
+        """The critical checks that did not succeed, in one line."""
+        return "; ".join(check.text for check in self.failures if check.severity == "critical")
 
 
 @dataclass(frozen=True)
@@ -180,6 +190,8 @@ class CommitPlan(Value):
     override: Override | None = None
     number: int = 0
     """In the order of what was recorded; 0: written before numbers were given."""
+    former_marker: str | None = field(default=None, metadata={SPARSE: True})
+    """Name of the marker that stands; None: the same, or nothing stands."""
 
 
 @dataclass(frozen=True)

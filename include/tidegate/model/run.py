@@ -89,6 +89,9 @@ class Proposal(Value):
     files_removed: int
     lapsed: str | None = None
     """What changed against an earlier proposal that had been checked or approved."""
+    stands: bool = False
+    """A predecessor had begun its commit, which was finished; consumers have not been told of it.
+    """
 
 
 @dataclass(frozen=True)

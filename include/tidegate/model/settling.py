@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from tidegate.model.wire import Value
 
-CHANGE_ORDINAL = "_change_ordinal"
-"""Column that numbers the commits of a window from 0 (ICE-3.23)."""
 COMMIT_SNAPSHOT_ID = "_commit_snapshot_id"
 """Column that names the commit of a change (ICE-3.22)."""
 ROW_ID = "_row_id"

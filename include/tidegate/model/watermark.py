@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
 
@@ -24,6 +24,24 @@ class WatermarkStep(Value):
 
     What `idle_timeout` counts from.
     """
+
+    def not_before(self, other: WatermarkStep | None) -> WatermarkStep:
+        """Return the step with a value and a time of the last rows that are not before another's.
+
+        Args:
+            other: what stood when this one is stored; it need not be what this one began from.
+        """
+        if other is None:
+            return self
+        return replace(
+            self,
+            value=_latest(self.value, other.value),
+            last_data_at=_latest(self.last_data_at, other.last_data_at),
+        )
+
+
+def _latest(*moments: datetime | None) -> datetime | None:
+    return max((moment for moment in moments if moment is not None), default=None)
 
 
 class Reason(Enum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -15,11 +16,12 @@ from sqlalchemy.exc import IntegrityError
 from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable, TerminalError
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.connect import READS_ONLY
-from tidegate.ledger.schema import pipeline, plan, window
+from tidegate.ledger.schema import partition, pipeline, plan, window
 from tidegate.model.partition import Partition
 
 if TYPE_CHECKING:
     import sqlite3
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -57,6 +59,34 @@ OLD_ROWS = {
         "planned_at": "2026-03-01T00:00:00.000000Z",
     },
 }
+
+
+OLD_PARTITION = {
+    "pipeline": "p",
+    "partition": "dt=1",
+    "values": "[]",
+    "revision": 2,
+    "rows": 0,
+    "pending": "pending",
+    "claim_fence": 1,
+}
+
+
+@contextmanager
+def old_ledger(url: str, version: str) -> Iterator[sa.Connection]:
+    """Make a ledger as a version before made it; yield a connection to fill it."""
+    engine = sa.create_engine(url)
+    script = Config()
+    script.set_main_option("script_location", "tidegate.ledger:migrations")
+    with engine.begin() as connection:
+        script.attributes["connection"] = connection
+        command.upgrade(script, version)
+        yield connection
+    engine.dispose()
+
+
+def insert(connection: sa.Connection, table: str, row: Mapping[str, object]) -> None:
+    connection.execute(sa.insert(sa.table(table, *map(sa.column, row))).values(row))
 
 
 def register(engine: sa.Engine, name: str = "orders") -> None:
@@ -215,15 +245,9 @@ def test_ledger_of_the_first_version_is_brought_up_to_date_with_what_it_has(
     tmp_path: Path,
 ) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    old = sa.create_engine(url)
-    script = Config()
-    script.set_main_option("script_location", "tidegate.ledger:migrations")
-    with old.begin() as connection:
-        script.attributes["connection"] = connection
-        command.upgrade(script, "0001")
+    with old_ledger(url, "0001") as connection:
         for table, row in OLD_ROWS.items():
-            connection.execute(sa.insert(sa.table(table, *map(sa.column, row))).values(row))
-    old.dispose()
+            insert(connection, table, row)
 
     engine = open_engine(url)
 
@@ -238,6 +262,24 @@ def test_ledger_of_the_first_version_is_brought_up_to_date_with_what_it_has(
         connection.execute(sa.update(window).values(kind="guess"))
 
 
+def test_numbers_that_an_earlier_version_gave_count_as_reserved(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    with old_ledger(url, "0004") as connection:
+        numbered = {"p": OLD_ROWS["pipeline"] | {"next_number": 7, "first_fence": 0}}
+        numbered["q"] = numbered["p"] | {"name": "q", "target": "/q", "next_number": 3}
+        for name, row in numbered.items():
+            insert(connection, "pipeline", row)
+            insert(connection, "window", OLD_ROWS["window"] | {"pipeline": name, "number": 2})
+            insert(connection, "partition", OLD_PARTITION | {"pipeline": name, "number": 2})
+
+    engine = open_engine(url)
+
+    with engine.connect() as connection:
+        for table in (window, partition):
+            found = connection.execute(sa.select(table.c.pipeline, table.c.reserved)).all()
+            assert dict(map(tuple, found)) == {"p": 6, "q": 2}
+
+
 @pytest.mark.parametrize(
     ("path", "state", "plan"),
     [
@@ -250,18 +292,7 @@ def test_commit_that_an_earlier_version_began_keeps_its_plan(
     tmp_path: Path, path: str, state: str, plan: str | None
 ) -> None:
     url = f"sqlite:///{tmp_path}/ledger.db"
-    old = sa.create_engine(url)
-    script = Config()
-    script.set_main_option("script_location", "tidegate.ledger:migrations")
-    partition = {
-        "pipeline": "p",
-        "partition": path,
-        "values": "[]",
-        "revision": 2,
-        "rows": 0,
-        "pending": "pending",
-        "claim_fence": 1,
-    }
+    partition = OLD_PARTITION | {"partition": path}
     publication = {
         "pipeline": "p",
         "partition": path,
@@ -275,12 +306,9 @@ def test_commit_that_an_earlier_version_began_keeps_its_plan(
         "proposed_at": "2026-03-01T00:00:00.000000Z",
     }
     rows = {"pipeline": OLD_ROWS["pipeline"], "partition": partition, "publication": publication}
-    with old.begin() as connection:
-        script.attributes["connection"] = connection
-        command.upgrade(script, "0002")
+    with old_ledger(url, "0002") as connection:
         for table, row in rows.items():
-            connection.execute(sa.insert(sa.table(table, *map(sa.column, row))).values(row))
-    old.dispose()
+            insert(connection, table, row)
 
     found = Ledger(open_engine(url), "p").publications.find(
         Partition((("dt", "1"),) if path else ()), "abc"

@@ -63,5 +63,5 @@ def test_asked_once_it_asks_no_more_and_lets_time_decide_about_others() -> None:
     ],
 )
 def test_outlook_names_the_command_and_from_when_it_helps(owner: str, told: str) -> None:
-    assert told in HOLDER.outlook(owner, NOW + HOUR, "tidegate load orders")
+    assert told in HOLDER.outlook(owner, NOW + HOUR, "load", "orders")
     assert HOLDER.renewed(NOW + HOUR) == "2026-03-01 12:00:00Z"
