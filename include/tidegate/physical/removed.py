@@ -38,11 +38,6 @@ class Removed:
     unaddressed: Mapping[str, int] = field(default_factory=dict)
     """Delete file → its rows without path or position, which remove nothing (ICE-4.10)."""
 
-    @property
-    def is_nothing(self) -> bool:
-        """Whether surely no row is gone."""
-        return self.positions is None and not self.keys and not self.passes
-
 
 @dataclass(frozen=True)
 class NewerThan:

@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 
 from tidegate.errors import PredicateInvalid
+from tidegate.predicate.time_texts import with_exact_times
 from tidegate.predicate.tree import expression_of, nodes, tree_of
-from tidegate.predicate.typed_literals import with_offsets, with_typed_literals
+from tidegate.predicate.typed_literals import with_typed_literals
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +71,7 @@ class Predicate:
                 at other rows or at the clock.
         """
         try:
-            expression = pl.sql_expr(with_offsets(text))
+            expression = pl.sql_expr(with_exact_times(text))
             if not case_sensitive:
                 expression = _spelled(expression, schema.names)
             problem = _problem(text, expression, schema)

@@ -14,8 +14,10 @@ import polars as pl
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-COMPARISONS = frozenset({"Eq", "NotEq", "Lt", "LtEq", "Gt", "GtEq"})
-"""Operators of comparisons that are NULL where one side is."""
+EXCHANGED = {"Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
+"""Operators that say the same with their sides exchanged, where they do not themselves."""
+COMPARISONS = frozenset({"Eq", "NotEq", "EqValidity", "NotEqValidity", *EXCHANGED})
+"""Operators of comparisons."""
 _TEXTS = ("Literal", "Column")
 """Nodes that hold the user's texts and not the expression's structure."""
 
@@ -58,6 +60,16 @@ def constants(tree: Any) -> pl.Series | None:
         # Whoever evaluates the whole expression says what is wrong with it.
         return None
     return found.explode() if found.dtype == pl.List else found
+
+
+def parsed_text(constant: Any) -> str | None:
+    """Give the text that the time of a constant is parsed from; None if it is not."""
+    while "Cast" in constant:
+        constant = constant["Cast"]["expr"]
+    if "Function" not in constant or "Strptime" not in set(nodes(constant["Function"])):
+        return None
+    found = constants(constant["Function"]["input"][0])
+    return None if found is None else found.item()
 
 
 def listed(tree: Any) -> tuple[Any, Any] | None:

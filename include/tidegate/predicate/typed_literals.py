@@ -1,60 +1,51 @@
-"""Give the literals of a condition the types of the dates and times that they are compared with.
+"""Compare dates and times exactly, with literals and with each other.
 
-polars compares moments with moments only, and no date or time with a text. Here an ISO text is what
-it says, and a time without a zone is one of UTC where it meets a moment.
+polars compares moments with moments only, no date or time with a text, and two units in the coarser
+one, so that the finer side is cut. Here an ISO text is what it says, a time without a zone is one
+of UTC where it meets a moment, and a comparison is that of the exact times.
 """
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, date, datetime, time
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
 
 import polars as pl
 
+from tidegate.predicate.time_texts import nanoseconds_cut_from, nanoseconds_of
 from tidegate.predicate.tree import (
     COMPARISONS,
+    EXCHANGED,
     constants,
     expression_of,
     listed,
+    parsed_text,
     tree_of,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
-_ISO = re.compile(
-    r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?(Z|[+-]\d\d(:?\d\d)?)?)?", re.ASCII
-)
-"""Dates and times as far as microseconds say them."""
-_DAY = len("2026-02-01")
-_NANOSECONDS = (1678, 2262)
-"""Years of which 64 bits hold every nanosecond; the last one is not among them."""
-_OFFSET = re.compile(r"'\d{4}-\d\d-\d\d[T ][^']*[+-](?!00:?(00)?')\d\d(:?\d\d)?'", re.ASCII)
-# Whole texts and names, so that nothing is taken for a literal inside one.
-_TYPED = re.compile(
-    r"(?P<name>\"(?:[^\"]|\"\")*\")"
-    r"|(?P<before>\b(?:timestamp|datetime)\s*)?(?P<text>'(?:[^']|'')*')"
-    r"(?P<after>\s*(?:::|\bas\b)\s*(?:timestamp|datetime)\b(?!\s*with\b))?",
-    re.IGNORECASE,
-)
-_KIND = re.compile(r"timestamp|datetime", re.IGNORECASE)
-
-
-def with_offsets(text: str) -> str:
-    """Say of every literal with an offset from UTC that it has one, or polars would drop it.
-
-    `timestamp '2026-02-01 00:00:00+02:00'` names a moment, whatever SQL calls it.
-    """
-    return _TYPED.sub(_with_offset, text)
+_DIFFERENT = {
+    "Eq": ("Eq", "And", "NotEq"),
+    "NotEq": ("Eq", "Or", "NotEq"),
+    "EqValidity": ("EqValidity", "And", "NotEqValidity"),
+    "NotEqValidity": ("EqValidity", "Or", "NotEqValidity"),
+}
+"""What is true of no value, or of all of them, and NULL where the operator is."""
+_ABOVE = {"Lt": "LtEq", "GtEq": "Gt"}
+"""Operators for the last value of a column that is below the literal, where others stand for it."""
+_BELOW = {"LtEq": "Lt", "Gt": "GtEq"}
+"""The same for the first value that is above it."""
+_NANOSECONDS = {"ms": 1_000_000, "us": 1_000, "ns": 1}
+_DAY = 86_400_000_000_000
+_FIRST, _LAST = -(1 << 63), (1 << 63) - 1
+_COUNTS = pl.List(pl.Int64)
+_FAR = 1 << 61
+"""Further from 1970, in the coarser of two units, than any count in the finer one."""
 
 
-def _with_offset(found: re.Match[str]) -> str:
-    if found["name"] is not None or not _OFFSET.fullmatch(found["text"]):
-        return found[0]
-    before, after = (_KIND.sub("timestamptz", found[part] or "") for part in ("before", "after"))
-    return f"{before}{found['text']}{after}"
+_Kind = pl.Date | pl.Datetime
+_Counted = pl.Date | pl.Datetime | pl.Duration
 
 
 def with_typed_literals(expression: pl.Expr, columns: pl.DataFrame) -> pl.Expr:
@@ -80,68 +71,136 @@ def _typed(tree: Any, columns: pl.DataFrame) -> Any:
     made = {key: _typed(child, columns) for key, child in tree.items()}
     comparison, found = made.get("BinaryExpr"), listed(made)
     if comparison is not None and comparison["op"] in COMPARISONS:
-        left, right = comparison["left"], comparison["right"]
-        comparison["left"] = _literal(left, right, columns)
-        comparison["right"] = _literal(right, left, columns)
-    elif found is not None:
-        made["Function"]["input"] = [found[0], _literal(found[1], found[0], columns, is_list=True)]
+        return _compared(comparison, columns)
+    if found is not None:
+        made["Function"]["input"] = [found[0], _list(*found, columns)]
     return made
 
 
-def _literal(tree: Any, other: Any, columns: pl.DataFrame, *, is_list: bool = False) -> Any:
-    """Give one side of a comparison, typed as the other one if it is a literal."""
-    values = constants(tree)
-    if values is None or constants(other) is not None:
-        return tree
-    kind = columns.select(expression_of(other)).to_series().dtype
+def _compared(comparison: Mapping[str, Any], columns: pl.DataFrame) -> Any:
+    """Give a comparison, with a literal in the other side's unit if it is one."""
+    left, op, right = comparison["left"], comparison["op"], comparison["right"]
+    if constants(left) is None and constants(right) is None:
+        counted = _counted(left, right, columns)
+        return _binary(counted[0], op, counted[1]) if counted else {"BinaryExpr": comparison}
+    if constants(left) is not None:
+        left, op, right = right, EXCHANGED.get(op, op), left
+    found = _times(left, right, columns)
+    if found is None:
+        return {"BinaryExpr": comparison}
+    kind, ((count, is_exact), *_) = found
+    if is_exact:
+        return _binary(left, op, _literal(count, kind))
+    if op in _DIFFERENT:
+        one, joined, other = _DIFFERENT[op]
+        literal = _literal(max(count, _FIRST), kind)
+        return _binary(_binary(left, one, literal), joined, _binary(left, other, literal))
+    if count < _FIRST:
+        return _binary(left, _BELOW.get(op, op), _literal(_FIRST, kind))
+    return _binary(left, _ABOVE.get(op, op), _literal(count, kind))
+
+
+def _counted(left: Any, right: Any, columns: pl.DataFrame) -> tuple[Any, Any] | None:
+    """Turn two times that are counted in different units into numbers of the same order.
+
+    Those are the counts in the coarser unit, doubled, and one more for what lies between two.
+    """
+    sides = expression_of(left), expression_of(right)
+    kinds = [columns.select(side).to_series().dtype for side in sides]
+    units = [_unit(kind) for kind in kinds if isinstance(kind, _Counted)]
+    if len(set(units)) < len(sides) or not _are_alike(*kinds):
+        return None
+    coarser = max(units)
+    first, second = (
+        tree_of(_doubled(side.cast(pl.Int64), coarser // unit))
+        for side, unit in zip(sides, units, strict=True)
+    )
+    return first, second
+
+
+def _doubled(counts: pl.Expr, of_the_coarser: int) -> pl.Expr:
+    if of_the_coarser == 1:
+        return counts.clip(-_FAR, _FAR) * 2
+    whole = counts // of_the_coarser
+    return whole * 2 + (whole * of_the_coarser != counts).cast(pl.Int64)
+
+
+def _are_alike(one: pl.DataType, other: pl.DataType) -> bool:
+    """Return whether both are durations, wall clocks or moments."""
+    if isinstance(one, pl.Duration) or isinstance(other, pl.Duration):
+        return type(one) is type(other)
+    return (_zone(one) is None) == (_zone(other) is None)
+
+
+def _list(looked_for: Any, values: Any, columns: pl.DataFrame) -> Any:
+    """Give a list of literals in the unit of what is looked for, which none between two equals."""
+    found = _times(looked_for, values, columns)
+    if found is None:
+        return values
+    kind, counts = found
+    equal = pl.Series([[count for count, is_exact in counts if is_exact]], dtype=_COUNTS)
+    return tree_of(pl.lit(equal.cast(pl.List(kind))))
+
+
+def _times(
+    tree: Any, literal: Any, columns: pl.DataFrame
+) -> tuple[_Kind, list[tuple[int, bool]]] | None:
+    """Count literals in the unit of the dates or times that they are compared with.
+
+    Returns:
+        The type of those, and for each literal the last value that is not above it, and whether it
+        is equal; None for what is no such comparison.
+    """
+    values = constants(literal)
+    if values is None or values.null_count() or constants(tree) is not None:
+        return None
+    kind = columns.select(expression_of(tree)).to_series().dtype
     if not isinstance(kind, pl.Date | pl.Datetime):
-        return tree
-    made = [_time(value, kind) for value in values.to_list()]
-    times = [each for each in made if each is not None]
-    if len(times) < len(made):
-        return tree
-    unit = _unit(times, kind)
-    if is_list:
-        found = pl.Series([times])
-        return tree_of(pl.lit(found.cast(pl.List(unit)) if unit else found))
-    return tree_of(pl.lit(times[0], dtype=unit))
-
-
-def _time(value: Any, kind: pl.Date | pl.Datetime) -> date | None:
-    """Give a date or time that compares with those of a column; None for what is neither."""
-    if isinstance(value, str):
-        value = _parsed(value)
-        if isinstance(value, datetime) and value.tzinfo and _zone(kind) is None:
-            # A wall clock has no offset.
-            return None
-    if not isinstance(value, date) or isinstance(kind, pl.Date):
-        return value if isinstance(value, date) else None
-    moment = value if isinstance(value, datetime) else datetime.combine(value, time())
-    zone = _zone(kind)
-    if zone is None:
-        return moment
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).astimezone(ZoneInfo(zone))
-
-
-def _parsed(text: str) -> date | None:
-    if not _ISO.fullmatch(text):
         return None
-    try:
-        return datetime.fromisoformat(text) if len(text) > _DAY else date.fromisoformat(text)
-    except ValueError:
-        # No such day.
+    counts = _nanoseconds(values, with_offset=_zone(kind) is not None)
+    if counts is None:
         return None
+    cut = _cut(literal, values.dtype)
+    return kind, [_divided(each + cut, _unit(kind)) for each in counts]
 
 
-def _zone(kind: pl.Date | pl.Datetime) -> str | None:
+def _nanoseconds(values: pl.Series, *, with_offset: bool) -> list[int] | None:
+    """Count from 1970 to each literal; None if one does not compare with dates or times."""
+    kind = values.dtype
+    if isinstance(kind, pl.String):
+        counts = [nanoseconds_of(text, with_offset=with_offset) for text in values.to_list()]
+        known = [each for each in counts if each is not None]
+        return known if len(known) == len(counts) else None
+    # A wall clock does not compare with a moment.
+    if not isinstance(kind, pl.Date | pl.Datetime) or (_zone(kind) and not with_offset):
+        return None
+    return [count * _unit(kind) for count in values.to_physical().to_list()]
+
+
+def _cut(literal: Any, kind: pl.DataType) -> int:
+    """Count the nanoseconds that a literal in microseconds has in its text only."""
+    text = parsed_text(literal)
+    is_cut = isinstance(kind, pl.Datetime) and kind.time_unit == "us"
+    return nanoseconds_cut_from(text) if is_cut and text is not None else 0
+
+
+def _divided(nanoseconds: int, unit: int) -> tuple[int, bool]:
+    count, rest = divmod(nanoseconds, unit)
+    return (count, rest == 0) if _FIRST <= count <= _LAST else (min(count, _LAST), False)
+
+
+def _unit(kind: _Counted) -> int:
+    """Return how many nanoseconds a type counts as one."""
+    return _DAY if isinstance(kind, pl.Date) else _NANOSECONDS[kind.time_unit]
+
+
+def _zone(kind: pl.DataType) -> str | None:
     return kind.time_zone if isinstance(kind, pl.Datetime) else None
 
 
-def _unit(times: Sequence[date], kind: pl.Date | pl.Datetime) -> pl.Datetime | None:
-    """Say which type literals need besides that of Python's times.
+def _literal(count: int, kind: _Kind) -> Any:
+    return tree_of(pl.lit(count, dtype=pl.Int64).cast(kind))
 
-    polars compares two units in the coarser one: nanoseconds would be cut off the column.
-    """
-    if not isinstance(kind, pl.Datetime) or kind.time_unit != "ns":
-        return None
-    return kind if all(_NANOSECONDS[0] <= each.year < _NANOSECONDS[1] for each in times) else None
+
+def _binary(left: Any, op: str, right: Any) -> Any:
+    return {"BinaryExpr": {"left": left, "op": op, "right": right}}

@@ -61,6 +61,8 @@ FILTERS = [
     "text in ('eu', 'us')",
     "text like 'e%' or text = ''",
     "day >= date '2026-03-02'",
+    "at < timestamp '2026-03-01 02:00:00.0000005'",
+    "not (naive >= '2026-03-01 00:00:00.000000001')",
     "n > small",
     "coalesce(n, 1) = 1",
     "text is null",

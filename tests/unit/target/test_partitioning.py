@@ -95,6 +95,17 @@ def test_key_with_too_few_values_is_refused() -> None:
         Partitioning(("dt", "currency"), DEFAULT_NAME).read("2026-02-01")
 
 
+@pytest.mark.parametrize(
+    "key",
+    ["none_given", "a_2", "a_2d", "_FF", "_41", "%41", "a b", "a..b", "_", "_null_x", "~a", ""],
+)
+def test_key_with_an_escape_that_is_none_is_refused(key: str) -> None:
+    names = ("k",) if "~" not in key else ("k", "l")
+
+    with pytest.raises(PartitionKeyIllegal):
+        Partitioning(names, DEFAULT_NAME).read(key)
+
+
 def test_target_without_keys_has_one_partition() -> None:
     whole = Partitioning((), DEFAULT_NAME)
 

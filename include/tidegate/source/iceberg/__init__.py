@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config import SourceConfig
+    from tidegate.source.protocol import Rebuilding
     from tidegate.storage import Storage
 
 __all__ = ["IcebergSource", "open_source"]
@@ -20,6 +21,7 @@ def open_source(
     storage: Storage,  # noqa: ARG001 (an Iceberg table keeps its own history)
     listings_root: str | None,  # noqa: ARG001
     extra_columns: Sequence[str],
+    rebuilding: Rebuilding,
 ) -> IcebergSource:
     """Make the source of one Iceberg table."""
-    return IcebergSource(config, extra_columns)
+    return IcebergSource(config, extra_columns, rebuilding)

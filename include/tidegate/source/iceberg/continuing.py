@@ -165,6 +165,8 @@ _DOES = {
     "snapshot_diff": "compares the states at both ends",
     "lineage_upserts": "reads rows that were written since; rows deleted meanwhile are not seen",
     "full_reload": "reads the whole table and replaces what was published",
-    "from_oldest": "goes on with the oldest kept snapshot; commits before it are not read",
+    "from_oldest": "goes on with the oldest kept snapshot; commits before it are not read. When "
+    "the next commit has come, one load with `source.read.mode: snapshot` in its place publishes "
+    "the whole table as it stands",
     "reset": "begins anew as `start` says and replaces what was published",
 }

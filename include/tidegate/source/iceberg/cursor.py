@@ -46,7 +46,7 @@ class Cursor(Value):
         """What may be done about it, the default first; nothing needs doing where it joins on.
 
         A checkpoint whose child is kept has those of an expired one: a mode that needs the state
-        before has lost it (ICE-2.17).
+        before has lost it (ICE-2.17). Reading everything again is right of a cut lineage, too.
         """
         upserts = (
             ("lineage_upserts",)
@@ -57,7 +57,7 @@ class Cursor(Value):
             # No upserts: a replaced branch may hold unread rows with lower numbers (ICE-2.19).
             return ("fail", "snapshot_diff", "reset")
         if self.state is CursorState.LINEAGE_CUT:
-            return ("fail", "snapshot_diff", *upserts, "from_oldest")
+            return ("fail", "snapshot_diff", *upserts, "full_reload", "from_oldest")
         if self.state in {CursorState.CHILD_KEPT, CursorState.EXPIRED}:
             return ("fail", *upserts, "full_reload", "from_oldest")
         return ()

@@ -43,7 +43,7 @@ class History:
             if ref.snapshot_ref_type == SnapshotRefType.TAG
         }
         if head is not None and head not in self._snapshots:
-            raise SnapshotNotFound(source=source, snapshot=str(head))
+            raise SnapshotNotFound.named(source, str(head))
         self.ancestors = tuple(reversed(self._walk(head)))
 
     def _walk(self, start: int | None) -> list[Snapshot]:
@@ -157,7 +157,7 @@ class History:
         """
         found = self._snapshots.get(int(name)) if name.isdecimal() else None
         if found is None:
-            raise SnapshotNotFound(source=self.source, snapshot=name)
+            raise SnapshotNotFound.named(self.source, name)
         return found
 
     def position(self, snapshot_id: int) -> int | None:
@@ -221,7 +221,7 @@ class History:
 
     def _id(self, checkpoint: Instant) -> str:
         if not checkpoint.id.isdecimal():
-            raise SnapshotNotFound(source=self.source, snapshot=checkpoint.id)
+            raise SnapshotNotFound.named(self.source, checkpoint.id)
         return checkpoint.id
 
     def _state(self, cursor: int, common: int | None) -> CursorState:

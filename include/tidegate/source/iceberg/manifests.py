@@ -5,6 +5,7 @@ from __future__ import annotations
 import zlib
 from collections import OrderedDict, deque
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyiceberg.avro.resolver import resolve_reader
@@ -18,7 +19,7 @@ from tidegate.source.iceberg.entries import Entry, EntryReader
 from tidegate.source.iceberg.written_types import written_types
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterable, Sequence
     from concurrent.futures import Future
 
     from pyiceberg.io import FileIO
@@ -101,13 +102,15 @@ class ManifestReader:
         """
         wanted = list(manifests)
         self.manifests_read += len(wanted)
-        contents = self._contents([manifest.manifest_path for manifest in wanted])
-        return [
-            self._entries(manifest, content, metric_ids)
-            for manifest, content in zip(wanted, contents, strict=True)
-        ]
+        # An error leaves it half way; the collector of garbage might end it where a thread begins,
+        # and would wait there for what that thread holds.
+        with closing(self._contents([manifest.manifest_path for manifest in wanted])) as contents:
+            return [
+                self._entries(manifest, content, metric_ids)
+                for manifest, content in zip(wanted, contents, strict=True)
+            ]
 
-    def _contents(self, locations: Sequence[str]) -> Iterator[bytes]:
+    def _contents(self, locations: Sequence[str]) -> Generator[bytes]:
         """Read files side by side, a few ahead of the one that is decoded.
 
         Decoding in several threads as well is slower: they would wait for the interpreter's lock.

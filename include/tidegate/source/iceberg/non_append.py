@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.changes import Commit
     from tidegate.source.iceberg.entries import Entry
     from tidegate.source.iceberg.passed_over import TakenAway
+    from tidegate.source.protocol import Rebuilding
 
 _NEW_PIPELINE = (
     "a new pipeline with `read.on_non_append: changelog`, and `_change_type` among "
@@ -35,6 +36,7 @@ def passing_over(
     commits: Iterable[Commit],
     taken: TakenAway,
     event_times: Callable[[Entry], TimeBounds | None],
+    rebuilding: Rebuilding,
     *,
     skip: bool,
 ) -> tuple[str, ...]:
@@ -45,12 +47,13 @@ def passing_over(
         commits: those that change rows and are no appends.
         taken: what they took away.
         event_times: gives the bounds of a file, as far as they are known.
+        rebuilding: writes the command that reads what stands between event times again.
         skip: what the pipeline says.
 
     Raises:
         NonAppendSnapshot: the pipeline does not say `skip`.
     """
-    sentences = _sentences(taken, event_times)
+    sentences = _sentences(taken, event_times, rebuilding)
     if not skip:
         remedy = _remedy(taken, sentences)
         raise NonAppendSnapshot(source=source, snapshots=_describe(commits), remedy=remedy)
@@ -88,20 +91,24 @@ def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
 
 
 def _sentences(
-    taken: TakenAway, event_times: Callable[[Entry], TimeBounds | None]
+    taken: TakenAway,
+    event_times: Callable[[Entry], TimeBounds | None],
+    rebuilding: Rebuilding,
 ) -> tuple[str, ...]:
     found = []
     if taken.earlier:
+        bounds = _bounds(taken.earlier, event_times)
         found.append(
             f"passing over takes nothing back: {_files(taken.earlier)} of earlier windows "
             f"{'was' if len(taken.earlier) == 1 else 'were'} removed"
-            f"{_span(taken.earlier, event_times)}; after this load, `tidegate rebuild` those days "
-            "to publish them as they stand"
+            f"{_span(bounds)}; after this load, {rebuilding(bounds)} reads those days as they "
+            "stand, to be published again"
         )
     if taken.deletes:
         found.append(
             f"passing over applies no delete: {_files(taken.deletes, 'delete file')} came; after "
-            "this load, `tidegate rebuild` the days concerned to publish them as they stand"
+            f"this load, {rebuilding(TimeBounds())} reads the days concerned as they stand, to be "
+            "published again"
         )
     if taken.brought:
         found.append(f"what came with commits passed over is not read: {_files(taken.brought)}")
@@ -113,11 +120,19 @@ def _files(entries: Sequence[Entry], noun: str = "file") -> str:
     return f"{len(entries)} {noun}{'s' * (len(entries) != 1)} ({rows} row{'s' * (rows != 1)})"
 
 
-def _span(entries: Sequence[Entry], event_times: Callable[[Entry], TimeBounds | None]) -> str:
-    """Name the event times of some files; nothing where one of them does not say its own."""
+def _bounds(
+    entries: Sequence[Entry], event_times: Callable[[Entry], TimeBounds | None]
+) -> TimeBounds:
+    """Join the event times of some files; unknown where one of them does not say its own."""
     known = [event_times(entry) for entry in entries]
-    bounds = TimeBounds.around([each for each in known if each is not None])
-    if None in known or bounds.smallest is None or bounds.largest is None:
+    if None in known:
+        return TimeBounds()
+    return TimeBounds.around([each for each in known if each is not None])
+
+
+def _span(bounds: TimeBounds) -> str:
+    """Name event times that are known."""
+    if bounds.smallest is None or bounds.largest is None:
         return ""
     return f", event times {bounds.smallest:%Y-%m-%d %H:%M} to {bounds.largest:%Y-%m-%d %H:%M} UTC"
 

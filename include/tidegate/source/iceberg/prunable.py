@@ -43,7 +43,7 @@ from pyiceberg.types import (
 
 from tidegate.errors import PredicateInvalid
 from tidegate.predicate import Predicate
-from tidegate.predicate.tree import constants, listed, tree_of
+from tidegate.predicate.tree import EXCHANGED, constants, listed, tree_of
 from tidegate.source.iceberg.columns import wanted_columns
 
 if TYPE_CHECKING:
@@ -77,8 +77,6 @@ _NEGATED = {
     "IsNull": "IsNotNull",
     "IsNotNull": "IsNull",
 }
-_EXCHANGED = {"Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
-"""Operators with the literal on their left, said with it on their right."""
 _INTEGERS = frozenset({pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32})
 
 # A literal means the same to pyiceberg and to the reader for these columns only: floats sort NaN
@@ -168,7 +166,7 @@ class _Translation:
             sides = (self.of(side, negated=negated) for side in (left, right))
             return And(*sides) if wanted == "And" else Or(*sides)
         if constants(left) is not None:
-            left, right, wanted = right, left, _EXCHANGED.get(wanted, wanted)
+            left, right, wanted = right, left, EXCHANGED.get(wanted, wanted)
         if wanted not in _OPERATORS:
             return AlwaysTrue()
         found = self._compared(left, right)

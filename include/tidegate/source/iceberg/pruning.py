@@ -35,6 +35,7 @@ from pyiceberg.types import IcebergType, NestedField, StructType
 from tidegate.source.iceberg.bounds import UNREADABLE
 from tidegate.source.iceberg.matching import partition_key
 from tidegate.source.iceberg.prunable import prunable
+from tidegate.source.iceberg.rounded import rounded_fields, with_rounded
 from tidegate.source.iceberg.tally import FILES_BY_METRICS, FILES_BY_PARTITION
 from tidegate.source.iceberg.wrapped import WrappedValues
 
@@ -162,8 +163,11 @@ class Pruning:
 
     def _projected(self, spec_id: int) -> BooleanExpression:
         """Say the filter in terms of a spec's partition values."""
-        project = inclusive_projection(self._schema, self._specs[spec_id])
-        return _replaced(self._filter, lambda leaf: _projected(project, leaf))
+        spec = self._specs[spec_id]
+        project = inclusive_projection(self._schema, spec)
+        exact = _replaced(self._filter, lambda leaf: _projected(project, leaf))
+        fields = rounded_fields(self._schema, spec)
+        return _replaced(exact, lambda leaf: with_rounded(leaf, fields))
 
 
 def _projected(

@@ -116,7 +116,7 @@ def _known(metadata: TableMetadata, snapshot_id: int, source: str) -> int:
     if not metadata.snapshots:
         raise EmptyTable(source=source)
     if metadata.snapshot_by_id(snapshot_id) is None:
-        raise SnapshotNotFound(source=source, snapshot=str(snapshot_id))
+        raise SnapshotNotFound.named(source, str(snapshot_id))
     return snapshot_id
 
 

@@ -38,7 +38,13 @@ from tidegate.source.iceberg.states import StateReader
 from tidegate.source.iceberg.tagging import tag_checkpoint
 from tidegate.source.iceberg.volumes import split_defaults, volumes
 from tidegate.source.iceberg.window_files import WindowFiles
-from tidegate.source.protocol import Following, InstantReport, Units, pinned_columns
+from tidegate.source.protocol import (
+    Following,
+    InstantReport,
+    Units,
+    pinned_columns,
+    unnamed_rebuild,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,7 +64,7 @@ if TYPE_CHECKING:
     from tidegate.model.report import CheckpointState
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import RowGroup
-    from tidegate.source.protocol import EventColumn, Volume
+    from tidegate.source.protocol import EventColumn, Rebuilding, Volume
 
 
 _PLACES = ("write.data.path", "write.metadata.path", "write.object-storage.path")
@@ -77,6 +83,7 @@ class IcebergSource:
         self,
         config: SourceConfig,
         extra_columns: Sequence[str] = (),
+        rebuilding: Rebuilding = unnamed_rebuild,
         *,
         retry_pause_seconds: float = 1.0,
     ) -> None:
@@ -85,10 +92,12 @@ class IcebergSource:
         Args:
             config: the pipeline's `source`.
             extra_columns: read besides `read.columns`, at the end: what a filter names.
+            rebuilding: writes the command that reads a stretch of time again, for messages.
             retry_pause_seconds: pause before the second attempt; the third waits twice as long.
         """
         self._config = config
         self._extra_columns = tuple(extra_columns)
+        self._rebuilding = rebuilding
         self._opener = TableOpener(config)
         self._tables: dict[str, Table] = {}
         failures = config.max_planning_failures
@@ -270,6 +279,7 @@ class IcebergSource:
             appends=ChangeReader(self.name, manifests, pruning, metric_ids),
             states=StateReader(manifests, pruning, rules, metric_ids),
             make=PieceMaker(table.specs(), bounds),
+            rebuilding=self._rebuilding,
             enough=enough,
         )
         start = window.start_exclusive

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.passed_over import TakenAway
     from tidegate.source.iceberg.pieces import PieceMaker
     from tidegate.source.iceberg.states import StateReader
+    from tidegate.source.protocol import Rebuilding
 
 _LOG = logging.getLogger(__name__)
 
@@ -39,6 +40,7 @@ class WindowFiles:
     appends: ChangeReader
     states: StateReader
     make: PieceMaker
+    rebuilding: Rebuilding
     enough: int | None = None
     """Rows after which listing may stop, where nothing filters or deletes (ICE-5.13)."""
 
@@ -75,6 +77,8 @@ class WindowFiles:
             planned = self._changes.difference(self._before(found.start), self._head)
         else:
             planned = self._changes.changelog(found.snapshots, found.unreadable)
+        for note in found.notes:
+            _LOG.warning("%s: %s", self.history.source, note)
         planned.notes = found.notes + planned.notes
         return planned
 
@@ -122,6 +126,7 @@ class WindowFiles:
             skipped,
             taken,
             lambda entry: self.make.piece(entry).event_times,
+            self.rebuilding,
             skip=self.config.read.on_non_append == "skip",
         )
         planned.refusal = refusal(source, skipped, taken)

@@ -62,7 +62,7 @@ STATES: dict[str, tuple[str, dict[str, Any], int, str, int | None, set[str]]] = 
         8824396864612292795,
         "lineage cut",
         None,
-        {"snapshot_diff", "from_oldest"},
+        {"snapshot_diff", "full_reload", "from_oldest"},
     ),
     "between expired": (
         "expired_middle_v2",
@@ -70,7 +70,7 @@ STATES: dict[str, tuple[str, dict[str, Any], int, str, int | None, set[str]]] = 
         8796461943505100077,
         "lineage cut",
         None,
-        {"snapshot_diff", "from_oldest"},
+        {"snapshot_diff", "full_reload", "from_oldest"},
     ),
     "expired": (
         "expired_head_v2",

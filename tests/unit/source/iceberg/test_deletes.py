@@ -230,7 +230,9 @@ def test_positions_of_several_files_are_joined(tmp_path: Path, most_bytes: int) 
 
 
 def test_no_deletes_remove_nothing() -> None:
-    assert loader().removed([], TARGET).is_nothing
+    removed = loader().removed([], TARGET)
+
+    assert (removed.positions, removed.keys, removed.passes) == (None, (), ())
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,15 @@ def _hours(value: datetime) -> int:
     return (value.replace(tzinfo=None) - EPOCH) // timedelta(hours=1)
 
 
+def _old_hours(value: datetime) -> int:
+    """As engines did that rounded towards 1970."""
+    return -((EPOCH - value) // timedelta(hours=1)) if value < EPOCH else _hours(value)
+
+
+def _old_days(value: datetime) -> int:
+    return int(_old_hours(value.replace(tzinfo=None)) / 24)
+
+
 SPECS: dict[str, tuple[str, int, str, str, Callable[[Any], Any]]] = {
     "truncated int": ("n", 2, "truncate[10]", "int", _truncated(10, 32)),
     "truncated to a power of two": ("n", 2, "truncate[16]", "int", _truncated(16, 32)),
@@ -99,7 +108,9 @@ SPECS: dict[str, tuple[str, int, str, str, Callable[[Any], Any]]] = {
     "days of dates": ("d", 4, "day", "date", _days),
     "years of times": ("t", 5, "year", "int", lambda value: value.year - 1970),
     "hours": ("t", 5, "hour", "int", _hours),
+    "hours, rounded": ("t", 5, "hour", "int", _old_hours),
     "days of moments": ("z", 11, "day", "date", _days),
+    "days of moments, rounded": ("z", 11, "day", "date", _old_days),
     "months of moments": ("z", 11, "month", "int", lambda it: it.year * 12 + it.month - 23641),
 }
 FORMATS = ["parquet", "orc", "avro"]

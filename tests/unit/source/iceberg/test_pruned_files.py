@@ -198,6 +198,30 @@ def test_last_moment_of_the_calendar_is_asked_for(unit: str, tmp_path: Path) -> 
     assert len(_planned(table, "c > timestamp '9999-12-31 23:59:59.999999'")) <= 1
 
 
+@pytest.mark.parametrize("form", ["timestamp '{}'", "timestamp(9) '{}'", "'{}'"])
+@pytest.mark.parametrize(
+    ("asked", "passing", "files"),
+    [
+        ("<", [0, 1], [0, 1]),
+        ("<=", [0, 1], [0, 1]),
+        (">", [2], [2]),
+        (">=", [2], [2]),
+        ("=", [], [1]),
+        ("<>", [0, 1, 2], [0, 1, 2]),
+    ],
+)
+def test_time_between_two_microseconds_prunes_what_it_filters(
+    asked: str, passing: list[int], files: list[int], form: str, tmp_path: Path
+) -> None:
+    table = SmallIceberg(tmp_path, _schema(TimestamptzType()))
+    times = [NOW + step * timedelta(microseconds=1) for step in (-1, 0, 1)]
+    paths = [table.append([{"id": number, "c": time}]) for number, time in enumerate(times)]
+    text = f"c {asked} {form.format('2026-11-21 00:00:00.0000005')}"
+
+    assert _read(table, text) == passing
+    assert _planned(table, text) == {paths[number] for number in files}
+
+
 MOMENT_FORMS = [
     "timestamp '2026-02-03 00:00:00'",
     "timestamp '2026-02-03T02:00:00+02:00'",
