@@ -5,11 +5,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tidegate.source.protocol import unnamed_rebuild
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config import SourceConfig
-    from tidegate.source.protocol import Source
+    from tidegate.source.protocol import Rebuilding, Source
     from tidegate.storage import Storage
 
 _KINDS = {
@@ -24,6 +26,7 @@ def open_source(
     storage: Storage,
     listings_root: str | None = None,
     extra_columns: Sequence[str] = (),
+    rebuilding: Rebuilding = unnamed_rebuild,
 ) -> Source:
     """Make the source that a pipeline file describes; nothing is read yet.
 
@@ -33,8 +36,9 @@ def open_source(
         listings_root: directory for the listings of plain files; None keeps them in memory.
         extra_columns: columns to read besides `read.columns`, appended to the schema; what a filter
             names.
+        rebuilding: writes the command that reads a stretch of time again, for messages.
     """
     source: Source = import_module(_KINDS[config.kind]).open_source(
-        config, storage, listings_root, extra_columns
+        config, storage, listings_root, extra_columns, rebuilding
     )
     return source

@@ -98,6 +98,17 @@ class Units:
         return len(self.pieces)
 
 
+class Rebuilding(Protocol):
+    """Writes commands for messages; a source knows neither the pipeline nor its partitions."""
+
+    def __call__(self, times: TimeBounds) -> str:
+        """Write the command that reads what lies between two event times again.
+
+        Where they are not known, that of every partition.
+        """
+        ...
+
+
 class PieceFormat(Protocol):
     """Turns the physical columns of a file into the columns of the pipeline; used inside tasks."""
 
@@ -276,6 +287,12 @@ class Source(Protocol):
     def format(self, pin: Pin) -> PieceFormat:
         """Give the reading side, bound to the pinned schema; looks at nothing."""
         ...
+
+
+def unnamed_rebuild(times: TimeBounds) -> str:
+    """Write the command with its arguments left open, for who reads without a pipeline."""
+    del times
+    return "`tidegate rebuild PIPELINE PARTITION`"
 
 
 def pinned_columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config import SourceConfig
+    from tidegate.source.protocol import Rebuilding
     from tidegate.storage import Storage
 
 __all__ = ["FilesSource", "open_source"]
@@ -20,6 +21,7 @@ def open_source(
     storage: Storage,
     listings_root: str | None,
     extra_columns: Sequence[str],
+    rebuilding: Rebuilding,  # noqa: ARG001 (files are only added, so that nothing is passed over)
 ) -> FilesSource:
     """Make the source of one directory."""
     return FilesSource(config, storage, listings_root, extra_columns)

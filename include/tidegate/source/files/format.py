@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import base64
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -40,7 +42,7 @@ class FilesFormat:
 
     def open(self, piece: Piece) -> ParquetRows:
         """Open the piece's file; raises as `open_listed`."""
-        return open_listed(piece.path, piece.details["length"])
+        return open_listed(piece.path, piece.details["length"], piece.details["modified"])
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         """Name the columns that come from the file; those of the path are not among them."""
@@ -68,6 +70,15 @@ class FilesFormat:
         )
         return projection.apply(batch, piece.path)
 
+    def check(self, piece: Piece, file_schema: pa.Schema) -> None:
+        """Make sure that a file can be read, before a window is planned on it.
+
+        Raises:
+            SchemaIncompatible: as `conform`.
+        """
+        names = self.physical_columns(piece, file_schema)
+        self._project(pa.schema([file_schema.field(name) for name in names]), piece)
+
     def _project(self, schema: pa.Schema, piece: Piece) -> Projection:
         values = Partition(tuple(piece.details["partition"].items()))
         constants = parse_values(values, self._keys, self._default_name, piece.path)
@@ -75,16 +86,22 @@ class FilesFormat:
         return Projection(self._wanted, found, constants, piece.path)
 
 
-def open_listed(path: str, length: int) -> ParquetRows:
-    """Open a file that a listing names and compare its length with the listing's.
+def open_listed(path: str, length: int, modified: int) -> ParquetRows:
+    """Open a file that a listing names and compare it with the listing.
+
+    Args:
+        path: of the file.
+        length: bytes that it had.
+        modified: when it was written, in nanoseconds since 1970.
 
     Raises:
         SourceFileGone: it was deleted after it was listed.
-        SourceFileDamaged: it is not as long as it was, has no footer, or may not be read.
+        SourceFileDamaged: it is not as long as it was, was written since, has no footer, or may
+            not be read.
     """
     try:
         file = pa.OSFile(path)
-        found = file.size()
+        found, written = file.size(), Path(path).stat().st_mtime_ns
     except FileNotFoundError as gone:
         raise SourceFileGone(path=path) from gone
     except OSError as refused:
@@ -92,11 +109,24 @@ def open_listed(path: str, length: int) -> ParquetRows:
     if found != length:
         file.close()
         raise SourceFileDamaged(path=path, problem=f"expected {length} bytes, found {found}")
+    if written != modified:
+        file.close()
+        raise SourceFileDamaged(
+            path=path,
+            problem=f"expected what was written at {_moment(modified)}, found what was written at "
+            f"{_moment(written)}",
+        )
     try:
         return ParquetRows(file)
     except (pa.ArrowInvalid, OSError) as broken:
         file.close()
         raise SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}") from broken
+
+
+def _moment(nanoseconds: int) -> str:
+    """Write a time as a shell's `stat` and `touch -d` do."""
+    seconds, rest = divmod(nanoseconds, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, tz=UTC):%Y-%m-%d %H:%M:%S}.{rest:09}Z"
 
 
 def table_schema(file_schema: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:

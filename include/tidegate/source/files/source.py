@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import InstantNotFound, SourceRewritten
+from tidegate.errors import InstantNotFound, SourceRewritten, StateFileLost
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
@@ -23,6 +23,7 @@ from tidegate.source.files.listing import (
     Difference,
     ListedFile,
     Listing,
+    ListingHead,
     came_before,
     difference,
     listing_time,
@@ -47,6 +48,19 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _FILES_PER_CALL = 64
+
+
+class _Checked:
+    """Checks the schemas of files before a window is planned on them; equal ones once."""
+
+    def __init__(self, reading: FilesFormat) -> None:
+        self._reading = reading
+        self._known: set[pa.Schema] = set()
+
+    def check(self, piece: Piece, schema: pa.Schema) -> None:
+        if schema not in self._known:
+            self._reading.check(piece, schema)
+            self._known.add(schema)
 
 
 class FilesSource:
@@ -99,8 +113,7 @@ class FilesSource:
         last = heads[-1] if heads else None
         listing = list_directory(self._config)
         if until is not None:
-            known = self._store.listing(last) if last else Listing(())
-            listing = came_before(listing, until, known)
+            listing = came_before(listing, until, self._known(last))
         if not listing.files and last is None:
             return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
         head = self._store.record(listing, listing_time(listing, now, last))
@@ -131,9 +144,16 @@ class FilesSource:
         return first_checkpoint(self._up_to_head(pin), self._config.start, self._root)
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
-        """Give the listings after a checkpoint, to load or, in mode `snapshot`, to read whole."""
+        """Return the listings after a checkpoint, to load or, in mode `snapshot`, to read whole.
+
+        What is read whole is compared with nothing, so that it is also a way on where listings
+        were lost.
+        """
         if self._config.read.mode == "snapshot":
-            return Following(self.instants(pin, after), None, WindowKind.RELOAD)
+            known = self._up_to_head(pin)
+            start = next((number_of(item) for item in known if item == after), 0)
+            rest = tuple(item for item in known if number_of(item) > start)
+            return Following(rest, None, WindowKind.RELOAD)
         return Following(self.instants(pin, after), after)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
@@ -141,7 +161,7 @@ class FilesSource:
         head = pin.head.id if pin.head else None
         try:
             following = len(self.instants(pin, checkpoint))
-        except (InstantNotFound, SourceRewritten) as refused:
+        except (InstantNotFound, SourceRewritten, StateFileLost) as refused:
             return CheckpointState("unknown", str(refused), checkpoint.id, head)
         state = "in lineage" if following else "caught up"
         detail = f"the next load reads {following} listings" if following else "nothing to read"
@@ -154,7 +174,7 @@ class FilesSource:
         """List the listings after a checkpoint.
 
         Raises:
-            InstantNotFound: the checkpoint is no listing that is kept.
+            StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
         """
@@ -224,6 +244,7 @@ class FilesSource:
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
             SourceFileGone, SourceFileDamaged: a file is not as it was listed.
+            SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
         """
         del event_time, enough
         whole = whole or self._config.read.mode == "snapshot"
@@ -233,12 +254,13 @@ class FilesSource:
         pruning = PartitionPruning(self._config, self.schema(pin))
         kept_partitions = pruning.keep(set(partitions.values()))
         files = [file for file in change.added if partitions[file.path] in kept_partitions]
-        pieces = [piece for piece in self._pieces(files, partitions) if piece.rows > 0]
+        checked = _Checked(self.format(pin))
+        pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
         return Units(tuple(pieces), self._notes(window, change, len(change.added) - len(files)))
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
-        with open_listed(piece.path, piece.details["length"]) as file:
+        with open_listed(piece.path, piece.details["length"], piece.details["modified"]) as file:
             return file.row_groups
 
     def schema(self, pin: Pin) -> pa.Schema:
@@ -258,6 +280,15 @@ class FilesSource:
             return []
         end = number_of(pin.head)
         return [head.instant for head in self._store.heads() if head.number <= end]
+
+    def _known(self, last: ListingHead | None) -> Listing:
+        """Read the files that were listed before; what is read whole can do without."""
+        try:
+            return self._store.listing(last) if last else Listing(())
+        except StateFileLost:
+            if self._config.read.mode != "snapshot":
+                raise
+            return Listing(())
 
     def _listing(self, instant: Instant) -> Listing:
         return self._store.listing(self._store.head(instant, self._root))
@@ -285,7 +316,7 @@ class FilesSource:
             return table_schema(pa.schema([]), keys)
         first = listing.files[0]
         path = f"{self._root}/{first.path}"
-        with open_listed(path, first.size) as file:
+        with open_listed(path, first.size, first.modified) as file:
             whole = table_schema(file.schema, keys)
         return select_columns(whole, self._config.read.columns, self._extra_columns, self._root)
 
@@ -297,20 +328,21 @@ class FilesSource:
         return Partition.parse(folder, names, self._config.default_partition_name)
 
     def _pieces(
-        self, files: Sequence[ListedFile], partitions: dict[str, Partition]
+        self, files: Sequence[ListedFile], partitions: dict[str, Partition], checked: _Checked
     ) -> Iterable[Piece]:
         """Read footers side by side, many a call: handing over one costs more than reading it."""
         chunks = [files[at : at + _FILES_PER_CALL] for at in range(0, len(files), _FILES_PER_CALL)]
         with ThreadPoolExecutor(_THREADS) as pool:
             for pieces in pool.map(
-                lambda chunk: [self._piece(file, partitions[file.path]) for file in chunk], chunks
+                lambda chunk: [self._piece(file, partitions[file.path], checked) for file in chunk],
+                chunks,
             ):
                 yield from pieces
 
-    def _piece(self, file: ListedFile, partition: Partition) -> Piece:
+    def _piece(self, file: ListedFile, partition: Partition, checked: _Checked) -> Piece:
         path = f"{self._root}/{file.path}"
-        with open_listed(path, file.size) as opened:
-            rows, groups = opened.rows, len(opened.row_groups)
+        with open_listed(path, file.size, file.modified) as opened:
+            rows, groups, schema = opened.rows, len(opened.row_groups), opened.schema
         details = {
             "length": file.size,
             "modified": file.modified,
@@ -318,7 +350,9 @@ class FilesSource:
             # One offset says one row group, which need not be read again to be cut.
             "split_offsets": [0] if groups == 1 else [],
         }
-        return Piece(path, rows, file.size, details=details)
+        piece = Piece(path, rows, file.size, details=details)
+        checked.check(piece, schema)
+        return piece
 
     def _notes(self, window: InstantRange, change: Difference, pruned: int) -> tuple[str, ...]:
         skipped = self._store.head(window.end_inclusive, self._root).skipped

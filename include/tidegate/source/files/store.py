@@ -5,18 +5,28 @@ from __future__ import annotations
 import gzip
 import json
 import re
-from typing import TYPE_CHECKING
+import zlib
+from typing import TYPE_CHECKING, TypeVar
 
-from tidegate.errors import InstantNotFound
+from tidegate.errors import InstantNotFound, StateFileLost
 from tidegate.source.files.listing import ListedFile, Listing, ListingHead
+from tidegate.stored import as_stored, read_content
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from tidegate.model.instant import Instant
     from tidegate.storage import Storage
 
 _HEAD_NAME = re.compile(r"(\d{6,})\.json")
+_READ_WHOLE = (
+    "read the whole directory once: set `read.mode: snapshot` below `source`, load with `tidegate "
+    "load PIPELINE`, and take it out again"
+)
+_LOOK_AGAIN = "load with `tidegate load PIPELINE`"
+
+_Said = TypeVar("_Said")
 
 
 class ListingStore:
@@ -24,9 +34,8 @@ class ListingStore:
 
     *Runs on:* the planner. *Called:* at each look at the source. *Failure:* the files of a listing
     are written before its head; a crash between leaves files that no head names, and the next look
-    writes
-    the same ones under the same name. Two processes that look at once get one number: the first
-    head stands, the second process takes it over or numbers its own listing after it.
+    writes the same ones under the same name. Two processes that look at once get one number: the
+    first head stands, the second process takes it over or numbers its own listing after it.
     """
 
     def __init__(self, storage: Storage, root: str | None) -> None:
@@ -36,39 +45,43 @@ class ListingStore:
         self._listings: dict[str, Listing] = {}
 
     def heads(self) -> tuple[ListingHead, ...]:
-        """Give all listings by number."""
+        """Return all listings by number.
+
+        Raises:
+            StateFileDamaged: one is not as it was written.
+        """
         if self._root is not None:
             for name in self._storage.list_files(self._root):
                 match = _HEAD_NAME.fullmatch(name)
                 if match and int(match.group(1)) not in self._heads:
-                    text = self._storage.read_bytes(f"{self._root}/{name}")
-                    self._heads[int(match.group(1))] = ListingHead.from_text(text)
+                    path = f"{self._root}/{name}"
+                    self._heads[int(match.group(1))] = self._stored(path, ListingHead.from_text)
         return tuple(self._heads[number] for number in sorted(self._heads))
 
     def head(self, instant: Instant, source: str) -> ListingHead:
-        """Give the listing that an instant names.
+        """Return the listing that an instant names.
 
         Raises:
-            InstantNotFound: there is none, or the number has another digest.
+            StateFileLost: there is none any more, or the number has another digest.
+            InstantNotFound: the same of listings in memory.
         """
         for head in self.heads():
             if head.instant.id == instant.id:
                 return head
-        raise InstantNotFound(source=source, instant=instant.id)
+        if self._root is None:
+            raise InstantNotFound(source=source, instant=instant.id)
+        raise StateFileLost(path=f"{self._root}, listing {instant.id}", remedy=_READ_WHOLE)
 
     def listing(self, head: ListingHead) -> Listing:
         """Read the files of a listing.
 
         Raises:
-            SourceFileGone: the directory was cleaned away.
+            StateFileLost: they were cleaned away.
+            StateFileDamaged: they are not as they were written.
         """
         if head.digest not in self._listings:
-            raw = json.loads(
-                gzip.decompress(self._storage.read_bytes(self._files_path(head.digest)))
-            )
-            self._listings[head.digest] = Listing(
-                tuple(ListedFile(*entry) for entry in raw), head.skipped
-            )
+            path = self._files_path(head.digest)
+            self._listings[head.digest] = self._stored(path, lambda raw: _listing(raw, head))
         return self._listings[head.digest]
 
     def record(self, listing: Listing, now: datetime) -> ListingHead:
@@ -96,5 +109,17 @@ class ListingStore:
             f"{self._root}/{head.number:06d}.json", head.to_text().encode()
         )
 
+    def _stored(self, path: str, decode: Callable[[bytes], _Said]) -> _Said:
+        content = read_content(self._storage, path, lambda: _READ_WHOLE)
+        return as_stored(path, lambda: decode(content), lambda: _LOOK_AGAIN)
+
     def _files_path(self, digest: str) -> str:
         return f"{self._root}/files/{digest}.json.gz"
+
+
+def _listing(content: bytes, head: ListingHead) -> Listing:
+    try:
+        raw = json.loads(gzip.decompress(content))
+    except (OSError, EOFError, zlib.error) as damaged:
+        raise ValueError(str(damaged)) from damaged
+    return Listing(tuple(ListedFile(*entry) for entry in raw), head.skipped)

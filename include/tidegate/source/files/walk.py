@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pyarrow import fs
@@ -12,6 +14,7 @@ from tidegate.errors import (
     PartitionPathInvalid,
     PartitionValueInvalid,
     SourceNotFound,
+    SourceReadTwice,
     SourceUnreachable,
 )
 from tidegate.model.partition import Partition
@@ -33,18 +36,49 @@ class _Walk:
     pattern: re.Pattern[str] | None
     files: list[ListedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    places: list[str] = field(default_factory=list)
+    """Where files are read: the root and what links lead to, links resolved."""
+
+    def __post_init__(self) -> None:
+        self.places.append(os.path.realpath(self.root))
 
     def visit(self, folder: str, depth: int) -> None:
         """List one directory and go down; hidden names are left out at every level (PC-P09)."""
         for entry in _FILES.get_file_info(fs.FileSelector(f"{self.root}/{folder}".rstrip("/"))):
-            if entry.base_name.startswith(("_", ".")):
+            try:
+                name = entry.base_name
+            except UnicodeDecodeError as unreadable:
+                self._refuse_name(folder, unreadable)
                 continue
-            path = f"{folder}/{entry.base_name}".lstrip("/")
-            if entry.type == fs.FileType.Directory:
+            if name.startswith(("_", ".")):
+                continue
+            path = f"{folder}/{name}".lstrip("/")
+            if self._leads_back(path):
+                self.skipped.append(path)
+            elif entry.type == fs.FileType.Directory:
                 if not self.keys or self._is_good(path, depth + 1):
                     self.visit(path, depth + 1)
             elif self._is_wanted(entry, path, depth):
                 self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
+
+    def _leads_back(self, path: str) -> bool:
+        """Return whether a link leads to what is read already; others are followed."""
+        whole = f"{self.root}/{path}"
+        if not Path(whole).is_symlink():
+            return False
+        place = os.path.realpath(whole)
+        if not any(_overlap(place, known) for known in self.places):
+            self.places.append(place)
+            return False
+        if not self.skip_bad:
+            raise SourceReadTwice(source=self.root, path=path, place=place)
+        return True
+
+    def _refuse_name(self, folder: str, unreadable: UnicodeDecodeError) -> None:
+        problem = f"the name {unreadable.object!r} below '{folder or '.'}' is not UTF-8"
+        if not self.skip_bad:
+            raise SourceUnreachable(source=self.root, problem=problem) from unreadable
+        self.skipped.append(f"{folder}/{unreadable.object!r}".lstrip("/"))
 
     def _is_wanted(self, entry: fs.FileInfo, path: str, depth: int) -> bool:
         if entry.type != fs.FileType.File or entry.size == 0:
@@ -79,6 +113,11 @@ class _Walk:
         return "/".join(f"{key}=…" for key in self.keys)
 
 
+def _overlap(one: str, other: str) -> bool:
+    """Return whether a place is another one, or one of them lies in the other."""
+    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+
+
 _FILES = fs.LocalFileSystem()
 
 
@@ -87,7 +126,9 @@ def list_directory(config: SourceConfig) -> Listing:
 
     Raises:
         SourceNotFound: the root is no directory.
-        SourceUnreachable: a directory cannot be listed; nothing is left out silently (PC-R01).
+        SourceUnreachable: a directory cannot be listed, or a name in it not be read; nothing is
+            left out silently (PC-R01).
+        SourceReadTwice: a link leads to what is read already, and `on_bad_path` says to fail.
         PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level is not what
             `partition_by` declares, and `on_bad_path` says to fail.
     """

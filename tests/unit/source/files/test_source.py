@@ -12,7 +12,13 @@ import pytest
 
 from golden_iceberg import read
 from tidegate.config import SourceConfig
-from tidegate.errors import InstantNotFound, PredicateInvalid, SourceFileDamaged, SourceRewritten
+from tidegate.errors import (
+    InstantNotFound,
+    PredicateInvalid,
+    SourceFileDamaged,
+    SourceRewritten,
+    StateFileLost,
+)
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.source.files import FilesSource
 from tidegate.source.files.listing import ListedFile, Listing
@@ -179,11 +185,11 @@ def test_skipped_paths_are_noted(folder: Folder) -> None:
     assert units.notes == ("skipped 1 paths that are no partitions: stray, …",)
 
 
-def test_checkpoint_that_is_no_listing_is_not_found(folder: Folder) -> None:
+def test_checkpoint_whose_listing_is_gone_is_refused(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     source = folder.source()
 
-    with pytest.raises(InstantNotFound):
+    with pytest.raises(StateFileLost):
         source.instants(source.pin(NOW), Instant("000001-0000000000000000", NOW))
 
 

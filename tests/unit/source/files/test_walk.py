@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from tidegate.errors import (
     PartitionPathInvalid,
     PartitionValueInvalid,
     SourceNotFound,
+    SourceReadTwice,
     SourceUnreachable,
 )
 from tidegate.model.partition import Partition
@@ -174,3 +176,67 @@ def test_default_partition_reads_as_null_of_the_type(text: str | None) -> None:
 
     assert not value.is_valid
     assert value.type == arrow_type("date")
+
+
+def _linked(root: Path, link: str, place: Path) -> None:
+    (root / link).parent.mkdir(parents=True, exist_ok=True)
+    (root / link).symlink_to(place)
+
+
+BACK = {
+    "root": ("loop", "."),
+    "above": ("a/loop", ".."),
+    "sibling": ("loop", "a"),
+    "file": ("same.parquet", "a/x.parquet"),
+    "twice": ("second", "../outside"),
+    "below": ("second", "../outside/deep"),
+}
+
+
+@pytest.mark.parametrize(("link", "place"), BACK.values(), ids=BACK.keys())
+def test_link_to_what_is_read_already_is_refused_or_skipped(
+    tmp_path: Path, link: str, place: str
+) -> None:
+    root = tmp_path / "root"
+    _touch(root, "a/x.parquet")
+    _touch(tmp_path / "outside", "deep/y.parquet")
+    _linked(root, "linked", tmp_path / "outside")
+    _linked(root, link, root / place)
+
+    with pytest.raises(SourceReadTwice):
+        list_directory(_config(root))
+    listing = list_directory(_config(root, on_bad_path="skip"))
+
+    assert sorted(file.path.rpartition("/")[2] for file in listing.files) == [
+        "x.parquet",
+        "y.parquet",
+    ]
+    assert len(listing.skipped) == 1
+
+
+def test_links_to_other_places_are_followed(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    _touch(root, "a/x.parquet")
+    _touch(tmp_path / "outside", "y.parquet")
+    _touch(tmp_path / "outsider", "z.parquet")
+    _linked(root, "one", tmp_path / "outside")
+    _linked(root, "other", tmp_path / "outsider")
+    _linked(root, "single.parquet", tmp_path / "outsider" / ".." / "file")
+    _touch(tmp_path, "file")
+
+    listing = list_directory(_config(root))
+
+    paths = ["a/x.parquet", "one/y.parquet", "other/z.parquet", "single.parquet"]
+    assert [file.path for file in listing.files] == paths
+
+
+def test_name_that_is_no_text_is_refused_or_skipped(tmp_path: Path) -> None:
+    _touch(tmp_path, "a/x.parquet")
+    (tmp_path / "a" / os.fsdecode(b"\xff.parquet")).write_bytes(b"x")
+
+    with pytest.raises(SourceUnreachable, match=r"xff.*below 'a' is not UTF-8"):
+        list_directory(_config(tmp_path))
+    listing = list_directory(_config(tmp_path, on_bad_path="skip"))
+
+    assert [file.path for file in listing.files] == ["a/x.parquet"]
+    assert len(listing.skipped) == 1

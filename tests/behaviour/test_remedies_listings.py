@@ -1,0 +1,130 @@
+"""A folder whose known files changed, or whose listings were lost: what is printed ends well."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from small_lake import DAY, DAY_1, NOW, SmallLake, load, local, publish, published_ids
+from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
+from tidegate.model.instant import DataInterval
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import Pipeline
+
+DAYS = 3
+
+
+class Folder:
+    """Files of one day each, and a pipeline that read those of the first days."""
+
+    def __init__(self, lake: SmallLake) -> None:
+        self.lake = lake
+        self.root = lake.root / "landing"
+        self.root.mkdir()
+
+    def put(self, day: int, *ids: int) -> Path:
+        at = [DAY_1 + DAY * (day - 1) + timedelta(minutes=row) for row in range(len(ids))]
+        times = pa.array(at, pa.timestamp("us", "UTC"))
+        path = self.root / f"{day}.parquet"
+        pq.write_table(pa.table({"id": pa.array(ids, pa.int64()), "at": times}), path)
+        return path
+
+    def pipeline(self, **source: Any) -> Pipeline:
+        self.lake.source = {"kind": "files", "path": str(self.root), **source}
+        return self.lake.pipeline()
+
+    def rows(self) -> dict[str, list[int]]:
+        """Return the ids that stand in the folder, by the day that they belong to."""
+        ids: dict[str, list[int]] = {}
+        for path in sorted(self.root.iterdir()):
+            for row in pq.read_table(path).to_pylist():
+                ids.setdefault(f"dt={row['at']:%Y-%m-%d}", []).append(row["id"])
+        return {name: sorted(each) for name, each in ids.items()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    for day in range(1, DAYS + 1):
+        folder.put(day, day * 10, day * 10 + 1)
+    pipeline = folder.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    return folder
+
+
+def check_ends_well(folder: Folder) -> None:
+    days = {name: ids for name, ids in folder.rows().items() if name < f"dt=2026-02-0{DAYS}"}
+    assert {name: published_ids(folder.lake.target)[name] for name in days} == days
+    listed = folder.lake.listed_ids()
+    assert {name: listed[name] for name in days} == days
+
+
+@pytest.mark.follows("SourceRewritten")
+def test_partitions_of_a_changed_file_are_rebuilt_from_what_stands_there_now(
+    folder: Folder,
+) -> None:
+    folder.put(1, 10, 12, 13)
+    folder.put(DAYS + 1, 40)
+    with pytest.raises(SourceRewritten, match=r"ignore.*tidegate load.*tidegate rebuild"):
+        load(folder.pipeline())
+
+    pipeline = folder.pipeline(on_changed_file="ignore")
+    load(pipeline)
+    rebuild(pipeline, "dt=2026-02-01")
+    publish(pipeline)
+
+    check_ends_well(folder)
+    load(folder.pipeline(on_changed_file="fail"))
+
+
+def rebuild(pipeline: Pipeline, partition: str) -> None:
+    planned = pipeline.rebuild([pipeline.parse_partition(partition)], Run("again", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+
+@pytest.mark.follows("StateFileLost", "StateFileDamaged")
+@pytest.mark.parametrize("scheduled", [True, False])
+@pytest.mark.parametrize("lost", ["all", "head", "files", "head damaged", "files damaged"])
+def test_folder_whose_listings_were_lost_is_read_whole_once(
+    folder: Folder, lost: str, *, scheduled: bool
+) -> None:
+    listings = folder.lake.work / "listings"
+    paths = listings.rglob("*.json.gz") if "files" in lost else listings.glob("*.json")
+    if lost == "all":
+        shutil.rmtree(listings)
+    else:
+        for path in paths:
+            content = path.read_bytes()[:20]
+            path.unlink()
+            if "damaged" in lost:
+                path.write_bytes(content)
+    folder.put(DAYS + 1, 40)
+    error = StateFileDamaged if "damaged" in lost else StateFileLost
+    with pytest.raises(error, match=str(listings)) as refused:
+        load(folder.pipeline())
+
+    if error is StateFileDamaged:
+        Path(refused.value.path).rename(folder.lake.root / "away")
+        with pytest.raises(StateFileLost) as refused:
+            load(folder.pipeline())
+    assert "`read.mode: snapshot`" in str(refused.value)
+    by_interval = DataInterval(NOW - DAY, NOW + 1000 * DAY)
+    load(folder.pipeline(read={"mode": "snapshot"}), by_interval if scheduled else None)
+    publish(folder.pipeline(read={"mode": "snapshot"}))
+    check_ends_well(folder)
+
+    folder.put(DAYS + 2, 50, 51)
+    pipeline = folder.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    check_ends_well(folder)
+    assert published_ids(folder.lake.target)["dt=2026-02-04"] == [40]
