@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
+    import pytest
+
     from tidegate.model.run import Announced, PublishOutcome
     from tidegate.storage import Storage
 
@@ -123,6 +125,11 @@ class SmallLake:
         path = self.file(**keys)
         return open_pipeline(path, ledger=f"sqlite:///{self.root}/ledger.db", storage=storage)
 
+    def found_by_name(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let commands find the pipelines of this lake by their names, and its ledger."""
+        monkeypatch.setenv("TIDEGATE_PIPELINES", str(self.root))
+        monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{self.root}/ledger.db")
+
     def ids(self) -> dict[str, list[int]]:
         """Read the ids of the published rows by day, from the files that the markers list."""
         return published_ids(self.target)
@@ -133,11 +140,9 @@ class SmallLake:
         The file of a day without rows is no file.
         """
         found: dict[str, list[int]] = {}
-        for path in sorted(self.target.rglob("*.parquet")):
-            parts = path.relative_to(self.target).parts
-            if not any(part.startswith(("_", ".")) for part in parts):
-                ids = pq.read_table(path, columns=["id"])["id"].to_pylist()
-                found.setdefault(path.parent.name, []).extend(ids)
+        for path in visible_below(self.target):
+            ids = pq.read_table(path, columns=["id"])["id"].to_pylist()
+            found.setdefault(path.parent.name, []).extend(ids)
         return {name: sorted(ids) for name, ids in found.items()}
 
     def stamps(self) -> dict[str, tuple[str, int]]:

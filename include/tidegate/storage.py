@@ -301,6 +301,8 @@ class LocalStorage:
             return False
         self.make_dirs(folder)
         if scratch is not None:
+            # It may go at a power cut, but not take along what others put beside it.
+            self.make_dirs(os.path.dirname(scratch))
             self.make_dirs(scratch, synced=False)
         unique = f"{os.getpid()}-{os.urandom(4).hex()}"
         temporary = f"{scratch or folder}/.{os.path.basename(path)}.{unique}"

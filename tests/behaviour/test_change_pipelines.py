@@ -13,7 +13,7 @@ import pytest
 
 from golden_iceberg import expected, golden
 from golden_pipeline import NOW
-from small_lake import load, publish
+from small_lake import load, local, publish
 from tidegate import read_committed
 from tidegate.config import read_source
 from tidegate.errors import (
@@ -221,6 +221,26 @@ def test_exchanged_rows_are_counted_once_and_gone_when_their_window_is_sealed(
     assert announced.summary.rows_read == sum(stream.engines().values())
 
 
+def test_replay_spreads_rows_again_where_a_sealed_window_lost_the_message_of_those_gathered(
+    tmp_path: Path,
+) -> None:
+    stream = Stream("flink_upsert_v2", tmp_path, EXCHANGED)
+    pipeline = stream.at(8)
+    (window,) = pipeline.plan(Run("first", "cli"), NOW)
+    pipeline.finish_load((window,), NOW, local)
+    for path in Path(layout.messages_root(window.uri)).iterdir():
+        if json.loads(path.read_text())["parts"]:
+            path.unlink()
+
+    again = pipeline.replay(window.sequence, Run("again", "cli"), NOW)
+    pipeline.finish_load(again, NOW, local)
+    publish(pipeline, now=NOW)
+
+    assert [item.digest for item in again] == [window.digest]
+    assert stream.published() == stream.engines()
+    assert pipeline.storage.list_files(layout.exchange_root(window.uri)) == []
+
+
 @pytest.mark.parametrize("split", SPLITS)
 @pytest.mark.parametrize(("case", "version"), [("flink_upsert_v2", 8), ("compaction_v2", 12)])
 def test_checked_changes_of_a_sound_plan_are_announced(
@@ -243,8 +263,10 @@ def test_checked_changes_with_a_piece_missing_are_refused_before_anything_is_sea
     pipeline = stream.at(8, verify_changelog=True)
     (window,) = pipeline.plan(Run("run", "cli"), NOW)
     file = Path(layout.splits_file(window.uri))
-    lines = file.read_text().splitlines(keepends=True)
-    file.write_text("".join(lines[1:]))
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    split = next(line for line in lines if "sub_splits" in line)
+    split["sub_splits"][0]["pieces"].pop()
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
     pipeline.stage(window, LocalExecutor(2))
 
     with pytest.raises(ChangelogInconsistent):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -160,6 +161,20 @@ def test_truncated_file_is_named_and_no_rows_are_read(
                 assert one.file.name in str(outcome)
             else:
                 assert outcome == right(case)
+
+
+@pytest.mark.parametrize(("case", "kind"), [("mor_v3", "manifest")])
+def test_damaged_manifest_leaves_no_thread_behind(
+    case: str, kind: str, damaged: list[Damaged]
+) -> None:
+    """The collector of garbage would end it, where a thread begins, and wait there for ever."""
+    before = set(threading.enumerate())
+
+    outcome = damaged[0].with_bytes(lambda whole: whole[: len(whole) // 2])
+
+    assert isinstance(outcome, errors.SourceFileDamaged)
+    assert outcome.__traceback__ is not None
+    assert set(threading.enumerate()) <= before
 
 
 @pytest.mark.parametrize(("case", "kind"), CASES)

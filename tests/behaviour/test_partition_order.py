@@ -53,8 +53,7 @@ def held(lake: SmallLake) -> SmallLake:
 
 
 def command(lake: SmallLake, monkeypatch: pytest.MonkeyPatch, *words: str) -> Any:
-    monkeypatch.setenv("TIDEGATE_PIPELINES", str(lake.root))
-    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{lake.root}/ledger.db")
+    lake.found_by_name(monkeypatch)
     return CliRunner().invoke(app, list(words))
 
 

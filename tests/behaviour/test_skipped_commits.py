@@ -7,6 +7,7 @@ deletes and one that appends, as pyiceberg overwrites. What is right is what the
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import date, timedelta
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, known, load, local, publish
+from tidegate.cli.app import app
 from tidegate.errors import NonAppendSnapshot, RemovedRowsRead
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
@@ -237,6 +240,29 @@ def test_refusal_of_a_commit_names_skip_and_the_days_where_only_earlier_rows_wer
     pipeline = orders.lake.pipeline(**SKIP)
     loaded(pipeline)
     rebuild_named_days(pipeline, stopped.value.remedy)
+    assert orders.published() == orders.now
+
+
+@pytest.mark.follows("NonAppendSnapshot")
+def test_command_of_a_refusal_names_pipeline_and_days_and_is_typed_as_it_stands(
+    orders: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(orders.lake.root))
+    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{orders.lake.root}/ledger.db")
+    orders.grow(*range(1, DAYS + 1))
+    loaded(orders.lake.pipeline())
+    orders.correct(3)
+    orders.correct(4, orders=150)
+    with pytest.raises(NonAppendSnapshot) as stopped:
+        load(orders.lake.pipeline())
+
+    (again,) = re.findall("`(tidegate [^`]*)`", str(stopped.value))
+    loaded(orders.lake.pipeline(**SKIP))
+    typed = CliRunner().invoke(app, shlex.split(again)[1:], catch_exceptions=False)
+
+    assert again == "tidegate rebuild orders dt=2026-02-03 dt=2026-02-04"
+    assert typed.exit_code == 0, typed.output
+    publish(orders.lake.pipeline(**SKIP))
     assert orders.published() == orders.now
 
 

@@ -14,7 +14,7 @@ import pytest
 from typer.testing import CliRunner
 
 from crash.faults import Stopper, stopping_storage
-from small_lake import NOW, SmallLake, day, interval, later, load, local, publish
+from small_lake import NOW, SmallLake, day, decide, interval, later, load, local, publish
 from tidegate.cli.app import app
 from tidegate.errors import ClaimHeld, FenceLost, TidegateError, WindowOpen
 from tidegate.execute.local import LocalExecutor
@@ -22,6 +22,8 @@ from tidegate.ledger import Ledger
 from tidegate.ledger.clock import database_time
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
+from tidegate.pipeline.finishing import Finisher
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,6 +150,36 @@ def test_partition_is_kept_from_others_while_its_gate_runs(
     assert taken == ["ClaimHeld"]
 
 
+def test_partition_is_kept_from_others_while_its_files_are_examined(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a partition of thousands of files, on a store that answers slowly."""
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    lake.keys = SHORT
+    second = lake.pipeline()
+    load(second)
+    examine, taken = Finisher.examine, []
+
+    def slow(*arguments: Any) -> None:
+        contender = Contender(
+            "",
+            lambda moment: claim(at(second, moment), "second"),
+            lambda: second.ledger.partitions.get(day(1)).expires,
+        )
+        contender.stopper = Stopper(made=["examine"])
+        contender._wait()
+        taken.extend(contender.refused)
+        examine(*arguments)
+
+    monkeypatch.setattr(Finisher, "examine", slow)
+
+    publish(lake.pipeline(), "first")
+
+    # Before the gate and before the commit.
+    assert taken == ["ClaimHeld", "ClaimHeld"]
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
 def test_windows_that_wait_for_their_turn_are_kept_while_another_is_read(lake: SmallLake) -> None:
     first = lake.pipeline()
     for number in (1, 2, 3):
@@ -240,6 +272,32 @@ def test_announcer_taken_over_while_it_reads_messages_writes_nothing(
     assert lake.ids() == {"dt=2026-02-01": ids[2 if changed else 0 : 4]}
 
 
+def test_announce_that_happened_is_not_called_lost_by_what_comes_after_it(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While a catalog is slow to protect what was read, a replay has time to take the window."""
+    lake.keys = SHORT
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    pipeline = lake.pipeline()
+    planned = pipeline.plan(Run("first", ELSEWHERE), NOW)
+    source = type(pipeline.source)
+    protect = source.protect
+
+    def slow(*arguments: Any) -> None:
+        lake.pipeline().replay(1, Run("second", "cli"), NOW)
+        time.sleep(0.3)
+        protect(*arguments)
+
+    monkeypatch.setattr(source, "protect", slow)
+
+    announced = pipeline.finish_load(planned, NOW, local)
+
+    assert announced.partitions == (day(1), day(2))
+    assert lake.pipeline().ledger.windows.get(1).owner == "cli"
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
 class _Overtaken:
     """A storage through which the second run takes the window while the first reads a message."""
 
@@ -318,8 +376,7 @@ class Command(Protocol):
 @pytest.fixture
 def tidegate(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> Command:
     lake.pipeline()
-    monkeypatch.setenv("TIDEGATE_PIPELINES", str(lake.root))
-    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{lake.root}/ledger.db")
+    lake.found_by_name(monkeypatch)
 
     def run(line: str) -> tuple[int, str]:
         program, *arguments = shlex.split(line)
@@ -442,3 +499,35 @@ def test_reconcile_leaves_partitions_of_living_runs_alone(lake: SmallLake) -> No
 
     assert pipeline.pending(NOW) == (day(3),)
     assert later(pipeline, CLAIM).pending(NOW) == (day(1), day(3))
+
+
+def test_reconcile_announces_a_held_partition_once_its_commit_has_begun(lake: SmallLake) -> None:
+    lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    waiting = later(lake.pipeline(), CLAIM).pending(NOW)
+    decide(lake.pipeline(), day(1))
+    approved = later(lake.pipeline(), CLAIM).pending(NOW)
+    with pytest.raises(Died):
+        lake.pipeline(Dies()).publish(day(1), ELSEWHERE, NOW)
+
+    while_claimed = lake.pipeline().pending(NOW)
+    begun = later(lake.pipeline(), CLAIM).pending(NOW)
+
+    assert waiting == approved == while_claimed == (day(2),)
+    assert begun == (day(1), day(2))
+    later(lake.pipeline(), CLAIM).publish(day(1), "cli", NOW)
+    assert lake.ids() == {"dt=2026-02-01": ids}
+    assert lake.pipeline().pending(NOW) == (day(2),)
+
+
+class Died(BaseException):
+    """The process ends here."""
+
+
+class Dies(LocalStorage):
+    """Storage of a process that ends when it moves the first file."""
+
+    def link_new(self, source: str, target: str) -> None:
+        raise Died

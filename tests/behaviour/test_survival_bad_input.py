@@ -29,6 +29,7 @@ from tidegate.errors import (
     SourceFileDamaged,
     SourceFileGone,
     SourceNotFound,
+    SourceReadTwice,
     StorageFull,
     SuiteInvalid,
     TargetOwned,
@@ -192,6 +193,71 @@ def test_column_of_an_incompatible_type_is_named(lake: SmallLake, drop: Path) ->
     publish(pipeline)
     found = read_committed(lake.root / "published" / "anew").to_table()
     assert found["id"].to_pylist() == ["three"]
+
+
+@pytest.mark.follows("SchemaIncompatible")
+def test_column_that_is_changed_in_the_source_is_read(lake: SmallLake, drop: Path) -> None:
+    pq.write_table(rows([1, 2]), drop / "a.parquet")
+    pipeline = lake.pipeline()
+    load(pipeline)
+    pq.write_table(rows(["three", "four"], pa.string()), drop / "b.parquet")
+    with pytest.raises(SchemaIncompatible):
+        pipeline.plan(Run("run", "cli"), NOW)
+
+    pq.write_table(rows([3, 4]), drop / "b.parquet")
+    load(pipeline)
+    publish(pipeline)
+
+    assert lake.ids() == {"dt=2026-02-01": [1, 3]}
+
+
+@pytest.mark.follows("SourceFileDamaged")
+@pytest.mark.parametrize("step", ["replay", "stage"])
+def test_file_that_is_written_again_with_the_same_length_is_not_read_in_its_place(
+    lake: SmallLake, drop: Path, step: str
+) -> None:
+    pq.write_table(rows([1, 2]), drop / "a.parquet")
+    kept = drop / "a.parquet"
+    pipeline = lake.pipeline()
+    if step == "replay":
+        load(pipeline)
+        publish(pipeline)
+        pipeline = lake.pipeline(source={"split": {"max_rows": 1}})
+    else:
+        pipeline.plan(Run("first", "cli"), NOW)
+    status, content = kept.stat(), kept.read_bytes()
+    pq.write_table(rows([7, 8]), kept)
+    assert kept.stat().st_size == status.st_size
+
+    with pytest.raises(SourceFileDamaged, match="written at"):
+        again(pipeline, step)
+
+    # What the message says to do.
+    kept.write_bytes(content)
+    os.utime(kept, ns=(status.st_atime_ns, status.st_mtime_ns))
+    again(pipeline, step)
+    publish(pipeline)
+    assert lake.ids() == {"dt=2026-02-01": [1]}
+
+
+def again(pipeline: Pipeline, step: str) -> None:
+    if step == "stage":
+        load(pipeline)
+    else:
+        pipeline.finish_load(pipeline.replay(1, Run("again", "cli"), NOW), NOW, local)
+
+
+@pytest.mark.follows("SourceReadTwice")
+def test_link_that_leads_back_is_named_and_read_around(lake: SmallLake, drop: Path) -> None:
+    pq.write_table(rows([1, 2]), drop / "a.parquet")
+    (drop / "loop").symlink_to(drop)
+    with nothing_moves(lake), pytest.raises(SourceReadTwice, match=r"loop is a link to .*/drop"):
+        load(lake.pipeline())
+
+    load(lake.pipeline(source={"on_bad_path": "skip"}))
+    publish(lake.pipeline())
+
+    assert lake.ids() == {"dt=2026-02-01": [1]}
 
 
 @pytest.mark.follows("PartitionValueInvalid")

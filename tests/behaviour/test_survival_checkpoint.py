@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from golden_iceberg import answers, golden
 from golden_pipeline import NOW, GoldenPipeline, rows
-from small_lake import local, publish
+from small_lake import SmallLake, load, local, publish
 from tidegate.cli.app import app
 from tidegate.config import OWNER_FILE
 from tidegate.errors import (
@@ -258,6 +258,34 @@ def test_from_the_oldest_tells_the_gap_in_the_plan(tmp_path: Path) -> None:
 
     assert scan is not None
     assert any("sequence numbers differ by 3" in note for note in scan.notes)
+
+
+def test_rows_before_the_oldest_are_published_as_the_warning_says(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    lake.source["on_expired_cursor"] = "from_oldest"
+    ids = lake.commit({1: 1, 9: 1})[:1]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    for _ in range(3):
+        ids += lake.commit({1: 1})
+    *expired, _last = [item.snapshot_id for item in lake.table.snapshots()]
+    lake.table.maintenance.expire_snapshots().by_ids(expired).commit()
+
+    load(lake.pipeline())
+
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == [ids[0], ids[-1]]
+    assert "differ by 3" in caplog.text
+    assert "`source.read.mode: snapshot`" in caplog.text
+    ids += lake.commit({1: 1})
+    load(lake.pipeline(source={"read": {"mode": "snapshot"}, "on_expired_cursor": None}))
+    publish(lake.pipeline())
+    ids += lake.commit({1: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
 
 
 def test_reload_replaces_what_was_published_across_an_expired_snapshot(tmp_path: Path) -> None:

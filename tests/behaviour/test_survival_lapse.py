@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from interrupting import Interrupting
 from small_lake import NOW, SmallLake, day, decide, load, local, publish
 from tidegate.errors import DecisionRefused, NotHeld, PublicationLapsed
 from tidegate.model.run import Run
-from tidegate.storage import LocalStorage, OsCalls
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,19 +26,6 @@ HOLDING = [{"name": "sane", "where": "amount < 1000", "on_failure": "hold"}]
 @pytest.fixture
 def lake(tmp_path: Path) -> SmallLake:
     return SmallLake(tmp_path / "lake")
-
-
-@dataclass(frozen=True)
-class Interrupting(OsCalls):
-    """System calls between which something else happens, once."""
-
-    pattern: str = ""
-    happens: list[Callable[[], Any]] = field(default_factory=list, hash=False)
-
-    def link(self, source: str, target: str) -> None:
-        super().link(source, target)
-        if re.search(self.pattern, target) and self.happens:
-            self.happens.pop()()
 
 
 @dataclass(frozen=True)

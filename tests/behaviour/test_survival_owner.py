@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 import pytest
 
 from small_lake import NOW, SmallLake, load, publish, published_ids, stamps
@@ -19,9 +18,11 @@ from tidegate.errors import (
     OwnerInvalid,
     TargetOwned,
     TidegateError,
+    WorkGone,
     WorkOwned,
     WorkUnfit,
 )
+from tidegate.model.run import Run
 from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.storage import LocalStorage
 
@@ -58,13 +59,9 @@ def second(lake: SmallLake, ledger: str = "ledger.db", **target: str) -> Pipelin
     return open_pipeline(path, ledger=f"sqlite:///{lake.root}/{ledger}")
 
 
-def rows_listed(target: Path) -> list[int]:
+def rows_listed(lake: SmallLake) -> list[int]:
     """Read the ids as a reader does who lists files and looks at no marker."""
-    return sorted(
-        row
-        for path in target.rglob("*.parquet")
-        for row in pq.read_table(path, columns=["id"])["id"].to_pylist()
-    )
+    return sorted(row for ids in lake.listed_ids().values() for row in ids)
 
 
 def link(lake: SmallLake) -> str:
@@ -101,7 +98,7 @@ WAYS: dict[str, Callable[[SmallLake], str]] = {
 def test_second_pipeline_is_refused_whatever_way_it_comes(
     owned: SmallLake, way: str, work: bool, ledger: str, before: bool
 ) -> None:
-    rows = rows_listed(owned.target)
+    rows = rows_listed(owned)
     if before:
         as_the_version_before(owned)
     place = {"work": str(owned.root / "published" / ".second")} if work else {}
@@ -116,7 +113,7 @@ def test_second_pipeline_is_refused_whatever_way_it_comes(
                 list(other.publish_all("cli", NOW))
 
     assert stamps(owned.root / "published") == before_files
-    assert rows_listed(owned.target) == rows
+    assert rows_listed(owned) == rows
     assert other.ledger.pipeline.find() is None
 
     # What the message says to do.
@@ -157,7 +154,7 @@ def test_target_below_the_target_of_another_pipeline_is_refused(
         load(nested)
 
     published = [row for ids in owned.ids().values() for row in ids]
-    assert rows_listed(owned.target) == sorted(published)
+    assert rows_listed(owned) == sorted(published)
 
 
 @pytest.mark.parametrize("way", ["link", "link above"])
@@ -228,6 +225,35 @@ def test_work_directory_of_another_pipeline_is_refused(owned: SmallLake) -> None
     load(again)
 
 
+@pytest.mark.follows("WorkGone")
+@pytest.mark.parametrize("with_target", [True, False])
+def test_volume_that_is_not_mounted_is_missed_before_anything_is_written(
+    owned: SmallLake, *, with_target: bool
+) -> None:
+    owned.commit({1: 1})
+    volume = owned.root / "published"
+    lost = volume if with_target else owned.work
+    lost.rename(owned.root / "elsewhere")
+    lost.mkdir()
+    steps = [
+        lambda pipeline: load(pipeline),
+        lambda pipeline: list(pipeline.publish_all("cli", NOW)),
+        lambda pipeline: pipeline.replay(1, Run("again", "cli"), NOW),
+    ]
+    for step in steps:
+        with pytest.raises(WorkGone):
+            step(owned.pipeline())
+    assert [path for path in lost.rglob("*") if path.is_file()] == []
+
+    shutil.rmtree(lost)
+    (owned.root / "elsewhere").rename(lost)
+    load(owned.pipeline())
+    publish(owned.pipeline())
+
+    assert rows_listed(owned) == [1, 2, 3, 4, 5, 7]
+    assert list(owned.pipeline().findings()) == []
+
+
 @pytest.mark.follows("LedgerLost")
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 @pytest.mark.parametrize("remedy", ["that ledger", "rebuild"])
@@ -245,6 +271,8 @@ def test_new_empty_ledger_on_an_owned_target_is_lost(
     if not before:
         with pytest.raises(LedgerLost):
             list(owned.pipeline().publish_all("cli", NOW))
+        with pytest.raises(LedgerLost):
+            owned.pipeline().status(NOW)
     assert stamps(owned.root / "published") == files
 
     if remedy == "that ledger":
@@ -257,7 +285,7 @@ def test_new_empty_ledger_on_an_owned_target_is_lost(
     load(owned.pipeline())
     publish(owned.pipeline())
     assert sum(len(ids) for ids in owned.ids().values()) == 6
-    assert rows_listed(owned.target) == [1, 2, 3, 4, 5, 7]
+    assert rows_listed(owned) == [1, 2, 3, 4, 5, 7]
 
 
 @pytest.mark.follows("OwnerInvalid")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import event
 
 from crash.scenario import ledger_content
 from small_lake import NOW, SmallLake, day, decide, load, local, look_again, publish
 from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved
+from tidegate.ledger import numbers
+from tidegate.ledger.publications import Publications
+from tidegate.ledger.schema import metadata
 from tidegate.model.run import Run
 from tidegate.storage import LocalStorage, OsCalls
 
@@ -348,6 +352,33 @@ def test_reopened_partition_is_not_let_out_by_an_older_approval(lake: SmallLake)
     assert lake.ids() == {}
 
 
+@dataclass(frozen=True)
+class NoDecisions(OsCalls):
+    """System calls of a process that dies before a decision stands in its file."""
+
+    def link(self, source: str, target: str) -> None:
+        if target.endswith(".decision.json"):
+            raise Died
+        super().link(source, target)
+
+
+def test_reopening_that_was_not_written_down_is_not_in_the_ledger_either(lake: SmallLake) -> None:
+    """Else a restored ledger would let out what was taken back."""
+    lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
+    lake.commit({1: 3, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    decide(lake.pipeline(), day(1))
+    before = ledger_content(lake.root)
+
+    with pytest.raises(Died):
+        lake.pipeline(LocalStorage(NoDecisions())).reopen(day(1), NOW)
+
+    after = ledger_content(lake.root)
+    for table in ("partition", "publication"):
+        assert after[table] == before[table], table
+
+
 def test_load_of_before_a_failover_announces_nothing_into_a_window_of_the_same_number(
     lake: SmallLake,
 ) -> None:
@@ -402,14 +433,17 @@ def test_commit_that_ends_while_a_ledger_is_restored_is_not_overlooked(lake: Sma
     lake.commit({1: 1})
     load(lake.pipeline())
     published: list[int] = []
+    fenced: list[str] = []
 
     @dataclass(frozen=True)
     class Beside(LocalStorage):
-        """Another process publishes just before the commit plans are read."""
+        """Another process publishes just before the commit plans are read, after the fences."""
 
         def list_files(self, root: str) -> list[str]:
             found = super().list_files(root)
-            if root.endswith("/publications") and not published:
+            if root.endswith("/locks"):
+                fenced.append(root)
+            if root.endswith("/publications") and fenced and not published:
                 published.append(len(publish(lake.pipeline())))
             return found
 
@@ -417,5 +451,91 @@ def test_commit_that_ends_while_a_ledger_is_restored_is_not_overlooked(lake: Sma
         lake.pipeline(Beside()).restore_ledger()
 
     assert lake.pipeline().ledger.partitions.get(day(1)).revision == 2
+    lake.pipeline().restore_ledger()
+    assert list(lake.pipeline().findings()) == []
+
+
+def test_ledger_that_goes_back_when_a_commit_was_recorded_is_told_to_be_behind(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = take_in(lake, {1: 2, 2: 1})[:2]
+    ids += lake.commit({1: 3})
+    load(lake.pipeline())
+    backup = save(lake)
+    record = Publications.record
+
+    def record_and_go_back(*arguments: Any) -> None:
+        record(*arguments)
+        put_back(lake, backup)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Publications, "record", record_and_go_back)
+        with pytest.raises(LedgerBehind, match=r"found publication .* but the ledger"):
+            lake.pipeline().publish(day(1), "cli", NOW)
+    lake.pipeline().restore_ledger()
+
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
+    assert list(lake.pipeline().findings()) == []
+
+
+@pytest.mark.parametrize("act", [load, rebuild, lambda pipeline: pipeline.reopen(day(1), NOW)])
+def test_ledger_that_is_lost_under_a_command_is_told_by_the_next_try(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, act: Callable[[Pipeline], Any]
+) -> None:
+    take_in(lake, {1: 2, 2: 1})
+    lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    lock = numbers.lock
+
+    def lose_and_lock(connection: sa.Connection, name: str) -> Any:
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(sa.delete(table))
+        return lock(connection, name)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(numbers, "lock", lose_and_lock)
+        with pytest.raises(LedgerMoved, match="expected the pipeline"):
+            act(pipeline)
+
+
+@dataclass(frozen=True)
+class BeforeSealed(OsCalls):
+    """System calls, with something done once before an announce stands in its file."""
+
+    act: Callable[[], Any]
+    acted: list[str] = field(default_factory=list, hash=False, compare=False)
+
+    def link(self, source: str, target: str) -> None:
+        if "/sealed" in target and not self.acted:
+            self.acted.append(target)
+            self.act()
+        super().link(source, target)
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["lost ledger", "ledger in use"])
+@pytest.mark.parametrize("kind", ["load", "replay"])
+def test_announce_that_a_restoration_fenced_off_is_no_reason_for_another_one(
+    lake: SmallLake, kind: str, lost: bool
+) -> None:
+    ids = take_in(lake, {1: 3, 2: 1})[:3]
+    if kind == "load":
+        ids += lake.commit({1: 2})
+
+    def restore() -> None:
+        if lost:
+            lose(lake)
+        lake.pipeline().restore_ledger()
+
+    storage = LocalStorage(BeforeSealed(restore))
+    stale = lake.pipeline(storage, **NARROW) if kind == "replay" else lake.pipeline(storage)
+    with pytest.raises(FenceLost):
+        load(stale) if kind == "load" else replay(stale, 1)
+
+    assert list(lake.pipeline().findings()) == []
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids() == lake.listed_ids() == {"dt=2026-02-01": ids}
+    lose(lake)
     lake.pipeline().restore_ledger()
     assert list(lake.pipeline().findings()) == []

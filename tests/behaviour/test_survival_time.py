@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from small_lake import NOW, SmallLake, day, load, publish
+from tidegate.ledger.pipelines import Pipelines
 from tidegate.model.watermark import Reason
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.run import PublishOutcome
 
 HOUR = timedelta(hours=1)
@@ -102,3 +104,30 @@ def test_process_time_after_a_commit_begins_anew_with_the_next_rows(lake: SmallL
     assert reasons(publish(pipeline, now=NOW + 5 * HOUR)) == [Reason.DELAY_NOT_ELAPSED]
     publish(pipeline, now=NOW + 7 * HOUR)
     assert pipeline.ledger.partitions.get(day(1)).revision == 2
+
+
+def test_idle_watermark_that_a_load_overtakes_is_worked_out_anew(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.keys = {"event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "advance"}}
+    lake.commit({1: 1, 2: 1})
+    load(lake.pipeline())
+    now = NOW + 5 * HOUR
+    advance = Pipelines.advance_watermark
+    overtook: list[PipelineState] = []
+
+    def overtaken(*arguments: Any) -> Any:
+        if not overtook:
+            lake.commit({3: 1})
+            load(lake.pipeline(), now=now)
+            overtook.append(lake.pipeline().ledger.pipeline.get())
+        return advance(*arguments)
+
+    monkeypatch.setattr(Pipelines, "advance_watermark", overtaken)
+
+    announced = load(lake.pipeline(), now=now)
+
+    assert overtook[0].watermark == announced.watermark
+    state = lake.pipeline().ledger.pipeline.get()
+    assert state.watermark_step == overtook[0].watermark_step
+    assert load(lake.pipeline(), now=now + 2 * HOUR).watermark == now

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
+from interrupting import Interrupting
 from small_lake import NOW, SCHEMA, SmallLake, day, decide, known, load, publish
 from tidegate.errors import NotCommittable
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Override
-from tidegate.storage import LocalStorage, OsCalls
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from tidegate.model.run import PublishOutcome
@@ -36,19 +34,6 @@ def lake(tmp_path: Path) -> SmallLake:
 
 class DiedHere(BaseException):
     """The process ends."""
-
-
-@dataclass(frozen=True)
-class Interrupting(OsCalls):
-    """System calls after which something else happens, once."""
-
-    pattern: str = ""
-    happens: list[Callable[[], Any]] = field(default_factory=list, hash=False)
-
-    def link(self, source: str, target: str) -> None:
-        super().link(source, target)
-        if re.search(self.pattern, target) and self.happens:
-            self.happens.pop()()
 
 
 def die() -> None:
@@ -224,4 +209,41 @@ def test_commit_that_died_after_it_was_prepared_is_finished_as_it_was_written(
 
     publish(lake.pipeline(commit={"marker": {"name": "_DONE"}}), now=NOW + timedelta(hours=2))
 
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+@pytest.mark.parametrize("rows", [2, 0], ids=["rows that wait", "nothing"])
+def test_publish_that_finishes_a_revision_tells_it_whatever_follows(
+    lake: SmallLake, rows: int
+) -> None:
+    lake.keys = {"commit": {"trigger": "process-time", "delay": "1h"}}
+    ids = lake.commit({1: 5})
+    load(lake.pipeline())
+    calls = Interrupting(pattern=r"/part-[^/]+$", happens=[die])
+    first = NOW + timedelta(hours=2)
+    with pytest.raises(DiedHere):
+        lake.pipeline(LocalStorage(calls)).publish(day(1), "cli", first)
+    if rows:
+        lake.commit({1: rows})
+        load(lake.pipeline(), now=first)
+
+    outcome = lake.pipeline().publish(day(1), "cli", first)
+
+    assert (outcome.state, outcome.revision) == ("committed", 1)
+    assert lake.ids() == {"dt=2026-02-01": ids}
+    assert lake.pipeline().ledger.partitions.get(day(1)).owner is None
+
+
+def test_publish_that_finishes_a_revision_goes_on_with_what_came_since(lake: SmallLake) -> None:
+    ids = lake.commit({1: 5, 2: 1})[:5]
+    load(lake.pipeline())
+    calls = Interrupting(pattern=r"/part-[^/]+$", happens=[die])
+    with pytest.raises(DiedHere):
+        publish(lake.pipeline(LocalStorage(calls)))
+    ids += lake.commit({1: 2})
+    load(lake.pipeline())
+
+    outcome = lake.pipeline().publish(day(1), "cli", NOW)
+
+    assert (outcome.state, outcome.revision, outcome.rows) == ("committed", 2, 7)
     assert lake.ids() == {"dt=2026-02-01": ids}

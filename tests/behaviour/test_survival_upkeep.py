@@ -70,9 +70,33 @@ def test_sweep_takes_nothing_younger_than_asked(lake: SmallLake) -> None:
     published(lake)
     changed = lake.pipeline(**NARROW)
     replay(changed)
-    publish(changed)
+    publish(changed, now=datetime.now(UTC))
 
     assert sweep(changed, timedelta(hours=1)) == []
+
+
+@pytest.mark.parametrize("began", [timedelta(0), timedelta(hours=5)], ids=["now", "long before"])
+def test_age_of_what_is_retired_counts_from_when_it_was_replaced(
+    lake: SmallLake, began: timedelta
+) -> None:
+    """A reader may have begun with the old revision just before, whose files were old."""
+    published(lake)
+    for path in parts(lake, "../orders"):
+        os.utime(path, (0, 0))
+    changed = lake.pipeline(**NARROW)
+    replay(changed)
+    replaced = datetime.now(UTC)
+    publish(changed, now=replaced - began)
+    hour, minute = timedelta(hours=1), timedelta(minutes=1)
+
+    early = changed.garbage(replaced + hour - minute, hour)
+    late = changed.garbage(replaced + hour + minute, hour)
+
+    assert [item.path for item in early if "/retired/" in item.path] == []
+    assert [item.path for item in late if "/retired/" in item.path] == [
+        str(path) for path in parts(lake, "retired")
+    ]
+    assert len(parts(lake, "retired")) == 1
 
 
 def test_sweep_takes_the_attempts_that_lost(lake: SmallLake) -> None:

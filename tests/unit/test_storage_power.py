@@ -58,6 +58,13 @@ def test_write_once_with_scratch_stands_and_its_scratch_may_not(machine: Machine
     assert machine.left() == {"dt=1/_SUCCESS": b"{}"}
 
 
+def test_write_once_stands_in_the_directory_where_scratch_was_made_first(machine: Machine) -> None:
+    machine.storage.write_once(machine.path("orders/a.json"), b"1", machine.path("work/scratch"))
+    machine.storage.write_once(machine.path("work/b.json"), b"2")
+
+    assert machine.left() == {"orders/a.json": b"1", "work/b.json": b"2", "work/scratch/": b""}
+
+
 def test_write_once_under_a_name_that_a_dead_process_gave_stands(machine: Machine) -> None:
     path = machine.path("plan.json")
     with machine.storage.open_new(path) as file:

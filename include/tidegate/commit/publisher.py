@@ -8,6 +8,7 @@ again.
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -82,13 +83,53 @@ class Publisher:
             # A process that slept here while its successor finished must not touch a file.
             steps.check_right()
             unfinished = self.examine(plan.publication)
-            self._retract(plan.marker_name)
+            self._retract([plan.marker_name, plan.former_marker])
             self._move(plan.publication.adds, unfinished)
             self._verify(plan.publication.content)
             self._retire(plan.publication.removes)
             steps.advance(PublicationState.MOVED)
             self._run_policies(plan)
             steps.advance(PublicationState.MARKED)
+
+    def take_back(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
+        """Undo what a commit changed that cannot be finished: what stood before stands again.
+
+        Without a marker, if it was retracted. Files that came are staged again: they may be of
+        windows that still count. May be repeated, from wherever it died.
+
+        Raises:
+            PartitionBusy: another process is moving the partition's files (Transient).
+            FenceLost: a successor took over; nothing was changed.
+        """
+        with self.storage.lock(self.places.lock, owner):
+            steps.check_right()
+            publication = plan.publication
+            came = [file for file in publication.adds if self._stands(file)]
+            gone = [file for file in publication.removes if not self._stands(file)]
+            if came or gone or is_marked(self.storage, self.places.partition_root, plan):
+                self._retract([plan.marker_name, plan.former_marker])
+            for file in came:
+                self._link_synced(self._target(file.name), f"{self.places.work}/{file.staged}")
+            for file in gone:
+                retired = self.places.retired(file.name)
+                if self.storage.length(retired) is not None:
+                    self._link_synced(retired, self._target(file.name))
+            for file in came:
+                self.storage.delete(self._target(file.name))
+            # Also where nothing was left to do: whoever did it may have died before this.
+            if self.storage.exists(self.places.partition_root):
+                self.storage.sync(self.places.partition_root)
+
+    def _stands(self, file: PublishedFile) -> bool:
+        return self.storage.length(self._target(file.name)) is not None
+
+    def _link_synced(self, source: str, target: str) -> None:
+        """Give a file a name that stands before another one is taken away."""
+        folder = posixpath.dirname(target)
+        self.storage.make_dirs(folder)
+        if self.storage.length(target) is None:
+            self.storage.link_new(source, target)
+        self.storage.sync(folder)
 
     def _target(self, name: str) -> str:
         return f"{self.places.partition_root}/{name}"
@@ -119,9 +160,10 @@ class Publisher:
             )
         ]
 
-    def _retract(self, marker_name: str) -> None:
+    def _retract(self, names: Sequence[str | None]) -> None:
         """Take the marker away, and wait until no power cut brings it back over half a revision."""
-        self.storage.delete(self._target(marker_name))
+        for name in filter(None, names):
+            self.storage.delete(self._target(name))
         if self.storage.exists(self.places.partition_root):
             self.storage.sync(self.places.partition_root)
 
@@ -190,3 +232,9 @@ class Publisher:
                     policy=name,
                     problem=f"{type(broken).__name__}: {broken}",
                 ) from broken
+
+
+def is_marked(storage: Storage, folder: str, plan: CommitPlan) -> bool:
+    """Return whether the marker that a commit wrote stands in its partition's directory."""
+    path = posixpath.join(folder, plan.marker_name)
+    return storage.exists(path) and storage.read_bytes(path) == plan.marker.encode()

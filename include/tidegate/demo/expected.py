@@ -16,11 +16,6 @@ class DayCount:
     rows: int
     departed: int
 
-    @property
-    def departed_share(self) -> float:
-        """Part of the planned flights that left, 0 to 1."""
-        return self.departed / self.rows
-
 
 def flights_per_day(first: date = FIRST_DAY, last: date = LAST_DAY) -> dict[date, DayCount]:
     """Count planned and departed flights per day of New York, from the package's table.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
+import itertools
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ from tidegate.model.message import CommitMessage, Contribution, EventTimes, Part
 from tidegate.model.run import Announced, PlannedWindow
 from tidegate.model.sealed import SealedWindow
 from tidegate.model.wire import pretty
+from tidegate.pipeline.again import again_if
 from tidegate.pipeline.balancing import check_balance
 from tidegate.pipeline.plan_files import read_plan
 from tidegate.pipeline.records import Records
@@ -30,12 +31,10 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.partition import Partition
-    from tidegate.model.plan import ScanPlan, Window
+    from tidegate.model.plan import ScanPlan
     from tidegate.pipeline.load import Loader
+    from tidegate.pipeline.renewing import Renewing
     from tidegate.storage import Storage
-
-_ATTEMPTS = 5
-"""How often an announce is written anew where something newer was recorded meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +52,22 @@ class Announcer:
     storage: Storage
     loader: Loader
 
-    def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
+    def announce(
+        self, planned: Sequence[PlannedWindow], now: datetime, held: Renewing
+    ) -> Announced:
         """Seal the windows of a run.
 
         Without one, let an idle source move the watermark (design §7).
 
+        Args:
+            planned: the windows.
+            now: clock of the step.
+            held: what renews them until they are sealed.
+
         Raises:
             WindowIncomplete: a sub-split has no message yet (Transient).
             RowsUnaccounted: the contributions have other rows than were kept.
-            FenceLost: a newer attempt took a window over.
+            FenceLost: a newer attempt took a window over before it was sealed.
         """
         touched: dict[Partition, None] = {}
         summaries = []
@@ -69,9 +75,10 @@ class Announcer:
             partitions, summary = self._seal(item, now)
             touched |= dict.fromkeys(partitions)
             summaries.append(summary)
+        held.end()
         if not planned:
             self._idle(now)
-        state = self._state()
+        state = self.ledger.pipeline.get()
         if state.checkpoint is not None:
             # Also without a window: a run that died here announced and did not come so far.
             self.loader.source.protect(self.config.name, state.checkpoint)
@@ -84,7 +91,8 @@ class Announcer:
 
     def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
         scan = read_plan(self.storage, item.uri)
-        announcement, at = self._announcement(item, scan, self._newest_written(item), now)
+        announcements = self._announcements(item, scan, now)
+        first = next(announcements)
         # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger
         # knows, since a run that dies here comes by again and one that dies afterwards does not.
         self.storage.delete_tree(layout.exchange_root(item.uri))
@@ -93,24 +101,26 @@ class Announcer:
         for folder in (layout.messages_root(item.uri), item.uri):
             if self.storage.exists(folder):
                 self.storage.sync(folder)
-        for _ in range(_ATTEMPTS - 1):
-            with contextlib.suppress(NumberPassed):
-                changed = self.ledger.windows.announce(announcement, at)
-                break
-            announcement, at = self._announcement(item, scan, None, now)
-        else:
-            changed = self.ledger.windows.announce(announcement, at)
+        announcements = itertools.chain([first], announcements)
+        changed = again_if(NumberPassed, lambda: self.ledger.windows.announce(*next(announcements)))
         summary = self.ledger.windows.get(item.sequence).summary
-        return changed, summary or announcement.summary
+        return changed, summary or first[0].summary
 
-    def _announcement(
-        self, item: PlannedWindow, scan: ScanPlan, written: SealedWindow | None, now: datetime
-    ) -> tuple[Announcement, datetime]:
-        """Say what the ledger is told, and when; it stands in a file before the ledger knows."""
-        sealed = written or self._write(item, scan, now)
-        _check_rows(sealed, item.uri)
-        announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
-        return announcement, sealed.announced_at
+    def _announcements(
+        self, item: PlannedWindow, scan: ScanPlan, now: datetime
+    ) -> Iterator[tuple[Announcement, datetime]]:
+        """Yield what the ledger is told, and when; it stands in a file before the ledger knows.
+
+        The second one and those after it are written anew: something newer was recorded meanwhile.
+        """
+        sealed = self._newest_written(item)
+        if sealed is not None:
+            _check_rows(sealed, item.uri)
+        while True:
+            sealed = sealed or self._write(item, scan, now)
+            announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
+            yield announcement, sealed.announced_at
+            sealed = None
 
     def _newest_written(self, item: PlannedWindow) -> SealedWindow | None:
         """Read what an attempt before this one wrote, unless it was overtaken since.
@@ -118,21 +128,15 @@ class Announcer:
         An earlier plan that comes back into effect is written anew.
         """
         held = self.ledger.windows.get(item.sequence)
-        found = [
-            SealedWindow.from_text(self.storage.read_bytes(f"{item.uri}/{name}"))
-            for name in self.storage.list_names(item.uri)
-            if layout.is_sealed_file(name)
-        ]
-        newest = max(found, key=lambda sealed: sealed.number, default=None)
+        files = Records(self.loader.roots, self.storage).sealed(item.sequence)
+        written = [file.sealed for file in files]
+        own = [sealed for sealed in written if sealed.plan_digest == item.digest]
+        if not own or own[-1].number > held.number:
+            return own[-1] if own else None
         is_announced = held.sealed and held.plan_digest == item.digest
-        if newest is None or newest.number > held.number:
-            return newest
-        return newest if is_announced and not self._is_outdone(item, held.number) else None
-
-    def _is_outdone(self, item: PlannedWindow, number: int) -> bool:
-        """Say whether a file tells of a later announce that never was: it would be believed."""
-        written = Records(self.loader.roots, self.storage).sealed(item.sequence)
-        return any(file.sealed.number > number for file in written)
+        # A file that tells of a later announce, which never was, would be believed.
+        is_outdone = written[-1].number > held.number
+        return own[-1] if is_announced and not is_outdone else None
 
     def _write(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
         """Write the next `sealed.json`, under a number that the ledger gave to this attempt."""
@@ -149,7 +153,7 @@ class Announcer:
         raise AssertionError(msg)
 
     def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
-        state = self._state()
+        state = self.ledger.pipeline.get()
         messages = list(self.loader.messages(item))
         check_balance(self.loader.source.name, (message.balance for message in messages))
         event_times = EventTimes()
@@ -180,10 +184,13 @@ class Announcer:
         )
 
     def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
-        """Give empty contributions where a window resets content and found no row (design §2)."""
+        """Give empty contributions where a window read a partition whole and found no row.
+
+        The ledger adds those of a window that replaces everything (design §2).
+        """
         filled = {part.partition for message in messages for part in message.parts}
-        for partition in self._reset(scan.window):
-            if partition not in filled:
+        for partition in scan.window.partitions:
+            if partition not in filled and self.ledger.partitions.find(partition) is not None:
                 yield Contribution(
                     window=scan.window.sequence,
                     partition=partition,
@@ -195,27 +202,15 @@ class Announcer:
                     kind=scan.window.kind,
                 )
 
-    def _reset(self, window: Window) -> Iterator[Partition]:
-        """Give the known partitions in which a window replaces what came before."""
-        if not window.kind.replaces_everything:
-            known = self.ledger.partitions
-            yield from (item for item in window.partitions if known.find(item) is not None)
-        # A restart at the head read nothing that could stand in for what was published.
-        elif not window.is_empty:
-            for state in self.ledger.partitions.all():
-                before = self.ledger.windows.contributions(state.partition)
-                if any(item.window < window.sequence for item in before):
-                    yield state.partition
-
     def _idle(self, now: datetime) -> None:
-        state = self._state()
+        state = self.ledger.pipeline.get()
         step = advance(
             self.config.event_time, state.watermark_step, EventTimes(), rows_read=0, now=now
         )
         if step.value is None or step.value == state.watermark:
             return
         if not self._is_unread(state, now):
-            self.ledger.pipeline.advance_watermark(step)
+            self.ledger.pipeline.advance_watermark(step, state.watermark_step)
 
     def _is_unread(self, state: PipelineState, now: datetime) -> bool:
         """Say whether the source has brought something that no window took in.
@@ -227,13 +222,6 @@ class Announcer:
         if pin.head is None:
             return False
         return bool(source.following(pin, state.checkpoint).instants)
-
-    def _state(self) -> PipelineState:
-        state = self.ledger.pipeline.find()
-        if state is None:
-            msg = f"pipeline {self.config.name} was not adopted before its first step"
-            raise AssertionError(msg)
-        return state
 
 
 def announcement_of(

@@ -1,8 +1,9 @@
 """Notice a ledger that is older than the files, as after a restored backup (design §4).
 
-What a file tells stands in the ledger before the file does: its window with its plan, or its
-publication. So the files are looked at first and the ledger is read afterwards; what the files then
-know more than the ledger was recorded in another one. Changes nothing.
+What a file tells stands in the ledger before the file does: its window with its plan, its
+publication, and the number that was reserved for its window or partition. So the files are looked
+at first and the ledger is read afterwards; what the files then know more than the ledger was
+recorded in another one. Changes nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tidegate.pipeline.records import Records
 from tidegate.target.marker import read_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from tidegate.config import PipelineConfig
@@ -59,15 +60,47 @@ class Watch:
         Raises:
             LedgerBehind: the ledger does not know one of them.
         """
-        for finding in self._all_findings():
+        for finding in self._window_findings():
+            raise finding
+
+    def check_windows(self, sequences: Iterable[int]) -> None:
+        """Compare the newest announce of each of some windows.
+
+        Raises:
+            LedgerBehind: the ledger does not know one of them.
+        """
+        newest = [found for sequence in sequences for found in self._newest(sequence)]
+        for finding in self._findings(newest, self.ledger.pipeline.find()):
             raise finding
 
     def check_partition(self, partition: Partition) -> None:
-        """Compare a partition's marker.
+        """Compare what a partition is published from: costs a look at each of its windows.
 
         Raises:
-            LedgerBehind: it is of a revision that the ledger neither has nor is committing.
+            LedgerBehind: the marker is of a revision that the ledger neither has nor is committing,
+                a window was announced anew, or a record has a number that it did not reserve.
         """
+        self._check_marker(partition)
+        self._check_contributions(partition)
+        self.check_records(partition)
+
+    def check_records(self, partition: Partition) -> None:
+        """Compare the commit plans, verdicts and decisions of a partition, by their names.
+
+        Raises:
+            LedgerBehind: one has a number that the ledger did not reserve for the partition.
+        """
+        for finding in self._record_findings(partition):
+            raise finding
+
+    def _check_contributions(self, partition: Partition) -> None:
+        """Compare the newest announce of each window that brought rows for a partition.
+
+        One that brought none as far as the ledger knows is compared by `findings` only.
+        """
+        self.check_windows(item.window for item in self.ledger.windows.contributions(partition))
+
+    def _check_marker(self, partition: Partition) -> None:
         marker = self._marker(partition)
         if marker is None:
             return
@@ -98,30 +131,54 @@ class Watch:
                 known=f"a commit of revision {publication.revision} under way",
             )
 
-    def window_findings(self) -> Iterator[str]:
-        """Say which windows the files know and the ledger does not."""
-        for finding in self._all_findings():
-            yield str(finding)
+    def findings(self) -> Iterator[str]:
+        """Yield which windows and records the files know and the ledger does not."""
+        yield from map(str, self._window_findings())
+        for state in self.ledger.partitions.all():
+            yield from map(str, self._record_findings(state.partition))
 
-    def _all_findings(self) -> Iterator[LedgerBehind]:
+    def _window_findings(self) -> Iterator[LedgerBehind]:
         newest = self._sealed(newest_only=False)
         yield from self._findings(newest, self.ledger.pipeline.find())
 
+    def _record_findings(self, partition: Partition) -> Iterator[LedgerBehind]:
+        """Compare the greatest number in the files of a partition."""
+        number, name = self._records.newest_number(partition)
+        pipeline = self.ledger.pipeline.find()
+        # As in `_is_known`: what has a lower number was read by the restoration.
+        if pipeline is None or number < pipeline.first_fence:
+            return
+        state = self.ledger.partitions.find(partition)
+        reserved = state.reserved if state else 0
+        if number > reserved:
+            yield LedgerBehind(
+                pipeline=self.config.name,
+                found=f"{name} with the number {number}",
+                known=f"records of {partition} up to number {reserved}"
+                if reserved
+                else f"no record of {partition}",
+            )
+
     def _sealed(self, *, newest_only: bool) -> list[SealedFile]:
         """Read the newest announce of windows; before the ledger is read."""
-        records = Records(self.roots, self.storage)
         newest: list[SealedFile] = []
-        for sequence in records.sealed_windows():
-            newest += records.sealed(sequence)[-1:]
+        for sequence in self._records.sealed_windows():
+            newest += self._newest(sequence)
             if newest and newest_only:
                 break
         return newest
 
+    def _newest(self, sequence: int) -> list[SealedFile]:
+        """Read the newest announce of a window, if there was one."""
+        return self._records.sealed(sequence)[-1:]
+
     def _findings(
         self, newest: Sequence[SealedFile], state: PipelineState | None
     ) -> Iterator[LedgerBehind]:
-        for item in newest if state is not None else ():
-            if state is not None and not self._is_known(item, state):
+        if state is None:
+            return
+        for item in newest:
+            if not self._is_known(item, state):
                 yield LedgerBehind(
                     pipeline=self.config.name,
                     found=(
@@ -133,14 +190,38 @@ class Watch:
 
     def _is_known(self, item: SealedFile, state: PipelineState) -> bool:
         sequence, digest = item.sealed.window.sequence, item.sealed.plan_digest
+        # The restoration that raised all fences read every announce that was recorded before; what
+        # has a lower number and is not known was written by a process that had lost its fence.
+        if item.sealed.number < state.first_fence:
+            return True
         window = self.ledger.windows.find(sequence)
         if window is None or not self.ledger.windows.has_plan(sequence, digest):
             return False
         # An open window that holds the plan is about to be announced, or is announced once more.
-        return not window.sealed or item.sealed.number < state.next_number
+        return not window.sealed or item.sealed.number <= max(window.number, window.reserved)
+
+    @property
+    def _records(self) -> Records:
+        return Records(self.roots, self.storage)
 
     def _marker(self, partition: Partition) -> dict[str, Any] | None:
-        path = f"{self.roots.partition(partition)}/{self.config.commit.marker.name}"
+        """Read the marker that stands, of the latest revision where there are several."""
+        found = [self._marker_called(name, partition) for name in self._marker_names(partition)]
+        return max(filter(None, found), key=lambda marker: marker["revision"], default=None)
+
+    def _marker_names(self, partition: Partition) -> set[str]:
+        """Say how the marker of a partition may be called, by what the files tell.
+
+        It may have been renamed since the last commit, and the ledger need not know that one.
+        """
+        names = {self.config.commit.marker.name}
+        plan = self._records.newest_commit(partition)
+        if plan is not None:
+            names |= {plan.marker_name, plan.former_marker or plan.marker_name}
+        return names
+
+    def _marker_called(self, name: str, partition: Partition) -> dict[str, Any] | None:
+        path = f"{self.roots.partition(partition)}/{name}"
         try:
             return read_marker(path, self.storage.read_bytes(path))
         except SourceFileGone:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.commit.propose import with_content
+from tidegate.commit.publisher import is_marked
 from tidegate.model.publication import Publication
 
 if TYPE_CHECKING:
@@ -75,10 +76,8 @@ class _Target:
     storage: Storage
 
     def is_marked(self, item: CommitFile) -> bool:
-        path = self._path(item, item.plan.marker_name)
-        if not self.storage.exists(path):
-            return False
-        return self.storage.read_bytes(path) == item.plan.marker.encode()
+        folder = self.roots.partition(item.plan.publication.partition)
+        return is_marked(self.storage, folder, item.plan)
 
     def has_moved(self, item: CommitFile) -> bool:
         publication = item.plan.publication

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidegate.commit.policies import BUILT_IN, CommitPolicy
+from tidegate.commit.policies import BUILT_IN, SUCCESS_FILE, CommitPolicy
 from tidegate.commit.policies.custom import load_custom
 from tidegate.config import CustomPolicy, PipelineConfig
 from tidegate.model.ledger_rows import PublicationEntry, RevisionEntry
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.content import Contents
     from tidegate.pipeline.work import Roots
     from tidegate.storage import Storage
 
@@ -34,6 +36,7 @@ class CommitPlans:
     roots: Roots
     ledger: Ledger
     storage: Storage
+    contents: Contents
 
     def write(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> str:
         """Write what committing a publication does; where, relative to the work directory.
@@ -71,7 +74,7 @@ class CommitPlans:
         return CommitPlan(
             pipeline=self.config.name,
             publication=publication,
-            policies=tuple(_spec(policy) for policy in self.config.commit.policies),
+            policies=policies_of(self.config),
             marker_name=self.config.commit.marker.name,
             marker=write_marker(publication, facts),
             watermark=watermark,
@@ -82,7 +85,15 @@ class CommitPlans:
             prepared_at=now,
             override=entry.override,
             number=number,
+            former_marker=self._former_marker(publication.partition),
         )
+
+    def _former_marker(self, partition: Partition) -> str | None:
+        """Say what the marker that stands is called, where the pipeline's was renamed since."""
+        standing = self.contents.standing_plan(partition)
+        if standing is None or standing.marker_name == self.config.commit.marker.name:
+            return None
+        return standing.marker_name
 
     def _source_range(self, publication: Publication) -> dict[str, Any]:
         """Say which source instants are in a revision: window by window, ends included."""
@@ -100,6 +111,16 @@ class CommitPlans:
             }
             for item in windows
         }
+
+
+def policies_of(config: PipelineConfig) -> tuple[PolicySpec, ...]:
+    """Name the policies of a pipeline file, as a plan does."""
+    return tuple(_spec(policy) for policy in config.commit.policies)
+
+
+def writes_marker(plan: CommitPlan) -> bool:
+    """Return whether a commit ends with a marker: its policies may leave that out."""
+    return any(policy.name == SUCCESS_FILE for policy in plan.policies)
 
 
 def build_policy(spec: PolicySpec) -> CommitPolicy:

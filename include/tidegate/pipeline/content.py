@@ -10,6 +10,7 @@ from tidegate.errors import PublicationLapsed
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
 from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
     from tidegate.ledger import Ledger
@@ -33,10 +34,15 @@ class Contents:
 
     def standing(self, partition: Partition) -> Publication | None:
         """Read what the partition's standing revision is made of; None when nothing stands."""
+        plan = self.standing_plan(partition)
+        return plan.publication if plan else None
+
+    def standing_plan(self, partition: Partition) -> CommitPlan | None:
+        """Read the plan by which the standing revision was committed; None when nothing stands."""
         revisions = self.ledger.publications.revisions(partition)
         if not revisions:
             return None
-        return self.read_commit_plan(f"{self.roots.work}/{revisions[-1].commit_plan}").publication
+        return self.commit_plan(revisions[-1].commit_plan)
 
     def files_of(self, publication: Publication) -> list[str]:
         """Give the paths at which a proposed revision's files stand now.
@@ -85,9 +91,9 @@ class Contents:
         content = standing.content if standing else ()
         return replace(entry, publication=with_content(entry.publication, content))
 
-    def read_commit_plan(self, path: str) -> CommitPlan:
-        """Read the plan of one commit."""
-        return CommitPlan.from_text(self.storage.read_bytes(path))
+    def commit_plan(self, path: str) -> CommitPlan:
+        """Read the plan of one commit, which the ledger names from the work directory on."""
+        return read_stored(self.storage, f"{self.roots.work}/{path}", CommitPlan)
 
     def _parts_of(self, contribution: Contribution) -> list[PublishedFile]:
         """Read a contribution's part files from its commit messages."""
@@ -95,9 +101,8 @@ class Contents:
         staged_root = layout.relative_to_work(self.roots.work, root)
         found = []
         for sub_split in contribution.messages:
-            message = CommitMessage.from_text(
-                self.storage.read_bytes(layout.message_file(root, sub_split))
-            )
+            path = layout.message_file(root, sub_split)
+            message = read_stored(self.storage, path, CommitMessage)
             found += [
                 PublishedFile(
                     name=part.name,

@@ -17,6 +17,7 @@ from tidegate.model.exchange import SpreadFile
 from tidegate.model.message import CommitMessage
 from tidegate.read.exchange import gather, spread
 from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -113,7 +114,7 @@ class PlanExchange:
             path = layout.message_file(self.plan_uri, part)
             if not self.storage.exists(path):
                 raise ExchangeIncomplete(plan=self.plan_uri, sub_split=part)
-            message = CommitMessage.from_text(self.storage.read_bytes(path))
+            message = read_stored(self.storage, path, CommitMessage)
             if message.spread is not None and exchange.bucket is not None:
                 yield from read_bucket(
                     self.storage, self.plan_uri, message.spread, exchange.bucket, exchange.buckets

@@ -6,6 +6,7 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tidegate.errors import NumberPassed
 from tidegate.gate import GateInput, check, load_suite
 from tidegate.model.publication import (
     Approval,
@@ -16,7 +17,7 @@ from tidegate.model.publication import (
 )
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
-from tidegate.pipeline.numbering import again_if_passed
+from tidegate.pipeline.again import again_if
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -84,7 +85,7 @@ class Gatekeeper:
             PublicationLapsed: it can no longer be committed as it was shown.
             NumberPassed: others recorded something newer each time (Transient).
         """
-        again_if_passed(functools.partial(self._decide, partition, publication, approval))
+        again_if(NumberPassed, functools.partial(self._decide, partition, publication, approval))
 
     def reopen(self, partition: Partition, now: datetime) -> None:
         """Let a held partition be checked again.
@@ -93,12 +94,12 @@ class Gatekeeper:
             NotHeld: it is not held, or its commit has begun.
             NumberPassed: others recorded something newer each time (Transient).
         """
-        again_if_passed(functools.partial(self._reopen, partition, now))
+        again_if(NumberPassed, functools.partial(self._reopen, partition, now))
 
     def _decide(self, partition: Partition, publication: str, approval: Approval) -> None:
         entry = self.ledger.publications.find(partition, publication)
         why = _decided_why(entry.verdict if entry else None, approval)
-        number = self.ledger.pipeline.reserve()
+        number = self.ledger.publications.reserve(partition, None)
         decision = DecisionRecord(partition, publication, approval, why, number)
         # A file that the ledger refused, or one that is missing, must never let rows out.
         if entry is not None and not approval.approved:
@@ -109,7 +110,7 @@ class Gatekeeper:
 
     def _reopen(self, partition: Partition, now: datetime) -> None:
         entry = self.ledger.publications.proposed(partition)
-        number = self.ledger.pipeline.reserve()
+        number = self.ledger.publications.reserve(partition, None)
         if entry is not None:
             why = Evaluation(False, Reason.GATE_FAILED, "reopened", now)
             digest = entry.publication.digest
@@ -141,17 +142,12 @@ class Gatekeeper:
 
 def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
     """Say which critical checks failed."""
-    critical = [check for check in verdict.failures if check.severity == "critical"]
-    return Evaluation(False, Reason.GATE_FAILED, "; ".join(map(_in_words, critical)), now)
+    return Evaluation(False, Reason.GATE_FAILED, verdict.critical_text, now)
 
 
 def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:
     """Say which checks failed, and what a person said to that."""
-    failed = failed_why(verdict, approval.at).detail if verdict else ""
+    failed = verdict.critical_text if verdict else ""
     words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
     comment = f": {approval.comment}" if approval.comment else ""
     return Evaluation(False, Reason.GATE_FAILED, f"{failed} — {words}{comment}", approval.at)
-
-
-def _in_words(check: CheckResult) -> str:
-    return f"{check.name}: observed {check.observed}, expected {check.expected}"

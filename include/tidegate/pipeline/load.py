@@ -8,16 +8,18 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import WindowIncomplete
+from tidegate.errors import TerminalError, WindowIncomplete
 from tidegate.model.message import CommitMessage
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
-from tidegate.pipeline.plan_files import read_plan, read_splits, write_splits
+from tidegate.pipeline.pins import Pins
+from tidegate.pipeline.plan_files import has_plan, read_plan, read_splits, write_splits
 from tidegate.pipeline.plan_names import PlanNames
 from tidegate.pipeline.renewing import renewing_windows
-from tidegate.pipeline.scanning import Scanner, pinned_at
+from tidegate.pipeline.scanning import Scanner
 from tidegate.pipeline.taker import Taken, Taker
 from tidegate.stage import layout
+from tidegate.stage.stored import damaged, read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -52,8 +54,8 @@ class Loader:
 
     Runs on: the process of one run's step. Called: at least once per step and run.
     Failure: a window that was taken stays taken; the next attempt goes on with it, plans to the
-    same
-    digest, and stages only the sub-splits without a message.
+    same digest, and stages only the sub-splits without a message. A window whose planning is
+    refused is given back; without a plan it was promised to nobody, and is dropped.
     """
 
     config: PipelineConfig
@@ -81,15 +83,15 @@ class Loader:
             WindowOpen: another run works on the pipeline's open window (Transient).
             LedgerMoved: other runs came between each time (Transient).
         """
-        taken = self._taker.take(run, now)
+        taken, found = self._undertaken(lambda: self._taker.take(run, now), now)
         return tuple(
             replace(planned, taken_over=not item.sealed and item.window.run != run.id)
-            for item, planned in zip(taken.windows, self._planned(taken, now), strict=True)
+            for item, planned in zip(taken.windows, found, strict=True)
         )
 
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan one window again, with the configuration as it is now."""
-        return self._planned(self._taker.replay(sequence, run, now), now)
+        return self._undertaken(lambda: self._taker.replay(sequence, run, now), now)[1]
 
     def rebuild(
         self, partitions: Sequence[Partition], run: Run, now: datetime
@@ -101,7 +103,7 @@ class Loader:
         Raises:
             PartitionNotFound: no window ever touched one of them.
         """
-        return self._planned(self._taker.rebuild(partitions, run, now), now)
+        return self._undertaken(lambda: self._taker.rebuild(partitions, run, now), now)[1]
 
     def preview(self, run: Run, now: datetime) -> Preview:
         """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
@@ -115,15 +117,20 @@ class Loader:
 
         Raises:
             WindowIncomplete: a sub-split has none yet (Transient).
+            StateFileDamaged: the plan has lost splits.
         """
         missing = expected = 0
         found = []
-        for split in read_splits(self.storage, planned.uri):
+        splits = read_splits(self.storage, planned.uri)
+        if len(splits) != planned.splits:
+            told = f"{len(splits)} of {planned.splits} splits"
+            raise damaged(layout.splits_file(planned.uri), told)
+        for split in splits:
             for sub_split in split.sub_splits:
                 expected += 1
                 path = layout.message_file(planned.uri, sub_split.id)
                 if self.storage.exists(path):
-                    found.append(CommitMessage.from_text(self.storage.read_bytes(path)))
+                    found.append(read_stored(self.storage, path, CommitMessage))
                 else:
                     missing += 1
         if missing:
@@ -135,6 +142,25 @@ class Loader:
             )
         return iter(found)
 
+    def _undertaken(
+        self, take: Callable[[], Taken], now: datetime
+    ) -> tuple[Taken, tuple[PlannedWindow, ...]]:
+        """Take windows and plan them; what cannot be planned is given back.
+
+        Where that drops the window of a run before, this one takes its own.
+        """
+        while True:
+            taken = take()
+            try:
+                return taken, self._planned(taken, now)
+            except TerminalError:
+                dropped = [
+                    self.ledger.windows.give_back(item.window.sequence, item.attempt)
+                    for item in taken.windows
+                ]
+                if not (taken.goes_on and any(dropped)):
+                    raise
+
     def _planned(self, taken: Taken, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan what was taken, one after the other; all of it is kept meanwhile."""
         attempts = {item.window.sequence: item.attempt for item in taken.windows}
@@ -143,34 +169,61 @@ class Loader:
 
     def _plan_window(self, taken: WindowState, pin: Pin, now: datetime) -> PlannedWindow:
         window = taken.window
-        pinned = pinned_at(self.source, pin, window)
-        digest = self._names.choose(
-            taken, lambda again: self._scanner.digest(window, pinned, again=again)
-        )
+        digest = self._pins.digest(taken, self._pins.of(taken, pin))
         uri = layout.plan_root(self.roots.work, window.sequence, digest)
-        if not self.storage.exists(layout.plan_file(uri)):
-            scan, splits = self._scanner.scan(window, pin, now, digest)
+        is_new = not self.storage.exists(layout.plan_file(uri))
+        if not has_plan(self.storage, uri):
+            with self._pins.naming(taken):
+                scan, splits = self._scanner.scan(window, pin, now, digest)
             self._write_plan(uri, scan, splits)
         scan = read_plan(self.storage, uri)
         self.ledger.windows.record_plan(scan, uri)
+        names = self._pins.names
         if taken.sealed and taken.plan_digest == digest:
-            return _planned(taken, digest, uri, scan, (0, 0))
+            if self._is_told(uri) and not names.is_silent(taken):
+                return _planned(taken, digest, uri, scan, (0, 0))
+            # What the messages that stand say is in effect, whether its files were moved or swept.
+            self._drop(taken, uri, names.spent)
+        elif taken.sealed and not is_new:
+            self._drop(taken, uri, names.hollow)
         return _planned(taken, digest, uri, scan, self._pending(uri, scan.totals))
+
+    def _drop(self, taken: WindowState, uri: str, of: Callable[[str], Sequence[str]]) -> None:
+        """Take away messages that speak for files which are gone: they are staged again.
+
+        No sweep of a window begins once it is taken; one that had begun has ended where the lock is
+        free.
+
+        Raises:
+            PartitionBusy: a sweep is at work (Transient).
+        """
+        lock = layout.window_lock(self.roots.work, taken.window.sequence)
+        with self.storage.lock(lock, str(taken.owner)):
+            dropped = of(uri)
+            for path in dropped:
+                self.storage.delete(path)
+            if dropped:
+                self.storage.sync(layout.messages_root(uri))
+
+    def _is_told(self, uri: str) -> bool:
+        """Return whether the file of a plan's announce stands; it is written again by messages."""
+        return any(map(layout.is_sealed_file, self.storage.list_names(uri)))
 
     @property
     def _taker(self) -> Taker:
-        return Taker(self.config, self.ledger, self.source, self.life_of, self.watch)
+        return Taker(self.config, self.ledger, self.source, self.life_of, self.watch, self._pins)
 
     @property
-    def _names(self) -> PlanNames:
-        return PlanNames(self.roots, self.ledger, self.storage)
+    def _pins(self) -> Pins:
+        names = PlanNames(self.roots, self.ledger, self.storage)
+        return Pins(self.ledger, self.storage, self.source, names, self._scanner)
 
     @property
     def _scanner(self) -> Scanner:
         return Scanner(self.config, self.source)
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
-        """Write the splits first: where `plan.json` stands, the plan is complete."""
+        """Write the splits first; of a plan that lost one of the two, the other stays as it is."""
         write_splits(self.storage, uri, splits)
         self.storage.write_once(layout.plan_file(uri), pretty(scan.to_json()))
 

@@ -31,6 +31,7 @@ from tidegate.errors import (
 from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
+from tidegate.model.partition_value import time_fields
 from tidegate.model.publication import Approval, Outcome, Verdict
 from tidegate.model.report import CheckpointState
 from tidegate.model.run import (
@@ -47,19 +48,22 @@ from tidegate.pipeline.behind import Watch
 from tidegate.pipeline.content import Contents
 from tidegate.pipeline.evaluating import Evaluator
 from tidegate.pipeline.executors import part_files_in_spark
+from tidegate.pipeline.findings import Findings
+from tidegate.pipeline.finishing import Finisher
 from tidegate.pipeline.gating import Gatekeeper
 from tidegate.pipeline.history import SourceInstant, source_instants
 from tidegate.pipeline.holders import life_of
-from tidegate.pipeline.inspection import Garbage, Inspector
 from tidegate.pipeline.load import Loader, Preview
-from tidegate.pipeline.plan_files import pending_stages, read_plan, read_splits
+from tidegate.pipeline.plan_files import has_plan, pending_stages, read_plan, read_splits
 from tidegate.pipeline.publish import Committer
 from tidegate.pipeline.reading import filter_columns
+from tidegate.pipeline.rebuilding import LedgerRebuilding
 from tidegate.pipeline.renewing import Renewing, renewing_windows
 from tidegate.pipeline.report import Reporter
 from tidegate.pipeline.restore import Restored, Restorer
 from tidegate.pipeline.staging import stage_split
-from tidegate.pipeline.work import Roots, adopt, check_owner
+from tidegate.pipeline.sweeping import Garbage, Sweeper
+from tidegate.pipeline.work import Roots, adopt, check_identity, check_owner
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Scratch, Storage
@@ -112,7 +116,14 @@ class Pipeline:
             self.storage,
             layout.listings_root(self.roots.work),
             filter_columns(source.read),
+            LedgerRebuilding(self.ledger, by_event_time=self._is_partitioned_by_event_time),
         )
+
+    @property
+    def _is_partitioned_by_event_time(self) -> bool:
+        column = self.config.event_time.column if self.config.event_time else None
+        made = time_fields(self.config.target.partition_by, column)
+        return bool(made) and made[0].column == column
 
     @cached_property
     def _loader(self) -> Loader:
@@ -140,6 +151,18 @@ class Pipeline:
             contents=self._contents,
             gatekeeper=self._gatekeeper,
             evaluator=self._evaluator,
+            finisher=self._finisher,
+            watch=self._watch,
+        )
+
+    @cached_property
+    def _finisher(self) -> Finisher:
+        return Finisher(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self._contents,
             watch=self._watch,
             life_of=self.life_of,
         )
@@ -163,9 +186,9 @@ class Pipeline:
         )
 
     @cached_property
-    def _inspector(self) -> Inspector:
-        return Inspector(
-            self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
+    def _sweeper(self) -> Sweeper:
+        return Sweeper(
+            self.config, self.roots, self.ledger, self.storage, self._watch, self.life_of
         )
 
     @cached_property
@@ -184,10 +207,8 @@ class Pipeline:
         Raises:
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkElsewhere,
                 PlacesOverlap: they are not.
-            LedgerBehind: the files know more than the ledger; nothing was changed.
         """
         adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
-        self._watch.check_newest_window()
 
     def look(self, run: Run, now: datetime) -> Look:
         """Say what a run would find, from the source's metadata alone."""
@@ -218,7 +239,7 @@ class Pipeline:
             PlanMissing: it has no plan, or that was swept.
         """
         uri = self.ledger.windows.plan_uri(sequence)
-        if uri is None or not self.storage.exists(layout.plan_file(uri)):
+        if uri is None or not has_plan(self.storage, uri):
             raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
         return read_plan(self.storage, uri), read_splits(self.storage, uri)
 
@@ -328,9 +349,14 @@ class Pipeline:
         return self.ledger.partitions.is_free(partition, self._holder(owner, now))
 
     def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
-        """Seal the windows of a run; with none, let an idle source move the watermark."""
-        with self.renewing(planned):
-            announced = self._announcer.announce(planned, now)
+        """Seal the windows of a run; with none, let an idle source move the watermark.
+
+        Raises:
+            PipelineChanged: the pipeline file says something else than when they were planned.
+        """
+        self._check_identity()
+        with self.renewing(planned) as held:
+            announced = self._announcer.announce(planned, now, held)
         _log.info(
             "announced windows %s: %d rows read, %d kept, %d late, %d put aside",
             list(announced.windows),
@@ -373,18 +399,27 @@ class Pipeline:
         pipeline that never loaded has nothing to publish, and owns nothing by asking.
 
         Raises:
-            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
+            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
         """
+        self._check_identity()
         settled = check_owner(self.roots, self.ledger, self.storage)
         if not settled and self.ledger.pipeline.find() is not None:
             self.adopt(now)
+        self._watch.check_newest_window()
 
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
-        """Look whether a partition may be committed; None when nothing is pending."""
+        """Look whether a partition may be committed; None when nothing is pending.
+
+        Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
+        """
+        self._check_identity()
         return self._evaluator.evaluate(partition, now)
 
     def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
         """Work out the next revision; None when there is none, or a person has to decide first.
+
+        Where a predecessor's commit was finished, that revision: what came since is proposed next.
 
         Raises:
             NotCommittable: the partition's turn has not come.
@@ -393,7 +428,12 @@ class Pipeline:
         return self._committer.propose(partition, owner, now)
 
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
-        """Check the partition as it would stand."""
+        """Check the partition as it would stand.
+
+        Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
+        """
+        self._check_identity()
         return self._committer.gate(partition, publication, owner, now)
 
     def decide(
@@ -409,22 +449,30 @@ class Pipeline:
         """Store a person's decision on the publication that was shown to them.
 
         Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
             PartitionNotFound: no window ever touched the partition.
             DecisionRefused: the publication was replaced, or its commit has begun.
             NotHeld: it waits for no decision.
             PublicationLapsed: it can no longer be committed as it was shown.
+            LedgerBehind: the files know more than the ledger; nothing was changed.
         """
+        self._check_identity()
         self.ledger.partitions.get(partition)
+        self._watch.check_records(partition)
         self._gatekeeper.decide(partition, publication, Approval(approved, by, now, comment))
 
     def reopen(self, partition: Partition, now: datetime) -> None:
         """Let a held partition be checked again by the next publish.
 
         Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
             PartitionNotFound: no window ever touched the partition.
             NotHeld: it waits for no decision.
+            LedgerBehind: the files know more than the ledger; nothing was changed.
         """
+        self._check_identity()
         self.ledger.partitions.get(partition)
+        self._watch.check_records(partition)
         self._gatekeeper.reopen(partition, now)
 
     def commit(
@@ -474,7 +522,7 @@ class Pipeline:
                 published, too (design §8).
         """
         self.own(now)
-        looked = self.evaluate(partition, now)
+        looked = self._evaluator.evaluate(partition, now)
         if looked is None:
             return self._outcome(partition, None)
         with contextlib.suppress(NotCommittable):
@@ -504,6 +552,11 @@ class Pipeline:
         proposal = self._committer.propose(partition, owner, now, override, by_command=by_command)
         if proposal is None:
             return self._outcome(partition, None)
+        if proposal.stands:
+            # What came since makes a revision of its own.
+            after = self.publish(partition, owner, now, override, by_command=by_command)
+            needs_somebody = after.state in {"held", "failed"}
+            return after if needs_somebody else replace(after, state="committed")
         verdict = self.gate(partition, proposal.digest, owner, now)
         if verdict.outcome is Outcome.FAIL:
             return self._outcome(partition, None, gate=verdict.outcome, state="failed")
@@ -529,17 +582,46 @@ class Pipeline:
                 yield self._outcome(state.partition, None, state="failed", error=str(failure))
 
     def pending(self, now: datetime) -> tuple[Partition, ...]:
-        """Give the partitions that reconcile announces again: pending and unclaimed, never held."""
+        """Return the partitions that reconcile announces again: pending, and claimed by nobody.
+
+        One that is held waits for a person, unless its commit has begun: that has to be finished.
+        """
         return tuple(
             state.partition
             for state in self.ledger.partitions.all()
-            if state.pending == "pending"
+            if self._is_to_be_published(state)
             and (state.owner is None or self.partition_is_free(state.partition, "", now))
         )
 
+    def _is_to_be_published(self, state: PartitionState) -> bool:
+        if state.pending == "held":
+            return self.ledger.publications.unrecorded(state.partition) is not None
+        return state.pending == "pending"
+
     def status(self, now: datetime) -> PipelineReport | None:
-        """Report on the pipeline; None if it never ran."""
-        return self._reporter.status(now)
+        """Report on the pipeline; None if it never ran.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
+                not its own target or its own ledger.
+        """
+        report = self._reporter.status(now)
+        if report is None:
+            check_owner(self.roots, self.ledger, self.storage)
+            return None
+        waiting = [item.state.partition for item in report.partitions if item.rows_pending]
+        return replace(report, notes=(*report.notes, *self._refusals(waiting)))
+
+    def _refusals(self, waiting: Sequence[Partition]) -> Iterator[str]:
+        """Yield why commands that write would be refused, and partitions not be published."""
+        try:
+            self._check_identity()
+            check_owner(self.roots, self.ledger, self.storage)
+            self._watch.check_newest_window()
+            for partition in waiting:
+                self._watch.check_partition(partition)
+        except TidegateError as refused:
+            yield str(refused)
 
     def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
         """Report on one partition."""
@@ -548,20 +630,22 @@ class Pipeline:
     def restore_ledger(self) -> Restored:
         """Write the pipeline's part of the ledger again from work directory and markers."""
         return Restorer(
-            self.config, self.roots, self.ledger, self.storage, self._contents
+            self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
         ).restore()
 
     def findings(self) -> Iterator[str]:
-        """Say where files, markers and ledger disagree."""
-        return self._inspector.findings()
+        """Say where files, markers and ledger disagree, each with what helps."""
+        return Findings(
+            self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
+        ).all()
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
         """Find files of the work directory that nobody needs any more."""
-        return self._inspector.garbage(now, older_than)
+        return self._sweeper.garbage(now, older_than)
 
-    def sweep(self, garbage: tuple[Garbage, ...]) -> None:
-        """Delete what `garbage` found."""
-        self._inspector.sweep(garbage)
+    def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
+        """Delete what `garbage` found and nobody has begun to need since; what was deleted."""
+        return self._sweeper.sweep(garbage)
 
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
         """Say what the source's commits did and which windows took them in, oldest first.
@@ -624,6 +708,9 @@ class Pipeline:
             error=error,
             digest=held.publication.digest if held else None,
         )
+
+    def _check_identity(self) -> None:
+        check_identity(self.config, self.ledger, self.storage)
 
     def _holder(self, owner: str, now: datetime) -> Holder:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)

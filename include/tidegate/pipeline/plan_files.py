@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, overload
 from tidegate.model.plan import ScanPlan, Split
 from tidegate.pipeline.delete_table import DeleteTable, StoredDeletes
 from tidegate.stage import layout
+from tidegate.stage.stored import as_stored, damaged, read_content, read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,15 +20,21 @@ if TYPE_CHECKING:
 _LINES_PER_BLOCK = 256
 
 
+def has_plan(storage: Storage, uri: str) -> bool:
+    """Return whether all of a plan stands in its directory."""
+    return all(storage.exists(path) for path in (layout.plan_file(uri), layout.splits_file(uri)))
+
+
 def read_plan(storage: Storage, uri: str) -> ScanPlan:
     """Read the plan that stands in a plan directory."""
-    return ScanPlan.from_text(storage.read_bytes(layout.plan_file(uri)))
+    return read_stored(storage, layout.plan_file(uri), ScanPlan)
 
 
 class StoredSplits(Sequence[Split]):
     """The splits of a plan, each read when it is asked for: a task wants one of many thousands."""
 
-    def __init__(self, lines: Sequence[bytes], deletes: StoredDeletes) -> None:
+    def __init__(self, path: str, lines: Sequence[bytes], deletes: StoredDeletes) -> None:
+        self._path = path
         self._lines = lines
         self._deletes = deletes
 
@@ -40,19 +47,36 @@ class StoredSplits(Sequence[Split]):
     @overload
     def __getitem__(self, index: slice) -> StoredSplits: ...
     def __getitem__(self, index: int | slice) -> Split | StoredSplits:
-        """Read one; a slice reads none."""
+        """Read one; a slice reads none.
+
+        Raises:
+            StateFileDamaged: its line cannot be read.
+        """
         if isinstance(index, slice):
-            return StoredSplits(self._lines[index], self._deletes)
-        raw = json.loads(self._lines[index])
+            return StoredSplits(self._path, self._lines[index], self._deletes)
+        line = self._lines[index]
+        return as_stored(self._path, lambda: self._decoded(line))
+
+    def _decoded(self, line: bytes) -> Split:
+        raw = json.loads(line)
         self._deletes.restore(raw)
         return Split.from_json(raw)
 
 
 def read_splits(storage: Storage, uri: str) -> StoredSplits:
-    """Read the splits that stand in a plan directory, in plan order."""
-    lines = storage.read_bytes(layout.splits_file(uri)).splitlines()
+    """Read the splits that stand in a plan directory, in plan order.
+
+    Raises:
+        StateFileLost: they do not stand there any more.
+        StateFileDamaged: the last line of their file is not whole.
+    """
+    path = layout.splits_file(uri)
+    content = read_content(storage, path)
+    if content and not content.endswith(b"\n"):
+        raise damaged(path, f"{len(content)} bytes that end within a line")
+    lines = content.splitlines()
     deletes = StoredDeletes.before(lines)
-    return StoredSplits(lines[len(deletes) :], deletes)
+    return StoredSplits(path, lines[len(deletes) :], deletes)
 
 
 def write_splits(storage: Storage, uri: str, splits: Sequence[Split]) -> None:

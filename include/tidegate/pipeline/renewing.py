@@ -29,7 +29,7 @@ class Renewing:
     *Runs on:* a thread of the step's process, over a connection of its own. *Called:* once per
     step. *Failure:* a ledger that does not answer is asked again at the next turn; others can ask
     it as little. Once a successor took over, no more is renewed, `check` and the end of the context
-    raise `FenceLost`, and the successor's hold is never touched.
+    raise `FenceLost` unless `end` was called, and the successor's hold is never touched.
 
     Args:
         renewals: what is renewed at each turn; none: nothing happens.
@@ -47,6 +47,7 @@ class Renewing:
         self._seconds = timeout.total_seconds() / _RENEWALS_PER_TIMEOUT
         self._on_loss = on_loss
         self._ended = threading.Event()
+        self._is_over = False
         self._lost: TerminalError | None = None
         self._thread = threading.Thread(target=self._run, name="renew-claims", daemon=True)
 
@@ -65,13 +66,18 @@ class Renewing:
             self.check()
 
     def check(self) -> None:
-        """Make sure that what is renewed is still held.
+        """Make sure that what is renewed is still held, unless that was ended.
 
         Raises:
             FenceLost: a successor took it over.
         """
-        if self._lost is not None:
+        if self._lost is not None and not self._is_over:
             raise self._lost
+
+    def end(self) -> None:
+        """Renew no more: what was held is done with, and whoever takes it now takes nothing."""
+        self._is_over = True
+        self._ended.set()
 
     def renew(self) -> None:
         """Renew now, in the calling thread.

@@ -7,31 +7,40 @@ windows that were not announced.
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from tidegate.config import PipelineConfig
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder
+from tidegate.ledger.identity import check_announced
 from tidegate.ledger.restoring import fence_off, replace_rows
 from tidegate.model.ledger_rows import PublicationEntry
+from tidegate.model.message import Contribution, EventTimes
 from tidegate.model.publication import GateRecord, Publication, PublicationState
 from tidegate.pipeline.announce import announcement_of
+from tidegate.pipeline.announces import turn_of, turn_of_plan
 from tidegate.pipeline.commit_chain import chain_of
 from tidegate.pipeline.commit_plans import revision_of
+from tidegate.pipeline.past import PastReader
 from tidegate.pipeline.plan_files import read_plan
-from tidegate.pipeline.records import CommitFile, Records, SealedFile
-from tidegate.pipeline.work import Roots, owner_to_restore
+from tidegate.pipeline.work import Roots, check_identity, is_same_place, owner_to_restore
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from tidegate.config import PipelineConfig
     from tidegate.model.ledger_rows import Claim, PipelineState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord
+    from tidegate.model.sealed import SealedWindow
+    from tidegate.pipeline.announces import Turn
+    from tidegate.pipeline.behind import Watch
     from tidegate.pipeline.content import Contents
+    from tidegate.pipeline.past import Past
+    from tidegate.pipeline.records import CommitFile, SealedFile
     from tidegate.storage import Storage
 
 _OWNER = "fsck"
@@ -57,9 +66,7 @@ class Restored:
 class _Step:
     """One thing that was recorded."""
 
-    number: int
-    at: datetime
-    """Decides among what was recorded before numbers were given."""
+    turn: Turn
     act: Callable[[], None]
 
 
@@ -77,6 +84,7 @@ class Restorer:
     ledger: Ledger
     storage: Storage
     contents: Contents
+    watch: Watch
 
     def restore(self) -> Restored:
         """Restore the ledger.
@@ -85,9 +93,17 @@ class Restorer:
             WorkUnknown: there is no work directory of this pipeline.
             TargetOwned, WorkUnfit, WorkOwned: target and work directory are not its own.
             PartitionBusy: a process is moving files of a partition (Transient).
+            StateFileLost: no file tells of a window that was announced; nothing was changed.
+            StateFileDamaged: a record cannot be read; nothing was changed.
+            PipelineChanged: the newest announce was made by a pipeline file that says otherwise;
+                without any, the ledger in use has registered another one.
             LedgerMoved: another run recorded something meanwhile (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
+        reader = PastReader(self.roots, self.ledger, self.storage, self.watch)
+        # What is refused takes nobody's fence.
+        if not reader.read().announces.files:
+            check_identity(self.config, self.ledger, self.storage)
         before = fence_off(self.ledger)
         self._await_movers()
         made = _Restoring(
@@ -97,9 +113,11 @@ class Restorer:
             self.storage,
             self.contents,
         )
-        restored = made.restore(owner.ledger)
-        newest = made.newest_number
+        past = reader.read()
+        restored = made.restore(owner.ledger, past)
+        newest = past.newest_number
         if before is not None:
+            made.keep(before.state)
             newest = max(newest, before.state.next_number, before.state.first_fence)
         replace_rows(self.ledger, made.ledger, before, (newest // _NUMBERS + 1) * _NUMBERS)
         return restored
@@ -124,37 +142,24 @@ class _Restoring:
     ledger: Ledger
     storage: Storage
     contents: Contents
-    newest_number: int = 0
 
-    def restore(self, ledger_id: str) -> Restored:
-        records = Records(self.roots, self.storage)
-        sealed = [
-            item for sequence in records.sealed_windows() for item in records.sealed(sequence)
-        ]
-        plans = list(records.commits())
-        verdicts, decisions = list(records.verdicts()), list(records.decisions())
-        self.newest_number = max(
-            (
-                *(item.sealed.number for item in sealed),
-                *(item.plan.number for item in plans),
-                *(item.number for item in verdicts),
-                *(item.number for item in decisions),
-            ),
-            default=0,
-        )
+    def restore(self, ledger_id: str, past: Past) -> Restored:
+        sealed, plans = past.announces.files, past.plans
+        self._check_identity(sealed)
         chains = [
             chain_of(mine, self.roots, self.storage) for mine in _by_partition(plans).values()
         ]
         began = min((item.sealed.announced_at for item in sealed), default=_UNKNOWN)
         target = self.storage.real_path(self.roots.target)
         self.ledger.pipeline.register(self.config.identity(), target, began, ledger_id)
-        steps = [self._announcing(item) for item in sealed]
+        steps = [*self._announcing_first(past), *map(self._announcing, sealed)]
         steps += [self._recording(item) for chain in chains for item in chain.recorded]
         steps += [self._preparing(chain.unfinished) for chain in chains if chain.unfinished]
-        for step in sorted(steps, key=lambda item: (item.number, item.at)):
+        for step in sorted(steps, key=lambda item: item.turn):
             step.act()
+        self._advance_watermark(plans)
         self._settle_unchanged()
-        self._restore_proposals(verdicts, decisions)
+        self._restore_proposals(past.verdicts, past.decisions)
         return Restored(
             windows=len({item.sealed.window.sequence for item in sealed}),
             revisions=sum(len(chain.recorded) for chain in chains),
@@ -165,14 +170,74 @@ class _Restoring:
             ),
         )
 
+    def keep(self, state: PipelineState) -> None:
+        """Keep what a ledger in use knows and no file tells.
+
+        Where the first window begins before one is announced, and how far the watermark came
+        while the source was idle.
+        """
+        if state.started:
+            self.ledger.pipeline.start_at(state.first_start, str(state.source_identity))
+        if state.watermark_step is not None:
+            found = self.ledger.pipeline.get().watermark_step
+            self.ledger.pipeline.advance_watermark(state.watermark_step, found)
+
+    def _advance_watermark(self, plans: Sequence[CommitFile]) -> None:
+        """Bring the watermark to that of the commits: what an idle source moved is no announce."""
+        step = self.ledger.pipeline.get().watermark_step
+        seen = [item.plan.watermark for item in plans if item.plan.watermark is not None]
+        if step is not None and seen:
+            newest = max(seen)
+            if step.value is None or newest > step.value:
+                self.ledger.pipeline.advance_watermark(
+                    replace(
+                        step,
+                        previous=step.value,
+                        largest_event_time=None,
+                        future_rows=0,
+                        idle=True,
+                        value=newest,
+                    ),
+                    step,
+                )
+
+    def _check_identity(self, sealed: Sequence[SealedFile]) -> None:
+        """Compare the pipeline file with the one that the newest announce was planned by.
+
+        Once something is announced, the identity stays; whoever changed the file must not have it
+        registered by losing the ledger.
+        """
+        newest = max(sealed, key=turn_of, default=None)
+        if newest is not None:
+            planned = PipelineConfig.from_resolved(read_plan(self.storage, newest.plan_uri).config)
+            check_announced(
+                self.config.name,
+                planned.identity(),
+                self.config.identity(),
+                functools.partial(is_same_place, self.storage),
+            )
+
+    def _announcing_first(self, past: Past) -> Iterator[_Step]:
+        """Announce windows in their order where the file of the first announce was lost.
+
+        Yielded before all other steps, so that they come first among those of one turn.
+        """
+        first = past.announces.first()
+        for sequence, turn in past.announces.turns(past.plans).items():
+            item = first[sequence]
+            if turn < turn_of(item):
+                brought = (*item.sealed.contributions, *_emptied(item.sealed, past.plans))
+                early = replace(item.sealed, number=turn[0], contributions=brought)
+                yield replace(self._announcing(replace(item, sealed=early)), turn=turn)
+
     def _announcing(self, item: SealedFile) -> _Step:
-        return _Step(item.sealed.number, item.sealed.announced_at, lambda: self._announce(item))
+        return _Step(turn_of(item), lambda: self._announce(item))
 
     def _recording(self, item: CommitFile) -> _Step:
-        return _Step(item.plan.number, item.plan.prepared_at, lambda: self._record(item))
+        return _Step(turn_of_plan(item), lambda: self._record(item))
 
     def _preparing(self, item: CommitFile) -> _Step:
-        return _Step(item.plan.number, item.plan.prepared_at, lambda: self._prepare(item))
+        return _Step(turn_of_plan(item), lambda: self._prepare(item))
 
     def _announce(self, item: SealedFile) -> None:
         sealed, now = item.sealed, item.sealed.announced_at
@@ -181,18 +246,11 @@ class _Restoring:
         if self.ledger.windows.find(sealed.window.sequence) is not None:
             taken = self.ledger.windows.resume(sealed.window.sequence, holder, None)
         else:
-            taken = self.ledger.windows.take(sealed.window, self._state(), holder)
+            taken = self.ledger.windows.take(sealed.window, self.ledger.pipeline.get(), holder)
         self.ledger.windows.record_plan(read_plan(self.storage, item.plan_uri), item.plan_uri)
         self.ledger.windows.announce(
             announcement_of(self.config, sealed, taken.attempt, item.plan_uri), now
         )
-
-    def _state(self) -> PipelineState:
-        state = self.ledger.pipeline.find()
-        if state is None:
-            msg = f"pipeline {self.config.name} was not registered first"
-            raise AssertionError(msg)
-        return state
 
     def _prepare(self, item: CommitFile) -> None:
         plan = item.plan
@@ -282,6 +340,30 @@ class _Restoring:
 
     def _claim(self, target: Partition, now: datetime) -> Claim:
         return self.ledger.partitions.claim(target, Holder(_OWNER, now, _CLAIM))
+
+
+def _emptied(sealed: SealedWindow, plans: Iterable[CommitFile]) -> Iterator[Contribution]:
+    """Return empty contributions to partitions that only a plan before brought rows for.
+
+    The announce of that plan is lost; commits tell of the partitions.
+    """
+    publications = [item.plan.publication for item in plans]
+    counting = {
+        item.partition.path: item.partition
+        for item in publications
+        if str(sealed.window.sequence) in item.contributions
+    }
+    for path in sorted(counting.keys() - {item.partition.path for item in sealed.contributions}):
+        yield Contribution(
+            window=sealed.window.sequence,
+            partition=counting[path],
+            plan_digest=sealed.plan_digest,
+            messages=(),
+            rows=0,
+            bytes=0,
+            event_times=EventTimes(),
+            kind=sealed.window.kind,
+        )
 
 
 def _by_partition(plans: Iterable[CommitFile]) -> dict[str, list[CommitFile]]:

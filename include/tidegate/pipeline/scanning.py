@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tidegate.errors import ChangesReadWhole
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.event_bounds import event_column, with_bounds
@@ -110,6 +111,7 @@ class Scanner:
             digest: the plan's name, if it was chosen already.
 
         Raises:
+            ChangesReadWhole: the mode was changed since the window was taken.
             StatsMissing: the order that is asked for, or bounds, need what a file does not say.
             TidegateError: the source refuses to have the window published; see `Units`.
         """
@@ -138,6 +140,7 @@ class Scanner:
         return scan, found.splits
 
     def _find(self, window: Window, pinned: Pin) -> _Found:
+        self._check_reads_changes(window)
         limit = self.config.source.read.limit
         units = self.source.units(
             pinned,
@@ -161,6 +164,12 @@ class Scanner:
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
         return _Found(units, pieces, splits, target, len(footers.paths))
+
+    def _check_reads_changes(self, window: Window) -> None:
+        """Refuse to read the whole source for a window that joins on to others."""
+        joins_on = window.range.start_exclusive is not None and not window.kind.replaces
+        if joins_on and self.config.source.read.mode == "snapshot":
+            raise ChangesReadWhole(pipeline=self.config.name, window=window.sequence)
 
     def _record(self, found: _Found, window: Window, pin: Pin) -> PlanRecord:
         unknown = sum(piece.event_times is None for piece in found.pieces)

@@ -19,6 +19,7 @@ from tidegate.pipeline.plan_files import read_plan, read_splits
 from tidegate.pipeline.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ class _Attempt:
             return message
         # Another attempt was first: its message counts, this one's files are garbage.
         self._discard(sub_split)
-        return CommitMessage.from_text(self.storage.read_bytes(path))
+        return read_stored(self.storage, path, CommitMessage)
 
     def _write(self, sub_split: SubSplit) -> CommitMessage:
         config = PipelineConfig.from_resolved(self.scan.config)

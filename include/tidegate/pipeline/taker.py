@@ -5,9 +5,8 @@ A window is taken only while what was read still holds (design §4). Plans nothi
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerMoved, TerminalError
 from tidegate.ledger.holder import Holder
@@ -15,6 +14,7 @@ from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Pin, Window, WindowKind
 from tidegate.model.run import Look, Run
 from tidegate.pipeline import taking
+from tidegate.pipeline.again import again_if
 from tidegate.pipeline.limits import limited
 
 if TYPE_CHECKING:
@@ -27,12 +27,8 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PipelineState, WindowState
     from tidegate.model.partition import Partition
     from tidegate.pipeline.behind import Watch
+    from tidegate.pipeline.pins import Pins
     from tidegate.source.protocol import Following, Source
-
-T = TypeVar("T")
-
-_LOOKS = 5
-"""How often a run looks again by itself where others came between."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +47,8 @@ class Taken:
 
     pin: Pin
     windows: tuple[WindowState, ...]
+    goes_on: bool = False
+    """Whether the first of them stood open before."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +66,7 @@ class Taker:
     life_of: Callable[[str], Life]
     """Finds out what became of the run that holds a window."""
     watch: Watch
+    pins: Pins
 
     def look(self, run: Run, now: datetime) -> Look:
         """Say what a run would find, from the source's metadata alone; takes nothing.
@@ -75,7 +74,7 @@ class Taker:
         Raises:
             LedgerMoved: others came between each time (Transient).
         """
-        return _looking_again(lambda: self._look(run, now))
+        return again_if(LedgerMoved, lambda: self._look(run, now))
 
     def take(self, run: Run, now: datetime) -> Taken:
         """Take the run's window, or those that it replays; go on with one that is open.
@@ -84,22 +83,24 @@ class Taker:
             WindowOpen: another run works on the pipeline's open window (Transient).
             LedgerMoved: others came between each time (Transient).
         """
-        return _looking_again(lambda: self._take(run, now))
+        return again_if(LedgerMoved, lambda: self._take(run, now))
 
     def replay(self, sequence: int, run: Run, now: datetime) -> Taken:
         """Take one window again.
 
         Raises:
             WindowNotFound: it was never taken.
+            SnapshotNotFound: it can no longer be read; nothing was taken.
             WindowOpen: another run works on it (Transient).
             LedgerMoved: others came between each time (Transient).
         """
 
         def again() -> Taken:
             seen = self._seen(run, now)
-            return self._resumed(seen, [sequence], self._holder(run, now))
+            window = self.ledger.windows.get(sequence)
+            return self._resumed(seen, [window], self._holder(run, now))
 
-        return _looking_again(again)
+        return again_if(LedgerMoved, again)
 
     def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> Taken:
         """Take a window that reads partitions whole, as of the checkpoint.
@@ -108,10 +109,11 @@ class Taker:
 
         Raises:
             PartitionNotFound: no window ever touched one of them.
+            SnapshotNotFound: the checkpoint's snapshot was expired; nothing was taken.
             WindowOpen: another run works on the pipeline's open window (Transient).
             LedgerMoved: others came between each time (Transient).
         """
-        return _looking_again(lambda: self._rebuild(partitions, run, now))
+        return again_if(LedgerMoved, lambda: self._rebuild(partitions, run, now))
 
     def preview(self, run: Run, now: datetime) -> tuple[Window | None, Pin]:
         """Draft the window that a load would go on with or take; takes nothing (PC-C08)."""
@@ -119,7 +121,7 @@ class Taker:
         held = self.ledger.windows.open() if state else None
         identity = state.source_identity if state else None
         pin = self.source.pin(now, identity, run.end_exclusive)
-        if held is not None:
+        if held is not None and not self.pins.is_lost(held, pin):
             return held.window, pin
         return self._draft(run, pin, self._following(state, pin)), pin
 
@@ -150,7 +152,8 @@ class Taker:
         else:
             (draft, seen), sealed = self._ahead(run, seen, now), ()
         if draft is None:
-            return self._resumed(seen, [item.window.sequence for item in sealed], holder)
+            return self._resumed(seen, sealed, holder)
+        self._check_readable(seen, sealed)
         fresh = self.ledger.windows.take(draft, seen.state, holder)
         again = [self.ledger.windows.resume(item.window.sequence, holder, None) for item in sealed]
         return Taken(seen.pin, (fresh, *again))
@@ -171,6 +174,7 @@ class Taker:
         )
         if seen.open is not None and seen.open.window.partitions == draft.partitions:
             return self._continued(run, seen, seen.open, (), holder)
+        self.pins.of_rebuild(draft, seen.pin)
         return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
 
     def _continued(
@@ -182,21 +186,32 @@ class Taker:
         holder: Holder,
     ) -> Taken:
         """Go on with the open window, and with what its run replays besides."""
+        is_own_history = held.window.run == run.id and held.window.kind is WindowKind.HISTORY
+        besides = sealed if is_own_history else ()
+        self._check_readable(seen, besides)
         first = self.ledger.windows.resume(
             held.window.sequence, holder, seen.state, still_open=True
         )
-        is_own_history = held.window.run == run.id and held.window.kind is WindowKind.HISTORY
-        again = [
-            self.ledger.windows.resume(item.window.sequence, holder, None)
-            for item in (sealed if is_own_history else ())
-        ]
-        return Taken(seen.pin, (first, *again))
+        again = [self.ledger.windows.resume(item.window.sequence, holder, None) for item in besides]
+        return Taken(seen.pin, (first, *again), goes_on=True)
 
-    def _resumed(self, seen: Seen, sequences: Sequence[int], holder: Holder) -> Taken:
-        return Taken(
-            seen.pin,
-            tuple(self.ledger.windows.resume(item, holder, seen.state) for item in sequences),
+    def _resumed(self, seen: Seen, windows: Sequence[WindowState], holder: Holder) -> Taken:
+        self._check_readable(seen, windows)
+        taken = (
+            self.ledger.windows.resume(item.window.sequence, holder, seen.state) for item in windows
         )
+        return Taken(seen.pin, tuple(taken))
+
+    def _check_readable(self, seen: Seen, windows: Sequence[WindowState]) -> None:
+        """Look for what windows read, before any of them is taken again.
+
+        Raises:
+            LedgerBehind: one was announced since the ledger in use was saved: another announce
+                would get a number that was given before.
+        """
+        self.watch.check_windows(item.window.sequence for item in windows)
+        for item in windows:
+            self.pins.of(item, seen.pin)
 
     def _seen(self, run: Run, now: datetime) -> Seen:
         """Compare files and ledger, and look at the source then.
@@ -300,10 +315,3 @@ class Taker:
             else "no window"
         )
         return Look("none", f"the interval lies behind the checkpoint; {where} covers it")
-
-
-def _looking_again(look: Callable[[], T]) -> T:
-    for _ in range(_LOOKS - 1):
-        with contextlib.suppress(LedgerMoved):
-            return look()
-    return look()

@@ -21,6 +21,7 @@ from tidegate.errors import (
     StorageSilent,
     TargetOwned,
     WorkElsewhere,
+    WorkGone,
     WorkOwned,
     WorkUnknown,
 )
@@ -123,7 +124,7 @@ def adopt(
             config.identity(),
             storage.real_path(roots.target),
             now,
-            same_place=functools.partial(_is_same_place, storage),
+            same_place=functools.partial(is_same_place, storage),
         )
         if ledger.pipeline.find() is not None:
             register()  # a changed key says more than the places that it leads to
@@ -139,6 +140,15 @@ def adopt(
         raise
 
 
+def check_identity(config: PipelineConfig, ledger: Ledger, storage: Storage) -> None:
+    """Check that the pipeline file gives what the ledger has registered under its name.
+
+    Raises:
+        PipelineChanged: a key of the identity differs.
+    """
+    ledger.pipeline.check(config.identity(), functools.partial(is_same_place, storage))
+
+
 def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     """Check that target and work directory belong to this pipeline and this ledger.
 
@@ -147,13 +157,17 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
 
     Raises:
         TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
+        WorkGone: the work directory has nothing of what the ledger knows.
     """
     state = ledger.pipeline.find()
     grounds = roots.grounds(storage)
     worked_in = None
     if state is not None and grounds.of_work() is None:
         worked_in = _worked_in(ledger)
-    return grounds.check(ledger.name, state.ledger_id if state else None, worked_in)
+    settled = grounds.check(ledger.name, state.ledger_id if state else None, worked_in)
+    if worked_in is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
+        raise WorkGone(pipeline=ledger.name, work=roots.work)
+    return settled
 
 
 def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) -> None:
@@ -214,7 +228,7 @@ def _take_back(ledger: Ledger, storage: Storage, roots: Roots) -> None:
     owner = replace(roots, target=state.target).grounds(storage).of_target()
     if owner == Owner(ledger.name, state.ledger_id):
         return
-    if owner is not None or not _is_same_place(storage, state.target, roots.target):
+    if owner is not None or not is_same_place(storage, state.target, roots.target):
         ledger.pipeline.forget_unused(state.ledger_id)
 
 
@@ -225,7 +239,7 @@ def _worked_in(ledger: Ledger) -> str | None:
     return uri.rpartition(f"/{layout.WINDOWS}/")[0] if uri else None
 
 
-def _is_same_place(storage: Storage, one: str, other: str) -> bool:
+def is_same_place(storage: Storage, one: str, other: str) -> bool:
     """Compare by real path; what cannot be reached is another place than what can."""
     try:
         return storage.real_path(one) == storage.real_path(other)

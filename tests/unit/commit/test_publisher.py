@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import itertools
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -40,6 +42,7 @@ from tidegate.model.publication import (
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 DAY = Partition((("dt", "2026-02-01"),))
@@ -144,6 +147,9 @@ class Disk:
     def commit(self, made: CommitPlan | None = None, storage: LocalStorage | None = None) -> None:
         publisher = Publisher(storage or LocalStorage(), self.places(), self.policies)  # type: ignore[arg-type]
         publisher.carry_out(made or plan(), "cli", self.steps)
+
+    def take_back(self, storage: LocalStorage | None = None) -> None:
+        Publisher(storage or LocalStorage(), self.places(), ()).take_back(plan(), "cli", self.steps)
 
     @classmethod
     def found(cls, root: Path) -> Disk:
@@ -339,11 +345,71 @@ def test_damage_is_found_before_anything_changes(
         )
     before = disk.files()
 
-    with pytest.raises(expected):
+    with pytest.raises(expected) as refused:
         disk.commit()
 
+    assert refused.value.values.get("window", 1) == 1
     assert disk.files() == before
     assert disk.steps.told == []
+
+
+class Died(BaseException):
+    """The process is gone."""
+
+
+class Dying(Stopper):
+    def _die(self) -> None:
+        raise Died
+
+
+def dies(act: Callable[[LocalStorage], None], at: int) -> bool:
+    """Die before a change; False if it came to its end before."""
+    try:
+        act(stopping_storage(Dying(at)))
+    except Died:
+        return True
+    return False
+
+
+def test_commit_that_died_anywhere_is_taken_back_from_anywhere(tmp_path: Path) -> None:
+    marker, retired = "table/dt=2026-02-01/_SUCCESS", "work/retired/old"
+    deaths: Counter[str] = Counter()
+    for committing, undoing in itertools.product(range(1, 25), range(1, 25)):
+        disk = Disk(tmp_path / f"{committing} {undoing}")
+        before = disk.files()
+        deaths["commit"] += dies(
+            lambda storage, disk=disk: disk.commit(storage=storage), committing
+        )
+        deaths["undo"] += dies(disk.take_back, undoing)
+
+        disk.take_back()
+
+        left = {name: item for name, item in disk.files().items() if "/scratch/" not in name}
+        assert left.pop(marker, before[marker]) == before.pop(marker)
+        assert left.pop(retired, b"old") == b"old"
+        assert left == before
+    assert 0 < deaths["commit"] < 24 * 24, "a commit has more changes"
+    assert deaths["undo"] > 100
+
+
+@pytest.mark.parametrize("cut", CUTS)
+@pytest.mark.parametrize("committing", [10, 11, 13])
+def test_what_was_taken_back_stays_so_after_a_power_cut_whoever_died_before(
+    tmp_path: Path, cut: str, committing: int
+) -> None:
+    for undoing in range(1, 20):
+        disk = Disk(tmp_path / f"{undoing} root")
+        assert dies(lambda storage, disk=disk: disk.commit(storage=storage), committing)
+        machine = Machine(disk.root, tmp_path / f"{undoing} kept")
+        with contextlib.suppress(Died):
+            disk.take_back(stopping_storage(Dying(undoing, disk=machine)))
+
+        disk.take_back(stopping_storage(Stopper(disk=machine)))
+
+        after = Disk.found(tmp_path / f"{undoing} after")
+        machine.leave(after.root, chance(cut, undoing))
+        assert {item.name for item in after.partition.iterdir()} == {"old"}
+        assert {item.name for item in after.staged.iterdir()} == {"new-1", "new-2"}
 
 
 def test_commit_with_a_lost_fence_changes_nothing(disk: Disk) -> None:
@@ -354,6 +420,27 @@ def test_commit_with_a_lost_fence_changes_nothing(disk: Disk) -> None:
         disk.commit()
 
     assert disk.files() == before
+
+
+def test_take_back_with_a_lost_fence_changes_nothing(disk: Disk) -> None:
+    disk.commit()
+    disk.steps.lost = True
+    before = disk.files()
+
+    with pytest.raises(FenceLost):
+        disk.take_back()
+
+    assert disk.files() == before
+
+
+def test_take_back_retracts_the_marker_of_either_name(disk: Disk) -> None:
+    renamed = plan(former_marker="_OLD")
+    (disk.partition / "_OLD").write_bytes(b"{}")
+    disk.commit()
+
+    Publisher(LocalStorage(), disk.places(), ()).take_back(renamed, "cli", disk.steps)
+
+    assert {item.name for item in disk.partition.iterdir()} == {"old"}
 
 
 def test_commit_while_another_moves_files_changes_nothing(disk: Disk) -> None:
@@ -387,9 +474,29 @@ def test_content_that_vanished_before_the_marker_is_noticed(disk: Disk) -> None:
     publication = replace(plan().publication, content=(*NEW, kept))
     before = disk.files()
 
-    with pytest.raises(StagedFileMissing, match="kept"):
+    with pytest.raises(StagedFileMissing) as missed:
         disk.commit(plan(publication=publication))
 
+    target = str(disk.partition / "kept")
+    assert missed.value.values == {
+        "path": str(disk.staged / "kept"),
+        "target": target,
+        "window": 1,
+    }
+    assert disk.files() == before
+
+
+def test_content_of_another_length_before_the_marker_is_noticed(disk: Disk) -> None:
+    """PC-F17, for files that the revision before left there."""
+    publication = replace(plan().publication, content=(*NEW, file("kept", b"kept")))
+    (disk.partition / "kept").write_bytes(b"kep")
+    before = disk.files()
+
+    with pytest.raises(FileLengthWrong) as found:
+        disk.commit(plan(publication=publication))
+
+    path = str(disk.partition / "kept")
+    assert found.value.values == {"path": path, "expected": 4, "found": 3}
     assert disk.files() == before
 
 
@@ -416,14 +523,27 @@ def test_policy_before_the_marker_sees_all_files_and_no_marker(disk: Disk) -> No
 
     (context, standing) = watching.seen[0]
     assert standing == {"new-1", "new-2"}
-    assert (context.revision, context.rows, context.files) == (2, 2, ("new-1", "new-2"))
+    assert context == PolicyContext(
+        pipeline="orders",
+        table_root=str(disk.root / "table"),
+        partition=DAY,
+        partition_root=str(disk.partition),
+        revision=2,
+        key=plan().publication.digest,
+        files=("new-1", "new-2"),
+        rows=2,
+        marker_name="_SUCCESS",
+        marker='{"revision": 2}',
+        storage=context.storage,
+        scratch=str(disk.root / "work" / "scratch"),
+    )
 
 
 def test_policy_that_fails_leaves_files_without_marker_and_is_asked_again(disk: Disk) -> None:
     watching = Watching(failures=1)
     disk.policies.insert(0, ("watch", watching))
 
-    with pytest.raises(PolicyFailed, match="RuntimeError: the metastore is away"):
+    with pytest.raises(PolicyFailed, match=r"'orders'.*RuntimeError: the metastore is away"):
         disk.commit()
     assert not (disk.partition / "_SUCCESS").exists()
     disk.commit()

@@ -129,3 +129,27 @@ def test_step_that_fails_keeps_its_error() -> None:
 def test_renewal_on_demand_tells_the_caller_at_once() -> None:
     with pytest.raises(FenceLost):
         Renewing([Ledger(LOST).renew], timedelta(hours=1)).renew()
+
+
+def test_loss_of_what_was_done_with_is_none() -> None:
+    ledger = Ledger(LOST, enough=1)
+    told: list[str] = []
+
+    with Renewing([ledger.renew], SHORT, lambda: told.append("lost")) as held:
+        ledger.wait()
+        held.end()
+        held.check()
+
+    assert renewers() == []
+
+
+def test_what_was_done_with_is_not_renewed_again() -> None:
+    ledger = Ledger(enough=1)
+
+    with Renewing([ledger.renew], SHORT) as held:
+        ledger.wait()
+        held.end()
+        threading.Event().wait(5 * SHORT.total_seconds())
+        turns = ledger.turns
+
+    assert turns <= 2

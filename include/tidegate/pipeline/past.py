@@ -1,0 +1,172 @@
+"""Read what files tell of a pipeline's past, and refuse one of which a part is lost.
+
+Changes nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import LedgerBehind, StateFileDamaged, StateFileLost
+from tidegate.errors.commands import command
+from tidegate.pipeline.announces import tell
+from tidegate.pipeline.plan_files import read_plan
+from tidegate.pipeline.records import Records
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.publication import DecisionRecord, GateRecord
+    from tidegate.pipeline.announces import Announces
+    from tidegate.pipeline.behind import Watch
+    from tidegate.pipeline.records import CommitFile, SealedFile
+    from tidegate.pipeline.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Past:
+    """What was announced, committed, checked and decided."""
+
+    announces: Announces
+    plans: Sequence[CommitFile]
+    verdicts: Sequence[GateRecord]
+    decisions: Sequence[DecisionRecord]
+    newest_number: int
+    """The greatest number of a record, also of an announce that never was; 0 if there is none."""
+
+
+@dataclass(frozen=True)
+class PastReader:
+    """Reads the past of one pipeline."""
+
+    roots: Roots
+    ledger: Ledger
+    """The one in use: what it knows has to be told by the files, too, and helps where it is not."""
+    storage: Storage
+    watch: Watch
+
+    def read(self) -> Past:
+        """Read all records.
+
+        Raises:
+            StateFileLost: a window that was announced has no file that tells of it, or no plan.
+            StateFileDamaged: a record cannot be read.
+        """
+        # In this order: what one of them knows stands in those that are read after it.
+        known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
+        plans = list(records.commits())
+        sealed = list(self._sealed(records, known))
+        verdicts, decisions = list(records.verdicts()), list(records.decisions())
+        announces = tell(item for item in sealed if not self._came_too_late(item))
+        self._check_whole(announces, plans, known)
+        self._check_plans(announces, known)
+        numbers = (
+            *(item.sealed.number for item in sealed),
+            *(item.plan.number for item in plans),
+            *(item.number for item in verdicts),
+            *(item.number for item in decisions),
+        )
+        return Past(announces, plans, verdicts, decisions, max(numbers, default=0))
+
+    def _sealed(self, records: Records, known: Mapping[int, str]) -> Iterator[SealedFile]:
+        for sequence in records.sealed_windows():
+            with self._naming(sequence, known):
+                yield from records.sealed(sequence)
+
+    def _came_too_late(self, item: SealedFile) -> bool:
+        """Return whether a file was written once a restoration had read all that there were.
+
+        By a process that had lost its fence by then: its number is below all fences.
+        """
+        state = self.ledger.pipeline.find()
+        return (
+            state is not None
+            and item.sealed.number < state.first_fence
+            and not self.ledger.windows.was_announced(
+                item.sealed.window.sequence, item.sealed.plan_digest
+            )
+        )
+
+    def _check_plans(self, announces: Announces, known: Mapping[int, str]) -> None:
+        for item in announces.files:
+            with self._naming(item.sealed.window.sequence, known):
+                read_plan(self.storage, item.plan_uri)
+
+    @contextmanager
+    def _naming(self, sequence: int, known: Mapping[int, str]) -> Iterator[None]:
+        """Say what helps where a file of a window is lost that the ledger in use does not know."""
+        try:
+            yield
+        except (StateFileLost, StateFileDamaged) as broken:
+            if self._may_be_replayed(sequence, known):
+                raise
+            is_lost = isinstance(broken, StateFileLost)
+            remedy = _anew(sequence) if is_lost else f"let {self._rebuild} find what stands"
+            raise type(broken)(**{**broken.values, "remedy": remedy}) from broken
+
+    def _check_whole(
+        self, announces: Announces, plans: Sequence[CommitFile], known: Mapping[int, str]
+    ) -> None:
+        lacking = announces.lacks(known, plans)
+        if announces.missing is not None:
+            digest = known.get(announces.missing)
+            self._refuse(announces.missing, digest, known)
+        if lacking is not None:
+            self._refuse(*lacking, known)
+
+    def _refuse(self, sequence: int, digest: str | None, known: Mapping[int, str]) -> None:
+        if self._may_be_replayed(sequence, known):
+            remedy = f"{_written_by_replay(self.ledger, sequence)}, then go on with {self._rebuild}"
+        else:
+            remedy = _anew(sequence)
+        raise StateFileLost(path=_sealed_path(self.roots, sequence, digest), remedy=remedy)
+
+    def _may_be_replayed(self, sequence: int, known: Mapping[int, str]) -> bool:
+        """Return whether the ledger in use lets a window be read again."""
+        try:
+            self.watch.check_newest_window()
+        except LedgerBehind:
+            return False
+        except StateFileDamaged:
+            pass
+        return sequence in known
+
+    @property
+    def _rebuild(self) -> str:
+        return f"`{command('fsck', self.ledger.name, '--rebuild')}`"
+
+
+def sealed_plans(ledger: Ledger) -> dict[int, str]:
+    """Return the windows that a ledger knows as announced, each with its plan in effect."""
+    return {
+        state.window.sequence: str(state.plan_digest)
+        for state in ledger.windows.all()
+        if state.sealed
+    }
+
+
+def lost_announce(roots: Roots, ledger: Ledger, sequence: int, digest: str) -> StateFileLost:
+    """Make the error for a window that the ledger knows as announced, and no file tells of."""
+    path = _sealed_path(roots, sequence, digest)
+    return StateFileLost(path=path, remedy=_written_by_replay(ledger, sequence))
+
+
+def _anew(sequence: int) -> str:
+    return (
+        "start a new pipeline with a new name and a new target: nothing else tells what window "
+        f"{sequence} brought, and nothing was restored"
+    )
+
+
+def _written_by_replay(ledger: Ledger, sequence: int) -> str:
+    return f"write it anew with `{command('replay', ledger.name, sequence)}`"
+
+
+def _sealed_path(roots: Roots, sequence: int, digest: str | None) -> str:
+    """Name the file that tells of a window's announce, as far as its plan is known."""
+    return layout.sealed_file(layout.plan_root(roots.work, sequence, digest or "*"))

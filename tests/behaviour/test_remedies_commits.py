@@ -1,0 +1,116 @@
+"""Commits that are refused: what the message says, typed as it stands, ends well."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+from small_lake import NOW, SmallLake, day, decide, load, local, publish
+from tidegate.cli.app import app
+from tidegate.errors import PolicyUnknown, PublicationLapsed
+from tidegate.model.run import Run
+from tidegate.pipeline.holders import process_owner
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+FIRST = "dt=2026-02-01"
+NOTED = """
+class Noted:
+    def commit(self, context):
+        pass
+"""
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    lake = SmallLake(tmp_path / "lake")
+    lake.found_by_name(monkeypatch)
+    return lake
+
+
+def typed(line: str) -> Result:
+    program, *arguments = shlex.split(line)
+    assert program == "tidegate"
+    return CliRunner().invoke(app, arguments, catch_exceptions=False)
+
+
+def command(text: str) -> str:
+    """Find the one command of a message."""
+    (found,) = re.findall("`(tidegate [^`]*)`", text)
+    return found
+
+
+def custom(reference: str) -> dict[str, Any]:
+    return {"commit": {"policies": [{"custom": reference}, "success-file"]}}
+
+
+UNKNOWN = {"module": "no_such_module:Noted", "class": "json:Noted", "method": "json:JSONDecoder"}
+CORRECTED = [(name, way) for name in UNKNOWN for way in ("success-file", "noted:Noted")]
+
+
+@pytest.mark.follows("PolicyUnknown")
+@pytest.mark.parametrize(("name", "way"), [*CORRECTED, ("module", "no_such_module:Noted")])
+def test_partition_whose_policy_is_unknown_comes_out_once_it_is_corrected(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, name: str, way: str
+) -> None:
+    reference = UNKNOWN[name]
+    for module in ("noted", "no_such_module"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    load(lake.pipeline(**custom(reference)))
+    with pytest.raises(PolicyUnknown, match=r"commit\.policies"):
+        lake.pipeline(**custom(reference)).publish(day(1), process_owner("cli"), NOW)
+    assert lake.listed_ids() == {}
+
+    (lake.root / f"{way.partition(':')[0]}.py").write_text(NOTED)
+    monkeypatch.syspath_prepend(lake.root)
+    publish(lake.pipeline(**({} if way == "success-file" else custom(way))))
+
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+@pytest.mark.follows("PublicationLapsed")
+def test_commit_that_lapsed_is_published_by_the_command_that_is_printed(lake: SmallLake) -> None:
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    pipeline = lake.pipeline()
+    load(pipeline)
+    proposed = pipeline.propose(day(1), process_owner("cli"), NOW)
+    assert proposed is not None
+    pipeline.gate(day(1), proposed.digest, process_owner("cli"), NOW)
+    ids += lake.commit({1: 3, 2: 1})[:3]
+    load(pipeline)
+    with pytest.raises(PublicationLapsed) as lapsed:
+        pipeline.commit(day(1), proposed.digest, process_owner("cli"), NOW)
+
+    result = typed(command(str(lapsed.value)))
+
+    assert result.exit_code == 0, result.output
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+@pytest.mark.follows("PublicationLapsed")
+def test_decision_on_what_was_replayed_since_is_shown_again_by_the_command(
+    lake: SmallLake,
+) -> None:
+    lake.keys = {"rows": [{"name": "sane", "where": "amount < 9", "on_failure": "hold"}]}
+    ids = lake.commit({1: 4, 2: 1}, amount=10)[:4]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    finer = lake.pipeline(source={"read": {"filter": "id <> 2"}})
+    finer.finish_load(finer.replay(1, Run("again", "cli"), NOW), NOW, local)
+    with pytest.raises(PublicationLapsed) as lapsed:
+        decide(finer, day(1))
+
+    assert typed(command(str(lapsed.value))).exit_code == 3
+    decide(lake.pipeline(), day(1))
+
+    assert typed(command(str(lapsed.value))).exit_code == 0
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == [ids[0], *ids[2:]]

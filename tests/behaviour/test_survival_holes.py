@@ -1,0 +1,385 @@
+"""Announces whose file was lost or damaged: no ledger is restored with a hole between windows."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from behaviour.test_survival_restored import NARROW, lose, put_back, rebuild, replay, save
+from crash.scenario import ledger_content
+from small_lake import NOW, SmallLake, interval, load, look_again, publish, published_ids
+from tidegate.cli.app import app
+from tidegate.cli.output import NOTHING
+from tidegate.errors import LedgerLost, StateFileDamaged, StateFileLost, TidegateError
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+FIRST = "dt=2026-02-01"
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    lake = SmallLake(tmp_path / "lake")
+    lake.found_by_name(monkeypatch)
+    return lake
+
+
+def take_in(lake: SmallLake, days: dict[int, int]) -> list[int]:
+    ids = lake.commit(days)
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    return ids
+
+
+@pytest.fixture
+def ids(lake: SmallLake) -> list[int]:
+    """Publish three windows; the ids of the first day."""
+    return [take_in(lake, {1: 1, 2: 1})[0] for _ in range(3)]
+
+
+def announces(lake: SmallLake, sequence: int) -> list[Path]:
+    return sorted((lake.work / "windows" / f"{sequence:06d}").rglob("sealed*.json"))
+
+
+def unlink(path: Path) -> None:
+    path.unlink()
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:50])
+
+
+def forget(path: Path) -> None:
+    """Take the whole window away, with its plan and its messages."""
+    shutil.rmtree(path.parent.parent)
+
+
+def follow(lake: SmallLake, said: str) -> None:
+    """Do what a message says, but for the copy, which nobody has."""
+    if "move it away" in said:
+        (lake.root / "away").unlink(missing_ok=True)
+        path = next(path for path in lake.work.rglob("sealed*.json") if said.startswith(str(path)))
+        path.rename(lake.root / "away")
+    commands = re.findall("`(tidegate [^`]*)`", said)
+    assert commands, said
+    for line in commands:
+        arguments = shlex.split(line.replace("PIPELINE", "orders"))[1:]
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code in {0, NOTHING}, result.output
+
+
+def refusal(lake: SmallLake) -> TidegateError:
+    """Restore the ledger, which is refused; what changes nothing."""
+    pipeline = lake.pipeline()
+    before, files = ledger_content(lake.root), lake.stamps()
+    with pytest.raises((StateFileLost, StateFileDamaged)) as refused:
+        pipeline.restore_ledger()
+    assert (ledger_content(lake.root), lake.stamps()) == (before, files)
+    return refused.value
+
+
+def check_ends_well(lake: SmallLake, ids: list[int]) -> None:
+    """Find nothing and every row, also after a further window and a restoration."""
+    assert list(lake.pipeline().findings()) == []
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == sorted(ids)
+    more = [*ids, take_in(lake, {1: 1, 5: 1})[0]]
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+    assert list(lake.pipeline().findings()) == []
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == sorted(more)
+
+
+@pytest.mark.follows("StateFileLost", "StateFileDamaged")
+@pytest.mark.parametrize("damage", [unlink, cut, forget])
+@pytest.mark.parametrize("sequence", [1, 2, 3], ids=["first", "middle", "last"])
+def test_announce_that_the_ledger_knows_is_written_again_by_a_replay(
+    lake: SmallLake, ids: list[int], damage: Callable[[Path], None], sequence: int
+) -> None:
+    (path,) = announces(lake, sequence)
+    damage(path)
+
+    # With the whole window its messages are found to be lost as well.
+    found, *_ = lake.pipeline().findings()
+    assert found.startswith(f"{path}: expected")
+    said = refusal(lake)
+    assert str(said).startswith(f"{path}: expected")
+    follow(lake, str(said))
+
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.follows("StateFileLost", "StateFileDamaged")
+@pytest.mark.parametrize("damage", [unlink, cut, forget])
+def test_finding_of_a_lost_announce_is_mended_by_what_it_says(
+    lake: SmallLake, ids: list[int], damage: Callable[[Path], None]
+) -> None:
+    (path,) = announces(lake, 2)
+    damage(path)
+
+    found, *_ = lake.pipeline().findings()
+    follow(lake, found)
+
+    assert lake.ids()[FIRST] == ids
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.parametrize("damage", [unlink, cut, forget])
+@pytest.mark.parametrize("sequence", [1, 2, 3], ids=["first", "middle", "last"])
+def test_hole_is_refused_where_the_ledger_is_lost_and_a_copy_helps(
+    lake: SmallLake, ids: list[int], damage: Callable[[Path], None], sequence: int
+) -> None:
+    (path,) = announces(lake, sequence)
+    shutil.copytree(lake.work / "windows", lake.root / "copy")
+    damage(path)
+    lose(lake)
+
+    said = refusal(lake)
+    if damage is cut:
+        assert "fsck orders --rebuild" in str(said)
+        path.unlink()
+        said = refusal(lake)
+
+    assert f"windows/{sequence:06d}/" in said.values["path"]
+    assert "Put it back from a copy, or start a new pipeline with a new name" in str(said)
+    assert "replay" not in str(said)
+    with pytest.raises(LedgerLost):
+        load(lake.pipeline())
+    shutil.copytree(lake.root / "copy", lake.work / "windows", dirs_exist_ok=True)
+    lake.pipeline().restore_ledger()
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.follows("StateFileLost")
+def test_new_pipeline_over_a_hole_reads_everything(lake: SmallLake, ids: list[int]) -> None:
+    unlink(announces(lake, 2)[0])
+    lose(lake)
+    assert "new name and a new target" in str(refusal(lake))
+
+    target = lake.root / "published" / "anew"
+    pipeline = lake.pipeline(name="anew", target={"path": str(target)})
+    load(pipeline)
+    publish(pipeline)
+
+    assert published_ids(target)[FIRST] == ids
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["ledger in use", "lost ledger"])
+def test_hole_between_windows_that_were_not_published_is_refused(
+    lake: SmallLake, lost: bool
+) -> None:
+    for number in (1, 2, 3):
+        lake.commit({1: 1})
+        load(lake.pipeline(), interval(number))
+    (path,) = announces(lake, 2)
+    unlink(path)
+    if lost:
+        lose(lake)
+
+    said = refusal(lake)
+
+    assert "windows/000002/" in said.values["path"]
+
+
+def test_load_that_is_lost_before_a_rebuild_is_not_read_twice(lake: SmallLake) -> None:
+    take_in(lake, {1: 1, 2: 1})
+    lake.commit({1: 1, 2: 1})
+    load(lake.pipeline())
+    rebuild(lake.pipeline())
+    unlink(announces(lake, 2)[0])
+    lose(lake)
+
+    said = refusal(lake)
+
+    assert "windows/000002/" in said.values["path"]
+
+
+@pytest.mark.parametrize("damage", [unlink, cut])
+def test_lost_plan_of_a_lost_ledger_is_told_with_what_helps(
+    lake: SmallLake, ids: list[int], damage: Callable[[Path], None]
+) -> None:
+    path = announces(lake, 2)[0].with_name("plan.json")
+    content = path.read_bytes()
+    damage(path)
+    lose(lake)
+
+    said = refusal(lake)
+
+    assert said.values["path"] == str(path)
+    assert "replay" not in str(said)
+    assert ("new name and a new target" in str(said)) == (damage is unlink)
+    path.write_bytes(content)
+    lake.pipeline().restore_ledger()
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.parametrize("damage", [unlink, cut])
+def test_lost_commit_plan_is_a_finding_of_its_own(
+    lake: SmallLake, ids: list[int], damage: Callable[[Path], None]
+) -> None:
+    plans = [
+        path
+        for path in (lake.work / "publications" / FIRST).glob("3-*.json")
+        if path.name.count(".") == 1
+    ]
+    damage(plans[0])
+
+    (found,) = lake.pipeline().findings()
+
+    assert found.startswith(f"{plans[0]}: expected")
+    assert len(ids) == 3
+
+
+def test_last_window_of_a_lost_ledger_that_nothing_counts_is_taken_again(
+    lake: SmallLake, ids: list[int]
+) -> None:
+    ids = [*ids, lake.commit({1: 1, 2: 1})[0]]
+    load(lake.pipeline())
+    forget(announces(lake, 4)[0])
+    lose(lake)
+
+    lake.pipeline().restore_ledger()
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    check_ends_well(lake, ids)
+
+
+def test_number_of_a_window_that_was_given_back_is_no_hole(lake: SmallLake) -> None:
+    ids = [take_in(lake, {1: 1, 2: 1})[0]]
+    pipeline = lake.pipeline()
+    ids += lake.commit({1: 1, 2: 1})[:1]
+    draft = pipeline._loader._taker.take(Run("dropped", "cli"), NOW).windows[0]
+    assert pipeline.ledger.windows.give_back(draft.window.sequence, draft.attempt)
+    load(pipeline)
+    publish(pipeline)
+    assert [item.window.sequence for item in pipeline.ledger.windows.all()] == [1, 3]
+    lose(lake)
+
+    lake.pipeline().restore_ledger()
+
+    check_ends_well(lake, ids)
+
+
+def test_plan_in_effect_whose_announce_is_lost_is_not_replaced_by_the_one_before(
+    lake: SmallLake, ids: list[int]
+) -> None:
+    replay(lake.pipeline(**NARROW), 1)
+    newest = max(announces(lake, 1), key=lambda path: path.stat().st_mtime_ns)
+    newest.unlink()
+
+    said = refusal(lake)
+
+    assert said.values["path"].startswith(str(newest.parent))
+    replay(lake.pipeline(**NARROW), 1)
+    lake.pipeline(**NARROW).restore_ledger()
+    publish(lake.pipeline(**NARROW))
+    assert lake.ids()[FIRST] == ids[1:]
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["ledger in use", "lost ledger"])
+@pytest.mark.parametrize("published", [False, True], ids=["pending", "published"])
+def test_announce_of_a_plan_that_was_replaced_since_is_not_wanted(
+    lake: SmallLake, ids: list[int], published: bool, lost: bool
+) -> None:
+    (old,) = announces(lake, 1)
+    replay(lake.pipeline(**NARROW), 1)
+    if published:
+        publish(lake.pipeline(**NARROW))
+    old.unlink()
+    if lost:
+        lose(lake)
+
+    lake.pipeline().restore_ledger()
+
+    publish(lake.pipeline())
+    assert list(lake.pipeline().findings()) == []
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids[1:]
+
+
+@pytest.mark.follows("StateFileLost")
+def test_work_directory_of_last_week_is_filled_up_again(lake: SmallLake) -> None:
+    ids = take_in(lake, {1: 2, 2: 1})[:2]
+    shutil.copytree(lake.work, lake.root / "last-week")
+    ids += take_in(lake, {1: 2, 2: 1})[:2]
+    ids += lake.commit({1: 1, 3: 1})[:1]
+    load(lake.pipeline())
+    shutil.rmtree(lake.work)
+    shutil.copytree(lake.root / "last-week", lake.work)
+    ids += lake.commit({1: 1, 4: 1})[:1]
+    load(lake.pipeline())
+    # The newest commit plan of the first day is lost as well: this is what its message says.
+    (lake.target / FIRST / "_SUCCESS").unlink()
+
+    for sequence in (3, 2):
+        said = refusal(lake)
+        assert f"tidegate replay orders {sequence}`" in str(said)
+        replay(lake.pipeline(), sequence)
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+    check_ends_well(lake, ids)
+
+
+def test_ledger_of_a_backup_does_not_send_to_a_replay_that_it_refuses(
+    lake: SmallLake, ids: list[int]
+) -> None:
+    backup = save(lake)
+    take_in(lake, {1: 1, 2: 1})
+    put_back(lake, backup)
+    unlink(announces(lake, 2)[0])
+
+    said = refusal(lake)
+
+    assert "new name and a new target" in str(said)
+    with pytest.raises(TidegateError, match="fsck orders --rebuild"):
+        replay(lake.pipeline(), 2)
+
+
+@pytest.mark.parametrize("published", [False, True], ids=["pending", "published"])
+def test_announce_that_a_changed_pipeline_writes_again_is_restored(
+    lake: SmallLake, ids: list[int], published: bool
+) -> None:
+    unlink(announces(lake, 1)[0])
+    lake.keys = NARROW
+    follow(lake, str(refusal(lake)))
+    if published:
+        publish(lake.pipeline())
+    lose(lake)
+
+    lake.pipeline().restore_ledger()
+
+    publish(lake.pipeline())
+    check_ends_well(lake, ids[1:])
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["ledger in use", "lost ledger"])
+def test_window_in_the_middle_that_was_announced_again_keeps_its_place(
+    lake: SmallLake, ids: list[int], lost: bool
+) -> None:
+    unlink(announces(lake, 2)[0])
+    replay(lake.pipeline(), 2)
+    before = ledger_content(lake.root)
+    if lost:
+        lose(lake)
+
+    for _ in range(2):
+        lake.pipeline().restore_ledger()
+
+    look_again(lake.pipeline(), NOW)
+    after = ledger_content(lake.root)
+    for table in ("window", "contribution", "revision", "publication"):
+        assert after[table] == before[table], table
+    state = lake.pipeline().ledger.pipeline.get()
+    newest = lake.pipeline().ledger.windows.get(3)
+    assert state.next_sequence == 4
+    assert state.checkpoint == newest.window.range.end_inclusive
+    check_ends_well(lake, ids)
