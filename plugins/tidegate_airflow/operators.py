@@ -9,18 +9,19 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from uuid import uuid4
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
 
 import tidegate
-from tidegate.errors import EnvironmentIncomplete, TidegateError, WindowOpen
+from tidegate.errors import EnvironmentIncomplete, TidegateError, WindowNotFound, WindowOpen
 from tidegate.model.run import PlannedWindow
-from tidegate.model.wire import digest
 from tidegate_airflow.runs import load_run, utc_now
 from tidegate_airflow.triggers import WindowTrigger, opened
 
@@ -69,10 +70,8 @@ class PipelineJob(SparkSubmitOperator):
         """
         connection = spark_connection()
         instance = context["ti"]
-        attempt = digest(
-            [instance.dag_id, instance.run_id, instance.task_id, instance.try_number], 12
-        )
-        report = f"{place}/errors/{self.task_id}-{attempt}.json"
+        # One attempt of a task may submit several times, each with an error of its own.
+        report = f"{place}/errors/{self.task_id}-{uuid4().hex}.json"
         self.name = f"{instance.dag_id}.{instance.task_id}"
         self.env_vars = driver_environment(connection)
         self._spark_binary = self._spark_binary or spark_binary(connection)
@@ -148,7 +147,9 @@ class PlanSplits(PipelineJob):
             try:
                 return self.submit(context, request, pipeline.roots.work)
             except WindowOpen as held:
-                pipeline.take_over(held.sequence, run, now)
+                # One that was dropped meanwhile is nobody's: the next driver plans anew.
+                with suppress(WindowNotFound):
+                    pipeline.take_over(held.sequence, run, now)
 
 
 class MergeRead(PipelineJob):

@@ -24,7 +24,7 @@ from tidegate_airflow.triggers import PartitionTrigger, opened
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
-    from tidegate.model.publication import CheckResult, Verdict
+    from tidegate.model.publication import Verdict
     from tidegate.model.run import Proposal
 
 _LOG = logging.getLogger(__name__)
@@ -38,9 +38,11 @@ COMMIT = "commit"
 class ProposeRevision(BaseOperator):
     """Works out the partition's next revision and claims the partition for this run.
 
-    Skips when the content is what stands. While another run has the partition it is deferred, and
-    uses up no retry. It looks at the partition's trigger itself, and fails where that says no: a
-    `wait_commit_policy` that was marked as done has waited for nothing, and whoever marked it has
+    Skips when the content is what stands. Where a run before this one died inside its commit, it
+    finishes that and hands it on, so that its consumers are told; what came since stays pending,
+    and is announced again by the reconcile DAG. While another run has the partition it is deferred,
+    and uses up no retry. It looks at the partition's trigger itself, and fails where that says no:
+    a `wait_commit_policy` that was marked as done has waited for nothing, and whoever marked it has
     to see that nothing came of it.
     """
 
@@ -98,7 +100,7 @@ def check_partition(name: str, context: Context) -> str:
     _LOG.info("%s", report)
     if verdict.outcome is Outcome.FAIL:
         raise GateFailed(
-            pipeline=name, partition=str(proposal.partition), failures=failures_text(verdict)
+            pipeline=name, partition=str(proposal.partition), failures=verdict.critical_text
         )
     if verdict.outcome is Outcome.HOLD:
         stored = pipeline.ledger.publications.find(proposal.partition, proposal.digest)
@@ -140,18 +142,8 @@ def describe_verdict(proposal: Proposal, verdict: Verdict) -> str:
     """Write for a person what would be committed and which checks failed (Markdown)."""
     what = f"**{proposal.partition}**, revision {proposal.revision}, {proposal.rows} rows"
     lines = [f"{what}: {verdict.outcome.value}"]
-    lines += [f"- {check.severity}: {_check_text(check)}" for check in verdict.failures]
+    lines += [f"- {check.severity}: {check.text}" for check in verdict.failures]
     if proposal.lapsed:
         lines.append(f"- changed since it was last looked at: {proposal.lapsed}")
     lines.append(f"\nProposal {proposal.digest}; an answer counts for this content only.")
     return "\n".join(lines)
-
-
-def failures_text(verdict: Verdict) -> str:
-    """Write the failed critical checks in one line."""
-    critical = (check for check in verdict.failures if check.severity == "critical")
-    return "; ".join(_check_text(check) for check in critical)
-
-
-def _check_text(check: CheckResult) -> str:
-    return f"{check.name}: observed {check.observed}, expected {check.expected}"

@@ -8,16 +8,20 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowRuntimeError, ErrorType
+from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
+from airflow.sdk import Connection
+from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError, ErrorType
 from airflow.sdk.execution_time import task_runner
 from airflow.sdk.execution_time.comms import DRCount, ErrorResponse, GetDRCount
 
 from airflow_context import task_context
 from small_lake import NOW, SmallLake, day, interval, load
-from tidegate.errors import FenceLost, WindowOpen
+from tidegate.errors import FenceLost, SourceFileGone, TidegateError, WindowOpen
 from tidegate.ledger.holder import Life
 from tidegate.model.run import Run
+from tidegate.model.wire import pretty
 from tidegate.pipeline.holders import process_owner
+from tidegate.storage import LocalStorage
 from tidegate_airflow import operators
 from tidegate_airflow.lives import life_in_airflow
 from tidegate_airflow.operators import MergeRead, PlanSplits
@@ -25,6 +29,7 @@ from tidegate_airflow.runs import read_owner, run_owner, utc_now
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, opened
 
 if TYPE_CHECKING:
+    from tidegate.model.instant import DataInterval
     from tidegate.pipeline import Pipeline
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(120)]
@@ -159,7 +164,7 @@ def test_driver_that_may_not_take_over_gets_the_window_from_its_task(
 
     monkeypatch.setattr(PlanSplits, "submit", drive)
     monkeypatch.setattr(operators, "plans_on_spark", lambda *_: True)
-    operator = PlanSplits(task_id="plan_splits", pipeline="orders", poll_seconds=2.0)
+    operator = planning()
     context: Any = task_context(run="run-1", interval=interval(2))
 
     planned = operator.resume(context)
@@ -167,6 +172,77 @@ def test_driver_that_may_not_take_over_gets_the_window_from_its_task(
     assert len(submitted) == 2
     assert [item["taken_over"] for item in planned] == [True]
     assert opened("orders").ledger.windows.get(1).owner == "airflow:orders_load/run-1"
+
+
+def waiting(run: str, interval: DataInterval) -> Any:
+    """Return what a task gets that is resumed."""
+    return task_context(run=run, interval=interval)
+
+
+def held_by_another(sequence: int) -> WindowOpen:
+    """Return what a driver meets that may not take a window."""
+    return WindowOpen(
+        pipeline="orders", sequence=sequence, run="run-0", renewed="never", outlook="Wait."
+    )
+
+
+def planning() -> PlanSplits:
+    return PlanSplits(task_id="plan_splits", pipeline="orders", poll_seconds=2.0)
+
+
+def ending_with(
+    errors: list[TidegateError | None], monkeypatch: pytest.MonkeyPatch
+) -> list[TidegateError | None]:
+    """Let drivers end with these errors, one after the other; without one they leave no report."""
+    left = list(errors)
+
+    def drive(operator: PlanSplits, _context: Any) -> None:
+        report = operator.application_args[operator.application_args.index("--report") + 1]
+        error = left.pop(0)
+        if error is not None:
+            LocalStorage().write_once(report, pretty(error.to_json()))
+        msg = "spark-submit ended with 1"
+        raise AirflowException(msg)
+
+    connection = Connection(conn_id="spark_default", conn_type="spark", host="local")
+    monkeypatch.setattr(operators, "spark_connection", lambda: connection)
+    monkeypatch.setattr(operators, "plans_on_spark", lambda *_: True)
+    monkeypatch.setattr(SparkSubmitOperator, "execute", drive)
+    return left
+
+
+@pytest.mark.parametrize(
+    ("second", "raised"),
+    [(SourceFileGone(path="/lake/x.parquet"), SourceFileGone), (None, AirflowException)],
+    ids=["told", "not told"],
+)
+def test_second_driver_of_one_attempt_fails_for_its_own_reason(
+    airflow: Supervisor,
+    pipeline: Pipeline,
+    monkeypatch: pytest.MonkeyPatch,
+    second: TidegateError | None,
+    raised: type[Exception],
+) -> None:
+    (taken,) = pipeline.plan(Run("run-0", OWNER, interval(1)), NOW)
+    airflow.states["orders_load", "run-0"] = "failed"
+    left = ending_with([held_by_another(taken.sequence), second], monkeypatch)
+
+    with pytest.raises(raised):
+        planning().resume(waiting(run="run-1", interval=interval(2)))
+
+    assert left == []
+
+
+def test_window_that_was_dropped_while_a_driver_asked_for_it_is_not_missed(
+    pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load(pipeline, interval(1))
+    left = ending_with([held_by_another(7), SourceFileGone(path="/lake/x.parquet")], monkeypatch)
+
+    with pytest.raises(SourceFileGone):
+        planning().resume(waiting(run="run-1", interval=interval(2)))
+
+    assert left == []
 
 
 def test_task_that_waits_for_a_driver_keeps_its_window_and_ends_the_driver_once_it_is_lost(

@@ -12,6 +12,7 @@ from jinja2 import Environment
 from airflow_context import task_context
 from small_lake import NOW, SmallLake, day, decide, known, load, local, publish
 from tidegate.errors import GateFailed, NotCommittable, NotHeld, ProposalMissing
+from tidegate.ledger.publications import Publications
 from tidegate.model.run import Run
 from tidegate_airflow.approval import PartitionApproval
 from tidegate_airflow.assets import published_asset, staged_asset
@@ -190,6 +191,62 @@ def test_commit_that_died_before_its_event_emits_it_when_it_is_retried(
     assert event.partition_keys == {KEY}
     assert (event.extra["revision"], event.extra["rows"]) == (1, 3)
     assert lake.stamps() == before
+
+
+@pytest.mark.parametrize("step", ["advance", "record"])
+def test_commit_that_another_run_finished_is_told_by_that_run(
+    held: Pipeline, lake: SmallLake, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    context, _ = propose_and_check()
+    answer(context, "Approve")
+    with monkeypatch.context() as patched:
+        patched.setattr(Publications, step, _die)
+        with pytest.raises(Died):
+            commit_partition("orders", PUBLISHED, context)
+
+    following, task = propose_and_check()
+
+    assert task == "commit"
+    commit_partition("orders", PUBLISHED, following)
+    event = following["outlet_events"][PUBLISHED]
+    assert event.partition_keys == {KEY}
+    assert (event.extra["revision"], event.extra["rows"]) == (1, 3)
+    assert len(lake.ids()["dt=2026-02-01"]) == 3
+
+
+@pytest.mark.parametrize("rows", [4, 200], ids=["held", "passed"])
+def test_commit_that_another_run_finished_is_told_before_what_came_since(
+    held: Pipeline, lake: SmallLake, monkeypatch: pytest.MonkeyPatch, rows: int
+) -> None:
+    context, _ = propose_and_check()
+    answer(context, "Approve")
+    with monkeypatch.context() as patched:
+        patched.setattr(Publications, "record", _die)
+        with pytest.raises(Died):
+            commit_partition("orders", PUBLISHED, context)
+    lake.commit({1: rows, 3: 1})
+    load(held, until=known(9))
+
+    following, task = propose_and_check()
+
+    assert task == "commit"
+    commit_partition("orders", PUBLISHED, following)
+    event = following["outlet_events"][PUBLISHED]
+    assert event.partition_keys == {KEY}
+    assert (event.extra["revision"], event.extra["rows"]) == (1, 3)
+    # What came since is announced again, and makes the next revision.
+    assert day(1) in held.pending(NOW)
+    newer, task = propose_and_check(run="run-2")
+    assert task == ("approve" if rows == 4 else "commit")
+    assert newer["ti"].xcom_pull("propose")["revision"] == 2
+
+
+class Died(Exception):
+    """The process is gone."""
+
+
+def _die(*_arguments: object) -> None:
+    raise Died
 
 
 def test_wait_marked_as_done_publishes_nothing_and_names_the_override(lake: SmallLake) -> None:
