@@ -242,6 +242,7 @@ VOLATILE = {
     "messages_uri",
     "next_number",
     "number",
+    "reserved",
     "first_fence",
 }
 """Columns that tell when, by whom and how often something was done."""

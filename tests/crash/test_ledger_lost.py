@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crash.scenario import HELD, Life, ending, in_turn, make_source
+from small_lake import look_again
 from tidegate.errors import LedgerLost, WorkUnknown
 from tidegate.model.run import Run
 
@@ -36,9 +37,7 @@ def test_restore_after_whole_life_gives_the_same_content(life: Life) -> None:
 
     pipeline = life.pipeline(None, "quarantine", None)
     restored = pipeline.restore_ledger()
-    # Why a partition is not out yet is said anew by each look at it.
-    for state in pipeline.ledger.partitions.all():
-        pipeline.evaluate(state.partition, datetime.now(UTC))
+    look_again(pipeline, datetime.now(UTC))
 
     assert (restored.windows, restored.unfinished) == (3, ())
     assert ending(life.root) == before
@@ -96,8 +95,7 @@ def test_restore_over_a_ledger_that_knows_the_pipeline_gives_the_same_content(
 
     pipeline = life.pipeline(None, "quarantine", None)
     restored = pipeline.restore_ledger()
-    for state in pipeline.ledger.partitions.all():
-        pipeline.evaluate(state.partition, datetime.now(UTC))
+    look_again(pipeline, datetime.now(UTC))
 
     assert (restored.windows, restored.unfinished) == (3, ())
     assert ending(life.root) == before

@@ -34,7 +34,6 @@ def life(tmp_path: Path) -> Life:
     return life
 
 
-@pytest.mark.slow
 def test_window_is_sealed_over_messages_that_stand_whoever_wrote_them(
     tmp_path: Path, life: Life
 ) -> None:

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import sqlalchemy as sa
+
 from race.doubles import RacingSource
+from tidegate.ledger import schema as tables
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.ledger.windows import Windows
 from tidegate.model.plan import WindowKind
-from tidegate.pipeline import Pipeline
+from tidegate.pipeline import Pipeline, restore
+from tidegate.pipeline.behind import Watch
+from tidegate.target.owner import Grounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import datetime
 
+    from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
 
 
@@ -65,8 +72,62 @@ def approved_unseen() -> None:
     Pipeline.decide = wrong  # type: ignore[method-assign]
 
 
+def restored_in_steps() -> None:
+    """Write a ledger again table by table, the pipeline first, unless it knows the pipeline."""
+
+    def wrong(ledger: Ledger, restored: Ledger, before: Any, first_fence: int) -> None:
+        if before is not None:
+            return
+        fences = {"next_number": first_fence, "first_fence": first_fence}
+        with restored.engine.begin() as made:
+            made.execute(sa.update(tables.pipeline).values(**fences))
+            for table in tables.metadata.sorted_tables:
+                copied = [dict(row) for row in made.execute(sa.select(table)).mappings()]
+                with ledger.engine.begin() as connection:
+                    if copied:
+                        connection.execute(sa.insert(table), copied)
+
+    restore.replace_rows = wrong  # type: ignore[attr-defined]
+
+
+def backup_believed() -> None:
+    """Do not compare the ledger with the files."""
+
+    def wrong(self: Watch) -> Any:
+        return self.ledger.pipeline.find()
+
+    Watch.check_newest_window = wrong  # type: ignore[method-assign]
+    for check in ("check_windows", "check_partition", "check_records", "check_commit"):
+        assert hasattr(Watch, check)
+        setattr(Watch, check, _nothing)
+
+
+def restored_by_the_clock() -> None:
+    """Put in order what is restored by when its commands began."""
+    step = restore._Step
+
+    def wrong(turn: tuple[int, datetime], act: Callable[[], None]) -> Any:
+        return step((0, turn[1]), act)
+
+    restore._Step = wrong  # type: ignore[misc, assignment]
+
+
+def nobody_owns() -> None:
+    """Ask nobody whose a target is."""
+    Grounds.check = lambda *_: True  # type: ignore[method-assign]
+    Grounds.put = _nothing  # type: ignore[method-assign]
+
+
+def _nothing(*_arguments: Any) -> None:
+    pass
+
+
 MISTAKES: dict[str, Callable[[], None]] = {
     "rebuild-compares-nothing": rebuild_compares_nothing,
     "pinned-before-the-ledger-was-read": pinned_before_the_ledger_was_read,
     "approved-unseen": approved_unseen,
+    "restored-in-steps": restored_in_steps,
+    "backup-believed": backup_believed,
+    "restored-by-the-clock": restored_by_the_clock,
+    "nobody-owns": nobody_owns,
 }

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from crash.scenario import in_turn
 from race.session import OVERTAKEN, OWNED
+from race.table import COMMITS
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Outcome
 
@@ -65,8 +66,8 @@ def _rebuild(session: Session, number: int) -> None:
 
 
 def land(session: Session) -> None:
-    """Let the source bring one more commit."""
-    session.world.show(session.world.landed + 1)
+    """Let the source bring one more commit, while there are any."""
+    session.world.show(min(session.world.landed + 1, len(COMMITS)))
 
 
 def land_and_load(session: Session) -> None:
@@ -157,10 +158,10 @@ def reopen(session: Session) -> None:
 
 def decide(session: Session, partition: Partition, *, approved: bool) -> bool:
     """Look at a held partition and decide on what was shown; whether that was stored."""
-    shown = session.pipeline().explain(partition, session.now()).proposed
-    if shown is None:
+    looked = session.attempt(lambda: session.pipeline().explain(partition, session.now()))
+    if looked is None or looked.proposed is None:
         return False
-    digest = shown.publication.digest
+    digest = looked.proposed.publication.digest
 
     def verb() -> bool:
         session.pipeline().decide(
