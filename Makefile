@@ -8,6 +8,8 @@ UV_INSTALL := .venv/bin/uv pip install --quiet --python .venv/bin/python --requi
 RUN := tools/run
 # The engines of `make bench-peers` need other versions than ours.
 PEERS := benchmarks/peers/.venv
+# Files of tests stay whole, so that the servers of one are started once.
+TWO := --numprocesses 2 --dist loadfile
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
 
 .DEFAULT_GOAL := help
@@ -42,7 +44,7 @@ test-unit: .venv/.dev ## Unit tests only, few examples each: while you write
 	@HYPOTHESIS_PROFILE=quick $(RUN) pytest tests/unit -m "$(UNIT)"
 
 test: .venv/.dev setup ## All tests but the slow ones; what CI runs
-	$(RUN) pytest -m "not slow"
+	$(RUN) pytest $(TWO) -m "not slow"
 
 test-all: .venv/.dev setup ## All tests, the slow ones too
 	$(RUN) pytest
@@ -64,8 +66,8 @@ bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Mark
 bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars
 	$(RUN) python -m benchmarks.peers
 
-mutate: .venv/.dev ## Break the code in small ways, list what no test notices (hours; MODULE=commit/propose.py)
-	@nice -n 19 $(RUN) python tools/mutate.py $(MODULE)
+mutate: .venv/.dev ## Break the code in small ways, list what no test notices (hours; MODULE=commit/propose.py SAMPLE=50)
+	@nice -n 19 $(RUN) python tools/mutate.py $(MODULE) $(if $(SAMPLE),--sample $(SAMPLE))
 
 shape: .venv/.dev ## Print sizes of modules and functions, and modules without a unit test
 	@$(RUN) python tools/shape.py

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -60,6 +61,7 @@ def main() -> int:
     """Mutate what is asked for; print a score per module and all survivors."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("module", nargs="?", help="such as commit/propose.py; all by default")
+    parser.add_argument("--sample", type=int, help="try so many of a package, drawn at random")
     parser.add_argument("--only-report", action="store_true", help="what earlier runs found")
     given = parser.parse_args()
     package = given.module.split("/")[0] if given.module else None
@@ -68,7 +70,9 @@ def main() -> int:
     packages = [package] if package else [name for name in NEAREST if (CODE / name).is_dir()]
     scores = []
     for name in packages:
-        if not given.only_report and not mutate(name, given.module):
+        if given.sample:
+            sample(name, given.module, given.sample)
+        elif not given.only_report and not mutate(name, given.module):
             return 1
         scores += [found for found in scores_of(name) if given.module in (None, found.module)]
     report(scores)
@@ -87,6 +91,22 @@ def mutate(package: str, module: str | None) -> bool:
         return False
     again = [name for score in scores_of(package) for name in score.unnoticed if name in before]
     return not again or run(home, again)
+
+
+def sample(package: str, module: str | None, count: int) -> None:
+    """Try some mutants of a package, or of one module, that were not tried yet."""
+    home = HOME / package
+    prepare(home, package)
+    # It writes down the names of all before it looks for those that it is asked to try.
+    run(home, ["none"])
+    names = [
+        name
+        for file in sorted((meta_root(package) / package).rglob("*.py.meta"))
+        if module is None or str(file).endswith(f"/{module}.meta")
+        for name, code in json.loads(file.read_text())["exit_code_by_key"].items()
+        if code is None
+    ]
+    run(home, random.Random(package).sample(names, min(count, len(names))))
 
 
 def unfinished(module: str) -> list[str]:
