@@ -28,7 +28,7 @@ NEAREST = {
     "ledger": ("tests/unit/ledger", "tests/behaviour/test_ledgers.py"),
     "plan": ("tests/unit/plan",),
     "read": ("tests/unit/read", "tests/unit/pipeline/test_change_stream.py"),
-    "target": ("tests/unit/target",),
+    "target": ("tests/unit/target", "tests/behaviour/test_survival_owner.py"),
 }
 """Package → the tests that should notice. mutmut runs of them those that call what it broke."""
 MARKS = "not slow and not spark and not airflow and not postgres and not e2e"

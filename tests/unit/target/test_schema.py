@@ -49,6 +49,12 @@ WIDENED = [
         pa.timestamp("us", "UTC"),
         id="zones",
     ),
+    pytest.param(
+        pa.time32("s"), pa.time32("ms"), dt.time(1, 2, 3), pa.time32("ms"), id="finer time of day"
+    ),
+    pytest.param(
+        pa.time32("s"), pa.time64("us"), dt.time(1, 2, 3), pa.time64("us"), id="longer time of day"
+    ),
     pytest.param(pa.null(), pa.string(), None, pa.string(), id="unknown to any"),
     pytest.param(pa.string(), pa.large_string(), "ü", pa.large_string(), id="large text"),
     pytest.param(pa.binary(), pa.large_binary(), b"\0", pa.large_binary(), id="large binary"),
@@ -78,6 +84,7 @@ DIFFERENT = [
     pytest.param(pa.int64(), pa.string(), id="number and text"),
     pytest.param(pa.int64(), pa.float64(), id="long and double"),
     pytest.param(pa.int64(), pa.uint64(), id="signs"),
+    pytest.param(pa.uint64(), pa.int64(), id="signs the other way"),
     pytest.param(pa.decimal128(9, 2), pa.decimal128(9, 3), id="scales"),
     pytest.param(pa.timestamp("us"), pa.timestamp("us", "UTC"), id="with and without zone"),
     pytest.param(pa.date32(), pa.timestamp("us", "UTC"), id="date and moment"),
