@@ -46,7 +46,7 @@ def has_test(package: str, root: Path, module: Path) -> bool:
 
 
 def summary(name: str, sizes: list[int]) -> tuple[str, ...]:
-    """Give median, 90th percentile and largest beside the goal (style.md §8)."""
+    """Give median, 90th percentile and largest beside the goal."""
     ninth = quantiles(sizes, n=10)[-1] if len(sizes) > 1 else sizes[0]
     goal = " / ".join(str(number) for number in GOAL[name])
     return (f"{name}s", str(len(sizes)), f"{median(sizes):.0f} / {ninth:.0f} / {max(sizes)}", goal)

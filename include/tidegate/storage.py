@@ -590,9 +590,9 @@ def settle(
         True if it has to be moved, False if it stands at its target.
 
     Raises:
-        StagedFileMissing: it is at neither place (F24).
-        FileLengthWrong: one of the two is not as long as sealed (F21, F23).
-        FileContentWrong: both stand and the target has other bytes (F25).
+        StagedFileMissing: it is at neither place (PC-F24).
+        FileLengthWrong: one of the two is not as long as sealed (PC-F21, F23, F26).
+        FileContentWrong: both stand and the target has other bytes (PC-F25).
     """
     here, there = storage.length(staged), storage.length(target)
     if here is None and there is None:

@@ -1,4 +1,4 @@
-"""The crash walk (issue: it must survive): die at every change, live again, compare (PC-V30, V31).
+"""The crash walk: die at every change, live again, compare (PC-V30, V31).
 
 Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
 between them; so deaths are tried by copies of the disk: the usual suite dies before every third

@@ -1,4 +1,4 @@
-"""What is loaded where DAGs are parsed stays light: each heavy package has a home (style.md §2)."""
+"""What is loaded where DAGs are parsed stays light: each heavy package has a home."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What storage gave back stands after a power cut, whoever died before (PC-F03)."""
+"""What storage gave stands after a power cut, whoever died before (design §4, storage verbs)."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parents[3]
 _KEPT = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "JAVA_HOME")
-# Said with every start of a process; tests make sure that both work (AF-1.6, style.md §7).
+# Said with every start of a process; tests make sure that both work (AF-1.6).
 _QUIET = (
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
     "ignore:GitWildMatchPattern:DeprecationWarning",

@@ -36,9 +36,7 @@ def is_behind(
 def ahead(
     instants: Sequence[Instant], checkpoint: Instant | None, end_exclusive: datetime | None
 ) -> InstantRange | None:
-    """Take what follows the checkpoint, up to the first instant at or past the end (design §4.
-
-    Case 1).
+    """Take what follows the checkpoint, as far as it lies before the end (design §4, case 1).
 
     Args:
         instants: what follows the checkpoint, in the source's order.

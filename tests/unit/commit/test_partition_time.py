@@ -252,6 +252,7 @@ def test_start_at_a_clock_change_is_the_one_of_t19(local: str, start: str) -> No
 def test_interval_end_is_the_one_of_t20(
     local: str, interval: Interval, zone: str, end: str
 ) -> None:
+    """PC-T20, and its cases PC-T40 to T45."""
     found = interval_end(datetime.fromisoformat(local), interval, ZoneInfo(zone))
 
     assert found == utc(end)
