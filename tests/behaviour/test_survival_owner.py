@@ -16,6 +16,7 @@ from small_lake import NOW, SmallLake, load, publish, published_ids, stamps
 from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
+    TargetGone,
     TargetOwned,
     TidegateError,
     WorkGone,
@@ -225,27 +226,31 @@ def test_work_directory_of_another_pipeline_is_refused(owned: SmallLake) -> None
     load(again)
 
 
-@pytest.mark.follows("WorkGone")
-@pytest.mark.parametrize("with_target", [True, False])
+@pytest.mark.follows("WorkGone", "TargetGone")
+@pytest.mark.parametrize("mounted", [True, False], ids=["empty", "not there"])
+@pytest.mark.parametrize("what", ["both", "work", "target"])
 def test_volume_that_is_not_mounted_is_missed_before_anything_is_written(
-    owned: SmallLake, *, with_target: bool
+    owned: SmallLake, what: str, *, mounted: bool
 ) -> None:
     owned.commit({1: 1})
-    volume = owned.root / "published"
-    lost = volume if with_target else owned.work
+    lost = {"both": owned.root / "published", "work": owned.work, "target": owned.target}[what]
     lost.rename(owned.root / "elsewhere")
-    lost.mkdir()
-    steps = [
-        lambda pipeline: load(pipeline),
+    if mounted:
+        lost.mkdir()
+    gone = TargetGone if what == "target" else WorkGone
+    steps: list[Callable[[Pipeline], object]] = [
+        load,
         lambda pipeline: list(pipeline.publish_all("cli", NOW)),
         lambda pipeline: pipeline.replay(1, Run("again", "cli"), NOW),
     ]
+    if what == "target":
+        steps.append(lambda pipeline: pipeline.restore_ledger())
     for step in steps:
-        with pytest.raises(WorkGone):
+        with pytest.raises(gone):
             step(owned.pipeline())
     assert [path for path in lost.rglob("*") if path.is_file()] == []
 
-    shutil.rmtree(lost)
+    shutil.rmtree(lost, ignore_errors=True)
     (owned.root / "elsewhere").rename(lost)
     load(owned.pipeline())
     publish(owned.pipeline())

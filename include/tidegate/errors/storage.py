@@ -66,6 +66,18 @@ class WorkGone(TerminalError):
     )
 
 
+class TargetGone(TerminalError):
+    """The target is empty, or not there, although its work directory says whose it is."""
+
+    pipeline: str
+    target: str
+    template = (
+        "pipeline '{pipeline}': {target}: expected the published table, found no file. Nothing was "
+        "changed. If it lies on a volume that is not mounted, mount it. Put it back from a copy if "
+        "it is lost; without one, start a new pipeline with a new name and a new target."
+    )
+
+
 class WorkInsideTarget(TerminalError):
     """The work directory lies below the table root, where readers would see it (PC-F03)."""
 

@@ -126,9 +126,16 @@ class Findings:
                 helps = self._replacing(marker, state)
                 yield f"{state.partition}: a marker stands, but the ledger has no revision; {helps}"
             return
-        for file in plan.publication.content:
-            yield from self._of_file(state.partition, file)
-        yield from self._of_marker(state, plan, marker)
+        wrong = [
+            found
+            for file in plan.publication.content
+            for found in self._of_file(state.partition, file)
+        ]
+        yield from wrong
+        # The marker cannot be written again for files that are not there; the next revision has
+        # its own.
+        if not wrong or self.storage.exists(marker):
+            yield from self._of_marker(state, plan, marker)
 
     def _of_pending(self, state: PartitionState) -> Iterator[str]:
         """Look for the staged files that the next commit will move."""

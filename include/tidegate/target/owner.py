@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import OWNER_FILE
-from tidegate.errors import LedgerLost, OwnerInvalid, TargetOwned, WorkOwned, WorkUnfit
+from tidegate.errors import (
+    LedgerLost,
+    OwnerInvalid,
+    TargetGone,
+    TargetOwned,
+    WorkOwned,
+    WorkUnfit,
+)
 from tidegate.model.wire import pretty
 
 if TYPE_CHECKING:
@@ -72,6 +79,7 @@ class Grounds:
             WorkUnfit: the target is published from another work directory.
             WorkOwned: another pipeline works in the work directory.
             LedgerLost: target or work directory belong to the pipeline in another ledger.
+            TargetGone: the target has no file, although the work directory is the pipeline's.
             OwnerInvalid: one of the files says something else.
         """
         self._check_above(pipeline)
@@ -85,6 +93,9 @@ class Grounds:
         for owner in (above, beside):
             if owner is not None and owner.ledger != ledger:
                 raise LedgerLost(pipeline=pipeline, target=self.target, expected=owner.ledger)
+        # The target's file is put first.
+        if above is None and beside is not None and not self.storage.list_files(self.target):
+            raise TargetGone(pipeline=pipeline, target=self.target)
         return above is not None and beside is not None
 
     def put(self, owner: Owner) -> None:
