@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import shutil
 from typing import TYPE_CHECKING, Protocol
 
 import pytest
@@ -170,6 +172,35 @@ def test_newest_announce_is_written_again(
     tidegate("tidegate load orders")
     tidegate("tidegate publish orders")
     check_ends_well(lake, tidegate, {**loaded, "dt=2026-02-03": third})
+
+
+@pytest.mark.follows("StateFileLost")
+@pytest.mark.parametrize("ledger_is_lost", [False, True], ids=["ledger in use", "lost ledger"])
+def test_work_directory_from_a_backup_is_brought_up_to_date(
+    lake: SmallLake, tidegate: Command, *, ledger_is_lost: bool
+) -> None:
+    ids = lake.commit({1: 2})
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    shutil.copytree(lake.work, lake.root / "backup")
+    ids += lake.commit({1: 1})
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    shutil.rmtree(lake.work)
+    (lake.root / "backup").rename(lake.work)
+    # What the files of the backup do not tell is told by a ledger in use, which a replay asks.
+    announce = tidegate("tidegate fsck orders --rebuild", 1)
+    tidegate(re.findall("`(tidegate replay [^`]*)`", announce)[0])
+    if ledger_is_lost:
+        (lake.root / "ledger.db").unlink()
+
+    said = tidegate("tidegate fsck orders --rebuild", 1)
+
+    assert "publications/dt=2026-02-01/2-*.json: expected" in said
+    assert not any("out of the table" in found for found in lake.pipeline().findings())
+    assert lake.ids() == lake.listed_ids() == {FIRST: ids}
+    follow(lake, tidegate, said, lake.work / "publications" / FIRST / "2-*.json")
+    check_ends_well(lake, tidegate, {FIRST: ids})
 
 
 def commit_plans(lake: SmallLake) -> list[Path]:

@@ -101,7 +101,7 @@ class Watch:
         self.check_windows(item.window for item in self.ledger.windows.contributions(partition))
 
     def _check_marker(self, partition: Partition) -> None:
-        marker = self._marker(partition)
+        marker = self.standing_marker(partition)
         if marker is None:
             return
         # In this order: a commit that is recorded in between has its revision then.
@@ -123,13 +123,18 @@ class Watch:
         Raises:
             LedgerBehind: it is of a later revision: the commit comes from an older ledger.
         """
-        marker, partition = self._marker(publication.partition), publication.partition
+        marker, partition = self.standing_marker(publication.partition), publication.partition
         if marker is not None and marker["revision"] > publication.revision:
             raise LedgerBehind(
                 pipeline=self.config.name,
                 found=f"a marker of revision {marker['revision']} in {partition}",
                 known=f"a commit of revision {publication.revision} under way",
             )
+
+    def standing_marker(self, partition: Partition) -> dict[str, Any] | None:
+        """Read the marker that stands, of the latest revision where there are several."""
+        found = [self._marker_called(name, partition) for name in self._marker_names(partition)]
+        return max(filter(None, found), key=lambda marker: marker["revision"], default=None)
 
     def findings(self) -> Iterator[str]:
         """Yield which windows and records the files know and the ledger does not."""
@@ -203,11 +208,6 @@ class Watch:
     @property
     def _records(self) -> Records:
         return Records(self.roots, self.storage)
-
-    def _marker(self, partition: Partition) -> dict[str, Any] | None:
-        """Read the marker that stands, of the latest revision where there are several."""
-        found = [self._marker_called(name, partition) for name in self._marker_names(partition)]
-        return max(filter(None, found), key=lambda marker: marker["revision"], default=None)
 
     def _marker_names(self, partition: Partition) -> set[str]:
         """Say how the marker of a partition may be called, by what the files tell.

@@ -59,9 +59,14 @@ class Findings:
         yield from self._of_announces()
         try:
             check_identity(self.config, self.ledger, self.storage)
-            check_owner(self.roots, self.ledger, self.storage)
         except TidegateError as refused:
             yield str(refused)
+        try:
+            check_owner(self.roots, self.ledger, self.storage)
+        except TidegateError as refused:
+            # What another ledger knows says nothing of these files.
+            yield str(refused)
+            return
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
             yield from self._readable(functools.partial(self._of_state, state, listed))
@@ -206,6 +211,11 @@ class Findings:
         problem = f"{name}: stands in the table, and no revision or marker of the ledger names it"
         if self._is_of_later_commit(name):
             return f"{problem}; {self._restoring()} restores the commit that it is of"
+        if self._is_listed(name):
+            return (
+                f"{name}: the marker beside it lists it, and no revision of the ledger does; "
+                f"{self._restoring()} brings the ledger up to date, or says what is lost"
+            )
         return f"{problem}; move it out of the table, where readers that list files see it"
 
     def _replacing(self, marker: str, state: PartitionState) -> str:
@@ -230,6 +240,15 @@ class Findings:
             file in {plan.marker_name, *(part.name for part in plan.publication.content)}
             for plan in self._later_plans(folder)
         )
+
+    def _is_listed(self, name: str) -> bool:
+        """Return whether the marker that stands names a file, so that readers need it."""
+        folder, _, file = name.rpartition("/")
+        for state in self.ledger.partitions.all():
+            if state.partition.path == folder:
+                marker = self.watch.standing_marker(state.partition)
+                return marker is not None and file in {item["name"] for item in marker["files"]}
+        return False
 
     def _later_plans(self, folder: str) -> Iterator[CommitPlan]:
         """Read the commit plans of a partition that the ledger has not come to."""

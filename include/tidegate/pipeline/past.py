@@ -15,6 +15,7 @@ from tidegate.pipeline.announces import tell
 from tidegate.pipeline.plan_files import read_plan
 from tidegate.pipeline.records import Records
 from tidegate.stage import layout
+from tidegate.stage.stored import lost
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -54,7 +55,8 @@ class PastReader:
         """Read all records.
 
         Raises:
-            StateFileLost: a window that was announced has no file that tells of it, or no plan.
+            StateFileLost: a window that was announced has no file that tells of it, or no plan;
+                a marker tells of a commit that has no plan.
             StateFileDamaged: a record cannot be read.
         """
         # In this order: what one of them knows stands in those that are read after it.
@@ -65,6 +67,7 @@ class PastReader:
         announces = tell(item for item in sealed if not self._came_too_late(item))
         self._check_whole(announces, plans, known)
         self._check_plans(announces, known)
+        self._check_commits(announces, plans)
         numbers = (
             *(item.sealed.number for item in sealed),
             *(item.plan.number for item in plans),
@@ -96,6 +99,20 @@ class PastReader:
         for item in announces.files:
             with self._naming(item.sealed.window.sequence, known):
                 read_plan(self.storage, item.plan_uri)
+
+    def _check_commits(self, announces: Announces, plans: Sequence[CommitFile]) -> None:
+        """Compare the marker of each partition, which tells of a commit, with the newest plan."""
+        known = {item.partition for file in announces.files for item in file.sealed.contributions}
+        known |= {item.plan.publication.partition for item in plans}
+        known |= {state.partition for state in self.ledger.partitions.all()}
+        for partition in sorted(known, key=lambda item: item.path):
+            # The marker first: it stands after the plan.
+            marker = self.watch.standing_marker(partition)
+            newest = Records(self.roots, self.storage).newest_commit(partition)
+            planned = newest.publication.revision if newest else 0
+            if marker is not None and marker["revision"] > planned:
+                revision = marker["revision"]
+                raise lost(layout.publication_file(self.roots.work, partition, revision, "*"))
 
     @contextmanager
     def _naming(self, sequence: int, known: Mapping[int, str]) -> Iterator[None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate import stored
-from tidegate.errors import StateFileDamaged
+from tidegate.errors import StateFileDamaged, StateFileLost
 from tidegate.errors.commands import command
 from tidegate.model.wire import Value
 from tidegate.stage import layout
@@ -47,6 +47,11 @@ def as_stored(path: str, decode: Callable[[], _Said]) -> _Said:
         StateFileDamaged: it says nothing.
     """
     return stored.as_stored(path, decode, lambda: _remedy(path))
+
+
+def lost(path: str) -> StateFileLost:
+    """Make the error for a file that was written and is not there."""
+    return StateFileLost(path=path, remedy=_remedy(path))
 
 
 def damaged(path: str, found: str) -> StateFileDamaged:
