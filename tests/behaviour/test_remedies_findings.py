@@ -11,11 +11,14 @@ import signal
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pyarrow.dataset as ds
 import pytest
 from typer.testing import CliRunner
 
 from small_lake import NOW, SmallLake, day, load, publish
+from tidegate import read_committed
 from tidegate.cli.app import app
+from tidegate.errors import CommittedFileMissing
 from tidegate.model.run import Run
 from tidegate.pipeline.holders import process_owner
 from tidegate.storage import LocalStorage, OsCalls
@@ -145,6 +148,15 @@ def marker_of_pending(lake: SmallLake) -> None:
     (other / "_SUCCESS").write_bytes(marker(lake).read_bytes())
 
 
+def lose_partition(lake: SmallLake) -> None:
+    shutil.rmtree(lake.target / FIRST)
+
+
+def lose_part_and_marker(lake: SmallLake) -> None:
+    lose_part(lake)
+    lose_marker(lake)
+
+
 DAMAGES: list[tuple[Damage, str]] = [
     (lose_part, "listed, but missing"),
     (cut_part, "bytes, found"),
@@ -174,6 +186,36 @@ def test_damage_that_is_found_is_mended_as_the_finding_says(
     assert told in found
     follow(lake, found)
 
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.follows("CommittedFileMissing")
+def test_reader_who_misses_a_file_is_helped_by_what_is_found(lake: SmallLake) -> None:
+    ids = published(lake)
+    lose_part(lake)
+    with pytest.raises(CommittedFileMissing, match=FIRST):
+        read_committed(lake.target)
+
+    (found,) = fsck(1)
+    follow(lake, found)
+
+    rows = read_committed(lake.target).to_table(filter=ds.field("dt") == "2026-02-01")
+    assert sorted(rows["id"].to_pylist()) == ids
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.parametrize("damage", [lose_partition, lose_part_and_marker])
+def test_partition_that_lost_its_marker_and_files_is_mended_as_each_finding_says(
+    lake: SmallLake, damage: Damage
+) -> None:
+    ids = published(lake)
+    damage(lake)
+
+    found, *others = fsck(1)
+    follow(lake, found)
+
+    typed_lines = re.findall("`[^`]*`", found)
+    assert all(re.findall("`[^`]*`", other) == typed_lines for other in others)
     check_ends_well(lake, ids)
 
 

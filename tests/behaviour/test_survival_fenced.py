@@ -6,10 +6,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from behaviour.test_survival_restored import NARROW, BeforeSealed, lose, rebuild, replay
+from behaviour.test_survival_restored import (
+    NARROW,
+    BeforeSealed,
+    lose,
+    put_back,
+    rebuild,
+    replay,
+    save,
+)
 from crash.scenario import ledger_content
-from small_lake import NOW, SmallLake, load, look_again, publish
-from tidegate.errors import FenceLost
+from small_lake import NOW, SmallLake, day, load, look_again, publish
+from tidegate.errors import FenceLost, LedgerBehind
 from tidegate.model.run import Run
 from tidegate.storage import LocalStorage
 
@@ -149,3 +157,28 @@ def test_replay_of_a_process_without_its_fence_is_not_restored_by_the_ledger_in_
     publish(lake.pipeline(**NARROW))
     assert lake.ids() == lake.listed_ids() == {FIRST: ids[1:]}
     assert list(lake.pipeline().findings()) == []
+
+
+@pytest.mark.parametrize("published", [False, True], ids=["pending", "published"])
+def test_replay_after_one_that_was_fenced_off_is_missed_by_a_backup(
+    lake: SmallLake, *, published: bool
+) -> None:
+    first = lake.commit({1: 3, 2: 1})[:3]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    asleep = LocalStorage(BeforeSealed(lambda: lake.pipeline().restore_ledger()))
+    with pytest.raises(FenceLost):
+        replay(lake.pipeline(asleep, **NARROW), 1)
+    backup = save(lake)
+    replay(lake.pipeline(**NARROW), 1)
+    if published:
+        publish(lake.pipeline(**NARROW))
+
+    put_back(lake, backup)
+
+    with pytest.raises(LedgerBehind):
+        lake.pipeline(**NARROW).propose(day(1), "cli", NOW)
+    lake.pipeline(**NARROW).restore_ledger()
+    publish(lake.pipeline(**NARROW))
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == first[1:]
+    assert list(lake.pipeline(**NARROW).findings()) == []

@@ -145,6 +145,30 @@ def test_second_pipeline_that_was_let_in_before_is_stopped_by_its_next_publish(
     assert stamps(owned.target) == before
 
 
+@pytest.mark.parametrize("published", [False, True], ids=["without markers", "with markers"])
+def test_target_above_the_target_of_another_pipeline_is_refused(
+    lake: SmallLake, *, published: bool
+) -> None:
+    load(lake.pipeline())
+    if published:
+        publish(lake.pipeline())
+    above = second(lake, path=str(lake.target.parent), work=str(lake.root / "second-work"))
+
+    with pytest.raises(TargetOwned, match="belongs to pipeline 'orders'"):
+        load(above)
+    assert not (lake.root / "second-work").exists()
+
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert rows_listed(lake) == [1, 2, 3, 4, 5, 7]
+    # What the message says to do.
+    elsewhere = second(lake, path=str(lake.root / "second"))
+    load(elsewhere)
+    publish(elsewhere)
+    assert published_ids(lake.root / "second") == lake.ids()
+
+
 @pytest.mark.parametrize("ledger", ["ledger.db", "other.db"])
 def test_target_below_the_target_of_another_pipeline_is_refused(
     owned: SmallLake, ledger: str

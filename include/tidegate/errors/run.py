@@ -423,6 +423,16 @@ class MarkerInvalid(TerminalError):
     )
 
 
+class CommittedFileMissing(TerminalError):
+    """A marker lists a file that is not in its partition."""
+
+    path: str
+    template = (
+        "{path}: expected, as the marker beside it lists it; not found. `tidegate fsck PIPELINE` "
+        "says what helps."
+    )
+
+
 class MarkerMissing(TransientError):
     """A table has data files, and no marker says which of them count (PC-A06)."""
 

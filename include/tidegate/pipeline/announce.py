@@ -131,8 +131,12 @@ class Announcer:
         files = Records(self.loader.roots, self.storage).sealed(item.sequence)
         written = [file.sealed for file in files]
         own = [sealed for sealed in written if sealed.plan_digest == item.digest]
-        if not own or own[-1].number > held.number:
-            return own[-1] if own else None
+        if not own:
+            return None
+        if own[-1].number > held.number:
+            # A restoration came since, which believes no file of a lower number.
+            is_fenced = own[-1].number < self.ledger.pipeline.get().first_fence
+            return None if is_fenced else own[-1]
         is_announced = held.sealed and held.plan_digest == item.digest
         # A file that tells of a later announce, which never was, would be believed.
         is_outdone = written[-1].number > held.number

@@ -7,7 +7,7 @@ import logging
 import threading
 from typing import TYPE_CHECKING, Self
 
-from tidegate.errors import TerminalError, TransientError
+from tidegate.errors import TransientError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,12 +29,14 @@ class Renewing:
     *Runs on:* a thread of the step's process, over a connection of its own. *Called:* once per
     step. *Failure:* a ledger that does not answer is asked again at the next turn; others can ask
     it as little. Once a successor took over, no more is renewed, `check` and the end of the context
-    raise `FenceLost` unless `end` was called, and the successor's hold is never touched.
+    raise `FenceLost` unless `end` was called, and the successor's hold is never touched. Any other
+    error ends the renewals, too, and is raised there.
 
     Args:
         renewals: what is renewed at each turn; none: nothing happens.
         timeout: how long each renewal holds.
-        on_loss: called in the thread once a successor took over, to end what the step waits for.
+        on_loss: called in the thread once nothing is renewed any more, to end what the step waits
+            for.
     """
 
     def __init__(
@@ -48,7 +50,7 @@ class Renewing:
         self._on_loss = on_loss
         self._ended = threading.Event()
         self._is_over = False
-        self._lost: TerminalError | None = None
+        self._lost: Exception | None = None
         self._thread = threading.Thread(target=self._run, name="renew-claims", daemon=True)
 
     def __enter__(self) -> Self:
@@ -70,6 +72,7 @@ class Renewing:
 
         Raises:
             FenceLost: a successor took it over.
+            Exception: what ended the renewals unforeseen.
         """
         if self._lost is not None and not self._is_over:
             raise self._lost
@@ -94,7 +97,7 @@ class Renewing:
                 self.renew()
             except TransientError as silent:
                 _log.warning("could not renew, tried again soon: %s", silent)
-            except TerminalError as lost:
+            except Exception as lost:  # noqa: BLE001 - whoever waits for the step has to know
                 self._lost = lost
                 self._on_loss()
                 return

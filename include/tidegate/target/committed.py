@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from tidegate.errors import MarkerMissing
+from tidegate.errors import CommittedFileMissing, MarkerMissing
 from tidegate.model.partition import unescape
 from tidegate.storage import LocalStorage
 from tidegate.target.marker import StandingMarker, find_markers, is_hidden
@@ -43,6 +43,7 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     Raises:
         MarkerInvalid: a file with a marker's name is not one of Tidegate's.
         MarkerMissing: data files stand there, and not one marker (Transient).
+        CommittedFileMissing: a marker lists a file that is not there.
         ColumnTypesDiffer: two files have types of one column that no type holds both of.
 
     Examples:
@@ -52,11 +53,7 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
         [{'dt': '2026-02-01', 'id': 1}, {'dt': '2026-02-01', 'id': 2}]
     """
     root = Path(path).absolute()
-    names = LocalStorage().list_files(str(root))
-    markers = find_markers(root, names, marker)
-    if not markers and (data := [name for name in names if not is_hidden(name)]):
-        raise MarkerMissing(root=str(root), file=data[0])
-    schemas = _schemas([path for found in markers for path in found.files])
+    markers, schemas = _opened(root, marker)
     keys = dict.fromkeys(key for found in markers for key in _keys(found, root))
     stored = unified(schemas.items())
     schema = pa.schema(
@@ -71,10 +68,42 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     return ds.FileSystemDataset(fragments, schema, format_, _FILES)
 
 
+def _opened(
+    root: Path, marker: str | None
+) -> tuple[tuple[StandingMarker, ...], dict[str, pa.Schema]]:
+    """Find the markers, and the schemas of what they list.
+
+    A commit may take a file away between the two; its new marker tells of other files then.
+    """
+    markers = _markers(root, marker)
+    while True:
+        try:
+            return markers, _schemas([path for found in markers for path in found.files])
+        except CommittedFileMissing:
+            before, markers = markers, _markers(root, marker)
+            if markers == before:
+                raise
+
+
+def _markers(root: Path, marker: str | None) -> tuple[StandingMarker, ...]:
+    names = LocalStorage().list_files(str(root))
+    markers = find_markers(root, names, marker)
+    if not markers and (data := [name for name in names if not is_hidden(name)]):
+        raise MarkerMissing(root=str(root), file=data[0])
+    return markers
+
+
 def _schemas(paths: Sequence[str]) -> dict[str, pa.Schema]:
     """Read the schemas of files side by side: most of it is waiting."""
     with ThreadPoolExecutor(_THREADS) as pool:
-        return dict(zip(paths, pool.map(pq.read_schema, paths), strict=True))
+        return dict(zip(paths, pool.map(_schema, paths), strict=True))
+
+
+def _schema(path: str) -> pa.Schema:
+    try:
+        return pq.read_schema(path)
+    except FileNotFoundError as missing:
+        raise CommittedFileMissing(path=path) from missing
 
 
 def _keys(found: StandingMarker, root: Path) -> Iterator[str]:

@@ -6,6 +6,7 @@ hidden file says.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import posixpath
 from dataclasses import dataclass
@@ -112,6 +113,7 @@ def find_markers(
     """Find the marker of each partition of a table, in order of their directories.
 
     Where a directory has two, because the pipeline's marker was renamed, the newer revision counts.
+    One that a commit takes back meanwhile is none.
 
     Args:
         root: the table root.
@@ -130,7 +132,8 @@ def find_markers(
         if found is None:
             if posixpath.basename(name) in strict:
                 # Once more, for the error that says what is wrong with it.
-                read_marker(str(root / name), (root / name).read_bytes())
+                with contextlib.suppress(FileNotFoundError):
+                    read_marker(str(root / name), (root / name).read_bytes())
             continue
         known = newest.get(found.folder)
         if known is None or known.revision < found.revision:
@@ -170,15 +173,16 @@ def _may_be_marker(name: str, only: str | None) -> bool:
 
 
 def _marker_at(root: Path, name: str) -> StandingMarker | None:
-    """Read a file that may be a marker; None if it is something else."""
+    """Read a file that may be a marker; None if it is something else, or gone by now."""
     path = root / name
-    with path.open("rb") as file:
-        # Hidden files of other tools may be large, and are no JSON object.
-        if file.read(1) != b"{":
-            return None
     try:
-        raw = read_marker(str(path), path.read_bytes())
-    except MarkerInvalid:
+        with path.open("rb") as file:
+            # Hidden files of other tools may be large, and are no JSON object.
+            if file.read(1) != b"{":
+                return None
+            file.seek(0)
+            raw = read_marker(str(path), file.read())
+    except (MarkerInvalid, FileNotFoundError):
         return None
     return StandingMarker(
         folder=str(path.parent),

@@ -148,10 +148,12 @@ class Grounds:
         return posixpath.relpath(work, target)
 
     def _marked_by(self) -> set[str]:
-        """Name the pipelines of the target's markers, whatever these are called."""
+        """Name the pipelines of markers in the target, however called, and of targets below it."""
         found = set()
         for name in self.storage.list_files(self.target):
-            if posixpath.basename(name).startswith(("_", ".")):
+            if name.endswith(f"/{OWNER_FILE}"):
+                found.add(str(self._read(f"{self.target}/{name}")["pipeline"]))
+            elif posixpath.basename(name).startswith(("_", ".")):
                 raw = _mapping(self.storage.read_bytes(f"{self.target}/{name}"))
                 if {"pipeline", "revision", "files"} <= raw.keys():
                     found.add(str(raw["pipeline"]))

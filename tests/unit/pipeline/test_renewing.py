@@ -90,6 +90,22 @@ def test_step_that_lost_what_it_held_is_told_and_renews_no_more() -> None:
     assert ledger.turns == 1
 
 
+def test_step_is_told_of_an_error_that_nobody_foresaw() -> None:
+    ledger, told = Ledger(ArithmeticError("unforeseen"), enough=1), threading.Event()
+
+    def step(held: Renewing) -> None:
+        assert told.wait(PATIENCE)
+        held.check()
+
+    with (
+        pytest.raises(ArithmeticError),
+        Renewing([ledger.renew], SHORT, told.set) as held,
+    ):
+        step(held)
+
+    assert ledger.turns == 1
+
+
 def _ends_well() -> None:
     """End as a step does that asked nobody."""
 

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
 from tidegate import read_committed
-from tidegate.errors import ColumnTypesDiffer, MarkerInvalid, MarkerMissing
+from tidegate.errors import (
+    ColumnTypesDiffer,
+    CommittedFileMissing,
+    MarkerInvalid,
+    MarkerMissing,
+)
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 
 def write_partition(
@@ -102,6 +110,70 @@ def test_files_without_any_marker_are_an_error_not_an_empty_table(tmp_path: Path
     write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1))
 
     assert rows_of(tmp_path) == [{"id": 1, "dt": "1"}]
+
+
+class _Between(LocalStorage):
+    """Lists files, and lets a commit come right behind."""
+
+    def __init__(self, *commits: Callable[[], None]) -> None:
+        super().__init__()
+        self._commits = list(commits)
+
+    def list_files(self, root: str) -> list[str]:
+        found = super().list_files(root)
+        if self._commits:
+            self._commits.pop(0)()
+        return found
+
+
+def let_come(monkeypatch: pytest.MonkeyPatch, *commits: Callable[[], None]) -> None:
+    storage = _Between(*commits)
+    monkeypatch.setattr("tidegate.target.committed.LocalStorage", lambda: storage)
+
+
+def test_marker_that_a_commit_takes_back_meanwhile_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1))
+    write_partition(tmp_path, "dt=2", {"dt": "2"}, ids(2))
+    let_come(monkeypatch, (tmp_path / "dt=1" / "_SUCCESS").unlink)
+
+    assert rows_of(tmp_path) == [{"id": 2, "dt": "2"}]
+
+
+def test_file_that_a_commit_takes_away_meanwhile_is_looked_for_by_its_new_marker(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1))
+
+    def commit(path: str) -> pa.Schema:
+        if path.endswith("part-1-0.parquet"):
+            Path(path).unlink()
+            write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1, 2), revision=2)
+        return read_schema(path)
+
+    read_schema = pq.read_schema
+    monkeypatch.setattr(pq, "read_schema", commit)
+
+    assert [row["id"] for row in rows_of(tmp_path)] == [1, 2]
+
+
+def test_file_that_a_marker_lists_and_is_not_there_is_named(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), ids(2))
+    (tmp_path / "dt=1" / "part-1-1.parquet").unlink()
+
+    with pytest.raises(CommittedFileMissing, match=r"dt=1/part-1-1\.parquet: expected"):
+        read_committed(tmp_path)
+
+
+def test_two_keys_are_both_read_from_the_marker(tmp_path: Path) -> None:
+    for currency in ("EUR", "USD"):
+        path = f"dt=1/currency={currency}"
+        write_partition(tmp_path, path, {"dt": "1", "currency": currency}, ids(1))
+
+    chosen = read_committed(tmp_path).to_table(filter=ds.field("currency") == "EUR")
+
+    assert chosen.to_pylist() == [{"id": 1, "dt": "1", "currency": "EUR"}]
 
 
 def test_table_with_nothing_committed_has_no_rows(tmp_path: Path) -> None:

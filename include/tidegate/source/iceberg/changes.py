@@ -31,7 +31,12 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.pruning import Pruning
 
 
-APPEND, REWRITE = "append", "replace"
+APPEND, REWRITE, EMPTY = "append", "replace", "empty"
+_CHANGED = (
+    *("added-data-files", "deleted-data-files", "added-records", "deleted-records"),
+    *("added-delete-files", "removed-delete-files"),
+)
+"""What a summary counts of files and rows that came or went; left out where it is 0."""
 
 
 class Commit(NamedTuple):
@@ -140,8 +145,28 @@ class ChangeReader:
         )
 
     def kind(self, snapshot: Snapshot) -> str:
-        """Classify a snapshot by its operation; if it names none, by what it did (ICE-3.3)."""
-        return operation(snapshot) or self._kind_by_content(snapshot)
+        """Classify a snapshot by its operation; if it names none, by what it did (ICE-3.3).
+
+        A delete or overwrite that found no row is empty: engines commit one for every statement.
+        """
+        named = operation(snapshot)
+        if named is None:
+            return self._kind_by_content(snapshot)
+        if named not in {APPEND, REWRITE} and self._changed_nothing(snapshot):
+            return EMPTY
+        return named
+
+    def _changed_nothing(self, snapshot: Snapshot) -> bool:
+        """Return whether neither summary nor manifests tell of a file that came or went."""
+        said = snapshot.summary.additional_properties if snapshot.summary else {}
+        if any(int(said.get(name, 0)) for name in _CHANGED):
+            return False
+        own = [
+            manifest
+            for manifest in self._commits.own(snapshot)
+            if manifest.added_files_count != 0 or manifest.deleted_files_count != 0
+        ]
+        return not self._commits.by(snapshot, own, Status.ADDED, Status.DELETED)
 
     def _add(self, changes: Changes, snapshot: Snapshot, metric_ids: frozenset[int]) -> None:
         self._check_append(snapshot)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import NonAppendSnapshot, RemovedRowsRead
 from tidegate.model.time_bounds import TimeBounds
-from tidegate.source.iceberg.changes import APPEND, REWRITE
+from tidegate.source.iceberg.changes import APPEND, EMPTY, REWRITE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -28,7 +28,7 @@ _NEW_PIPELINE = (
 
 def is_passed_over(commit: Commit) -> bool:
     """Say whether an append read passes over a commit that changes rows."""
-    return commit.kind not in {APPEND, REWRITE}
+    return commit.kind not in {APPEND, REWRITE, EMPTY}
 
 
 def passing_over(

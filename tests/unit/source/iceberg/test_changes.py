@@ -89,17 +89,66 @@ def test_snapshot_without_an_operation_is_classified_by_its_files(
         assert (f"{snapshot_id} (" in refused.value.snapshots) == (rows_deleted > 0)
 
 
+def _statement_without_rows(operation: str, **said: str) -> Any:
+    """Commit what a statement leaves that found no row: a snapshot with its parent's manifests."""
+
+    def change(raw: dict[str, Any]) -> None:
+        parent = next(
+            step for step in raw["snapshots"] if step["snapshot-id"] == raw["current-snapshot-id"]
+        )
+        made = {
+            **parent,
+            "snapshot-id": parent["snapshot-id"] + 1,
+            "parent-snapshot-id": parent["snapshot-id"],
+            "sequence-number": raw["last-sequence-number"] + 1,
+            "timestamp-ms": raw["last-updated-ms"] + 1,
+            "summary": {"operation": operation, **said},
+        }
+        raw["snapshots"].append(made)
+        raw["current-snapshot-id"] = raw["refs"]["main"]["snapshot-id"] = made["snapshot-id"]
+        raw["last-sequence-number"] = made["sequence-number"]
+        raw["last-updated-ms"] = made["timestamp-ms"]
+        raw["snapshot-log"].append(
+            {"snapshot-id": made["snapshot-id"], "timestamp-ms": made["timestamp-ms"]}
+        )
+
+    return change
+
+
+@pytest.mark.parametrize("operation", ["delete", "overwrite"])
+def test_statement_that_changed_no_row_stops_nothing(operation: str, tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    table.edit_metadata(_statement_without_rows(operation, **{"total-records": "9"}))
+    source = table.source(start="earliest")
+    pin = source.pin(NOW)
+
+    units = source.units(pin, InstantRange(None, pin.head))
+
+    rows = [step["changes"]["insert"]["row_count"] for step in answers("append_v2")["snapshots"]]
+    assert sum(piece.rows for piece in units.pieces) == sum(rows)
+
+
+@pytest.mark.parametrize("said", ["deleted-data-files", "added-delete-files", "deleted-records"])
+def test_statement_whose_summary_tells_of_changes_is_believed(said: str, tmp_path: Path) -> None:
+    table = golden_copy("append_v2", tmp_path)
+    table.edit_metadata(_statement_without_rows("delete", **{said: "1"}))
+
+    with pytest.raises(NonAppendSnapshot):
+        _read_all(table)
+
+
 def test_skipped_snapshots_are_counted_by_class() -> None:
     case = "cow_v2"
     kinds = [
-        step["operation"]
+        step["operation"] if any(of["row_count"] for of in step["changes"].values()) else "empty"
         for step in answers(case)["snapshots"]
         if step["snapshot_id"] in answers(case)["lineage"]
     ]
 
     notes = _read_all(golden(case), on_non_append="skip")
 
-    for kind in {"overwrite", "delete", "replace"} & set(kinds):
+    assert {"overwrite", "empty"} <= set(kinds)
+    for kind in set(kinds) - {"append"}:
         assert any(note.startswith(f"skipped {kinds.count(kind)} {kind} ") for note in notes)
 
 
