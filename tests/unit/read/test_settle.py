@@ -185,6 +185,25 @@ def test_update_that_changes_the_key_is_paired_by_row_id() -> None:
     ]
 
 
+@pytest.mark.parametrize("key", [1, 9], ids=["equal rows", "other key"])
+def test_rows_without_a_row_id_are_left_to_their_keys(key: int) -> None:
+    rows: list[Row] = [
+        ("DELETE", (1, "a", 1.0, None), None),
+        ("INSERT", (key, "a", 1.0, None), None),
+        ("DELETE", (2, "b", 1.0, None), 41),
+        ("INSERT", (2, "c", 1.0, None), 41),
+    ]
+
+    by_row_id = settle_by_row_id(changes(rows), WITH_ROW_IDS).changes
+
+    assert by_row_id["_change_type"].to_pylist() == [
+        "DELETE",
+        "INSERT",
+        "UPDATE_BEFORE",
+        "UPDATE_AFTER",
+    ]
+
+
 @given(rows=st.permutations([(k, r) for k in ("DELETE", "INSERT") for r in range(4)]))
 def test_settling_by_row_id_first_gives_what_settling_at_once_gives(
     rows: list[tuple[str, int]],
