@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import threading
 import time
@@ -31,6 +32,7 @@ from tidegate.ledger.announcing import Announcement
 from tidegate.ledger.clock import database_time
 from tidegate.ledger.holder import Holder, Life
 from tidegate.ledger.restoring import fence_off, replace_rows
+from tidegate.ledger.schema import metadata
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import Claim, RevisionEntry
 from tidegate.model.message import Contribution, EventTimes, RunSummary
@@ -49,7 +51,7 @@ from tidegate.model.publication import (
 from tidegate.model.watermark import Evaluation, Reason, WatermarkStep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     import sqlalchemy as sa
@@ -80,8 +82,6 @@ def engine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[sa.Engine
         engine = open_engine(request.getfixturevalue("postgres_url"))
     yield engine
     if request.param == "postgres":
-        from tidegate.ledger.schema import metadata
-
         with engine.begin() as connection:
             for table in reversed(metadata.sorted_tables):
                 connection.execute(table.delete())
@@ -1411,3 +1411,58 @@ def test_window_decided_on_before_one_that_moves_no_checkpoint_is_refused(
         ledger.windows.take(draft(1, 2), seen, holder())
 
     assert [item.window.sequence for item in ledger.windows.all()] == [1, 2]
+
+
+def begin_life(ledger: Ledger) -> list[Callable[[], object]]:
+    """Hold a replayed window, an open one and two partitions; return what may be done next."""
+    load(ledger, 1, DAY_1, DAY_2)
+    again = ledger.windows.resume(1, holder(), None)
+    first, second = (ledger.partitions.claim(day, holder()) for day in (DAY_1, DAY_2))
+    proposed, held = propose(ledger, DAY_1, first), propose(ledger, DAY_2, second)
+    state = ledger.pipeline.get()
+    window = replace(draft(None, 2), range=InstantRange(state.checkpoint, instant(2)))
+    taken = ledger.windows.take(window, state, holder())
+    days = [contribution(1, day) for day in (DAY_1, DAY_2)]
+    advance = functools.partial(ledger.publications.advance, DAY_1, proposed.digest)
+    holding = verdict(Outcome.HOLD), second, GATE_FAILED
+    return [
+        lambda: ledger.windows.renew(1, again.attempt, HOUR),
+        lambda: ledger.partitions.renew(DAY_1, first, HOUR),
+        lambda: announce(ledger, announcement(1, again.attempt, *days), NOW),
+        lambda: ledger.windows.give_back(2, taken.attempt),
+        lambda: prepare(ledger, proposed, first),
+        lambda: advance(PublicationState.MARKED, first),
+        lambda: ledger.publications.record(entry_of(proposed), first),
+        lambda: ledger.publications.record_verdict(DAY_2, held.digest, *holding),
+        lambda: decide(ledger, held),
+        lambda: ledger.partitions.release(DAY_2, ledger.partitions.claim(DAY_2, holder())),
+        lambda: load(ledger, 3, DAY_1),
+        lambda: ledger.pipeline.advance_watermark(
+            WatermarkStep(NOW, NOW, 0.0, 0, False, NOW), ledger.pipeline.get().watermark_step
+        ),
+        lambda: fence_off(ledger),
+    ]
+
+
+def rows_of(engine: sa.Engine, pipeline: str) -> dict[str, list[tuple[object, ...]]]:
+    with engine.connect() as connection:
+        return {
+            table.name: sorted(
+                map(tuple, connection.execute(table.select().where(column == pipeline))), key=repr
+            )
+            for table in metadata.sorted_tables
+            for column in (table.c.get("pipeline", table.c.get("name")),)
+        }
+
+
+def test_nothing_that_a_pipeline_does_touches_another_one(ledger: Ledger) -> None:
+    beside = Ledger(ledger.engine, "beside")
+    beside.pipeline.register({"target": "/lake/beside"}, "/lake/beside", NOW)
+    beside.pipeline.start_at(None, "table-1")
+    begin_life(beside)
+    before = rows_of(ledger.engine, "beside")
+    assert all(before[name] for name in ("pipeline", "window", "partition", "publication"))
+
+    for number, act in enumerate(begin_life(ledger)):
+        act()
+        assert rows_of(ledger.engine, "beside") == before, f"act {number}"
