@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 NUMBERS = itertools.count(1)
-DAY_1, DAY_2 = (Partition((("dt", f"2026-02-0{day}"),)) for day in (1, 2))
+DAYS = DAY_1, DAY_2, DAY_3 = [Partition((("dt", f"2026-02-0{day}"),)) for day in (1, 2, 3)]
 GATE_FAILED = Evaluation(False, Reason.GATE_FAILED, "49 % departed", NOW)
 
 
@@ -1414,20 +1414,22 @@ def test_window_decided_on_before_one_that_moves_no_checkpoint_is_refused(
 
 
 def begin_life(ledger: Ledger) -> list[Callable[[], object]]:
-    """Hold a replayed window, an open one and two partitions; return what may be done next."""
-    load(ledger, 1, DAY_1, DAY_2)
+    """Hold a replayed window, an open one and partitions; return what may be done next."""
+    load(ledger, 1, DAY_1, DAY_2, DAY_3)
     again = ledger.windows.resume(1, holder(), None)
-    first, second = (ledger.partitions.claim(day, holder()) for day in (DAY_1, DAY_2))
+    first, second, third = (ledger.partitions.claim(day, holder()) for day in DAYS)
     proposed, held = propose(ledger, DAY_1, first), propose(ledger, DAY_2, second)
     state = ledger.pipeline.get()
     window = replace(draft(None, 2), range=InstantRange(state.checkpoint, instant(2)))
     taken = ledger.windows.take(window, state, holder())
-    days = [contribution(1, day) for day in (DAY_1, DAY_2)]
+    days = [contribution(1, day) for day in DAYS]
     advance = functools.partial(ledger.publications.advance, DAY_1, proposed.digest)
     holding = verdict(Outcome.HOLD), second, GATE_FAILED
     return [
         lambda: ledger.windows.renew(1, again.attempt, HOUR),
         lambda: ledger.partitions.renew(DAY_1, first, HOUR),
+        lambda: ledger.partitions.record_why(DAY_3, GATE_FAILED),
+        lambda: ledger.partitions.release(DAY_3, third),
         lambda: announce(ledger, announcement(1, again.attempt, *days), NOW),
         lambda: ledger.windows.give_back(2, taken.attempt),
         lambda: prepare(ledger, proposed, first),
@@ -1435,7 +1437,7 @@ def begin_life(ledger: Ledger) -> list[Callable[[], object]]:
         lambda: ledger.publications.record(entry_of(proposed), first),
         lambda: ledger.publications.record_verdict(DAY_2, held.digest, *holding),
         lambda: decide(ledger, held),
-        lambda: ledger.partitions.release(DAY_2, ledger.partitions.claim(DAY_2, holder())),
+        lambda: ledger.partitions.claim(DAY_2, holder()),
         lambda: load(ledger, 3, DAY_1),
         lambda: ledger.pipeline.advance_watermark(
             WatermarkStep(NOW, NOW, 0.0, 0, False, NOW), ledger.pipeline.get().watermark_step
