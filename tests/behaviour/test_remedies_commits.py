@@ -98,6 +98,28 @@ def write_module(lake: SmallLake, monkeypatch: pytest.MonkeyPatch, text: str | N
     importlib.invalidate_caches()
 
 
+BROKEN = {"syntax": "class Noted", "import": "1 / 0", "class": "class Noted:\n    {}['key']"}
+
+
+@pytest.mark.follows("PolicyUnknown")
+@pytest.mark.parametrize("name", BROKEN)
+def test_policy_whose_module_raises_anything_is_unknown_until_it_is_corrected(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(lake.root)
+    write_module(lake, monkeypatch, BROKEN[name])
+    lake.keys = {"commit": {"trigger": "process-time", "policies": FAILS}}
+    ids = lake.commit({1: 4})
+    load(lake.pipeline())
+    with pytest.raises(PolicyUnknown, match="Error: "):
+        lake.pipeline().publish(day(1), process_owner("cli"), NOW)
+
+    write_module(lake, monkeypatch, NOTED)
+
+    check_ends_well(lake, ids)
+
+
 def begin(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch, policies: Sequence[Any] = FAILS
 ) -> list[int]:
