@@ -153,13 +153,20 @@ def test_stage_quarantined_rows_stand_apart_with_their_rule(tmp_path: Path) -> N
 
 
 def test_stage_hold_rule_names_the_partitions_of_failing_rows(tmp_path: Path) -> None:
-    rules = (RowRule(name="small", where="amount < 10", on_failure="hold"),)
-    rows = batches([order(1), order(2, amount=99.0, days=1)])
+    rules = tuple(
+        RowRule(name=name, where=where, on_failure="hold")
+        for name, where in {"small": "amount < 10", "low": "amount < 50", "known": "id > 0"}.items()
+    )
+    rows = batches([order(1), order(2, amount=99.0, days=1), order(3, amount=20.0, days=2)])
 
     message = staged(tmp_path, rows, spec(rules=rules))
 
-    assert [part.path for part in message.held] == ["dt=2026-03-02/region=eu"]
-    assert message.rows_kept == 2
+    assert [part.path for part in message.held] == [
+        "dt=2026-03-02/region=eu",
+        "dt=2026-03-03/region=eu",
+    ]
+    assert message.held_rules == (("low", "small"), ("small",))
+    assert message.rows_kept == 3
 
 
 def test_stage_rebuild_of_some_partitions_leaves_the_others_out(tmp_path: Path) -> None:
