@@ -238,6 +238,30 @@ def test_other_name_after_null_was_announced_is_refused_and_the_old_one_goes_on(
     assert by_listing(lake) == {f"region={DEFAULT_NAME}": [1, 2], "region=eu": [3]}
 
 
+@pytest.mark.follows("PipelineChanged")
+@pytest.mark.parametrize("region", [None, GIVEN], ids=["null", "the name as text"])
+@pytest.mark.parametrize("first", [DEFAULT_NAME, "nothing"])
+def test_restoration_by_another_name_says_which_one_to_change_it_back_to(
+    lake: SmallLake, region: str | None, first: str
+) -> None:
+    drop(lake, "a", {1: region})
+    load(named(lake, first))
+    publish(named(lake, first))
+    with pytest.raises(PipelineChanged) as loading:
+        load(named(lake, GIVEN))
+    (lake.root / "ledger.db").unlink()
+
+    with pytest.raises(PipelineChanged) as restoring:
+        named(lake, GIVEN).restore_ledger()
+    again = named(lake, restoring.value.expected)
+    again.restore_ledger()
+
+    assert str(restoring.value) == str(loading.value)
+    assert (restoring.value.expected, restoring.value.found) == (first, GIVEN)
+    assert by_marker(lake) == {1: region}
+    assert list(again.findings()) == []
+
+
 def test_other_name_that_is_the_value_of_a_partition_is_refused(lake: SmallLake) -> None:
     drop(lake, "a", {1: GIVEN})
     load(lake.pipeline())
