@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import NOW, SmallLake, load, local, publish
 from tidegate import read_committed
+from tidegate.cli.app import app
 from tidegate.errors import PartitionValueReserved, PipelineChanged, RowsUnaccounted
 from tidegate.model.partition import DEFAULT_NAME
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
+    from click.testing import Result
+
     from tidegate.pipeline import Pipeline
 
 GIVEN = "none_given"
@@ -120,6 +125,33 @@ def test_partition_of_null_is_explained_and_published_by_each_spelling(
 
     assert (outcome.state, found.report.state.rows) == ("committed", 1)
     assert by_listing(lake) == {f"region={GIVEN}": [1]}
+
+
+@pytest.mark.parametrize("default_name", [DEFAULT_NAME, "none given"])
+def test_partition_without_a_time_is_published_by_the_command_that_is_printed(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, default_name: str
+) -> None:
+    lake.found_by_name(monkeypatch)
+    rows = {"id": [1], "at": pa.nulls(1, pa.timestamp("us", "UTC"))}
+    pq.write_table(pa.table(rows), lake.root / "drop" / "a.parquet")
+    partition_by = {"dt": "day(at)", "region": None}
+    lake.keys = {"target": {"partition_by": partition_by, "default_partition_name": default_name}}
+    load(lake.pipeline())
+
+    published = typed("tidegate publish orders")
+    (explain,) = re.findall("Next: (.*)", published.stdout)
+    (line,) = re.findall("Next: (.*)", typed(explain).stdout)
+    told = re.findall("`(tidegate [^`]*)`", typed("tidegate status orders --json").stdout)
+
+    assert (published.exit_code, by_listing(lake), set(told)) == (3, {}, {line})
+    assert typed(line).exit_code == 0
+    assert by_listing(lake) == {f"dt={default_name}": [1]}
+
+
+def typed(line: str) -> Result:
+    program, *words = shlex.split(line)
+    assert program == "tidegate"
+    return CliRunner().invoke(app, words, catch_exceptions=False)
 
 
 def test_lost_ledger_is_restored_with_every_partition(lake: SmallLake) -> None:
