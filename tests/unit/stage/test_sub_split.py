@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
 from tidegate.config import RowRule
 from tidegate.errors import StorageFull
 from tidegate.model.message import CommitMessage, EventTimes
@@ -150,6 +152,23 @@ def test_stage_quarantined_rows_stand_apart_with_their_rule(tmp_path: Path) -> N
         {"positive_amount": 2},
     )
     assert (aside.partition, aside.rows) == (Partition(()), 2)
+
+
+def test_stage_files_that_a_message_names_stand_after_a_power_cut(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    stopper = Stopper()
+    stopper.disk = Disk(root, tmp_path / "kept")
+    rules = (RowRule(name="positive_amount", where="amount >= 0"),)
+    rows = batches([order(1), order(2, amount=-1.0)])
+
+    message = staged(root, rows, spec(rules=rules), storage=stopping_storage(stopper))
+    stopper.disk.leave(tmp_path / "after", chance("lost", 0))
+
+    assert [
+        [ids(tmp_path / "after", part.staged) for part in parts]
+        for parts in (message.parts, message.quarantined)
+    ] == [[[1]], [[2]]]
 
 
 def test_stage_hold_rule_names_the_partitions_of_failing_rows(tmp_path: Path) -> None:
