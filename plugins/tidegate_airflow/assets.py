@@ -15,7 +15,7 @@ from airflow.sdk import (
     StartOfMonthMapper,
 )
 
-from tidegate.model.partition import UNPARTITIONED_KEY, PartitionField, Transform
+from tidegate.model.partition import PartitionField, Transform
 from tidegate.model.partition_value import hour_is_of_day, time_fields, value_format
 from tidegate.target.partitioning import Partitioning
 
@@ -76,21 +76,14 @@ def read_partition(config: PipelineConfig, text: str) -> Partition:
     """Read a partition's key (`2026-11-01~eu`) or path (`dt=2026-11-01/region=eu`).
 
     Raises:
-        PartitionKeyIllegal: the key does not have one value per partition key.
-        PartitionPathInvalid: the path names other partition keys.
+        PartitionPathInvalid: it does not have one value per partition key, or other keys.
     """
     return Partitioning.of(config.target).read(text)
 
 
 def example_key(config: PipelineConfig) -> str:
     """Write a key of the right form, for the parameter's description."""
-    fields = config.target.partition_by
-    moment = datetime(2026, 11, 1, 5)  # noqa: DTZ001 (wall clock, as in partition values)
-    parts = [
-        moment.strftime(value_format(field, fields)) if field.transform in _MAPPERS else "value"
-        for field in fields
-    ]
-    return "~".join(parts) or UNPARTITIONED_KEY
+    return Partitioning.of(config.target).example.key
 
 
 def _dated_field(config: PipelineConfig) -> PartitionField | None:

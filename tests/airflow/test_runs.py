@@ -6,7 +6,7 @@ import pytest
 
 from airflow_context import task_context
 from tidegate.config import PipelineConfig
-from tidegate.errors import IntervalInvalid, PartitionKeyIllegal, PartitionUnnamed
+from tidegate.errors import IntervalInvalid, PartitionPathInvalid, PartitionUnnamed
 from tidegate.model.instant import DataInterval
 from tidegate_airflow.runs import check_interval, load_run, publish_partition, run_owner
 
@@ -84,5 +84,5 @@ def test_run_without_a_partition_says_how_to_name_one() -> None:
 
 
 def test_key_of_another_form_is_refused() -> None:
-    with pytest.raises(PartitionKeyIllegal):
+    with pytest.raises(PartitionPathInvalid, match="such as 2026-11-01~value"):
         publish_partition(task_context(partition="2026-02-01"), CONFIG)

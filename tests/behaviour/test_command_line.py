@@ -277,6 +277,27 @@ def test_partition_that_was_spelled_wrong_is_explained_as_it_is_said_to_be_spell
     assert tidegate("explain", "orders", f"{spelled[1]}2024-05-01").exit_code == 0
 
 
+@pytest.mark.follows("PartitionPathInvalid")
+@pytest.mark.parametrize(
+    "verb",
+    [("explain",), ("publish",), ("rebuild",), ("reopen",), ("approve", "--digest", "abc")],
+    ids=lambda words: words[0],
+)
+@pytest.mark.parametrize("text", ["", "2024-05-02~eu"], ids=["empty", "too many values"])
+def test_name_that_can_be_no_partition_is_spelled_as_the_example_is(
+    tidegate: Command, verb: tuple[str, ...], text: str
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+
+    refused = tidegate(verb[0], "orders", text, *verb[1:])
+
+    assert (refused.exit_code, "PIPELINE" in refused.output) == (2, False)
+    shown = re.search(r"such as (dt=)\d{4}-\d\d-\d\d, or its key", refused.output)
+    assert shown is not None
+    assert tidegate("explain", "orders", f"{shown[1]}{SECOND.removeprefix('dt=')}").exit_code == 0
+
+
 def test_held_partition_rejected_stays_back_until_reopened(tidegate: Command) -> None:
     tidegate("load", "orders")
     tidegate("publish", "orders")

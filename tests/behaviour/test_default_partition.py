@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import NOW, SmallLake, load, local, publish
 from tidegate import read_committed
+from tidegate.cli.app import app
 from tidegate.errors import PartitionValueReserved, PipelineChanged, RowsUnaccounted
 from tidegate.model.partition import DEFAULT_NAME
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
+    from click.testing import Result
+
     from tidegate.pipeline import Pipeline
 
 GIVEN = "none_given"
@@ -120,6 +125,33 @@ def test_partition_of_null_is_explained_and_published_by_each_spelling(
 
     assert (outcome.state, found.report.state.rows) == ("committed", 1)
     assert by_listing(lake) == {f"region={GIVEN}": [1]}
+
+
+@pytest.mark.parametrize("default_name", [DEFAULT_NAME, "none given"])
+def test_partition_without_a_time_is_published_by_the_command_that_is_printed(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, default_name: str
+) -> None:
+    lake.found_by_name(monkeypatch)
+    rows = {"id": [1], "at": pa.nulls(1, pa.timestamp("us", "UTC"))}
+    pq.write_table(pa.table(rows), lake.root / "drop" / "a.parquet")
+    partition_by = {"dt": "day(at)", "region": None}
+    lake.keys = {"target": {"partition_by": partition_by, "default_partition_name": default_name}}
+    load(lake.pipeline())
+
+    published = typed("tidegate publish orders")
+    (explain,) = re.findall("Next: (.*)", published.stdout)
+    (line,) = re.findall("Next: (.*)", typed(explain).stdout)
+    told = re.findall("`(tidegate [^`]*)`", typed("tidegate status orders --json").stdout)
+
+    assert (published.exit_code, by_listing(lake), set(told)) == (3, {}, {line})
+    assert typed(line).exit_code == 0
+    assert by_listing(lake) == {f"dt={default_name}": [1]}
+
+
+def typed(line: str) -> Result:
+    program, *words = shlex.split(line)
+    assert program == "tidegate"
+    return CliRunner().invoke(app, words, catch_exceptions=False)
 
 
 def test_lost_ledger_is_restored_with_every_partition(lake: SmallLake) -> None:
@@ -236,6 +268,30 @@ def test_other_name_after_null_was_announced_is_refused_and_the_old_one_goes_on(
 
     assert refused.value.key == "target.default_partition_name"
     assert by_listing(lake) == {f"region={DEFAULT_NAME}": [1, 2], "region=eu": [3]}
+
+
+@pytest.mark.follows("PipelineChanged")
+@pytest.mark.parametrize("region", [None, GIVEN], ids=["null", "the name as text"])
+@pytest.mark.parametrize("first", [DEFAULT_NAME, "nothing"])
+def test_restoration_by_another_name_says_which_one_to_change_it_back_to(
+    lake: SmallLake, region: str | None, first: str
+) -> None:
+    drop(lake, "a", {1: region})
+    load(named(lake, first))
+    publish(named(lake, first))
+    with pytest.raises(PipelineChanged) as loading:
+        load(named(lake, GIVEN))
+    (lake.root / "ledger.db").unlink()
+
+    with pytest.raises(PipelineChanged) as restoring:
+        named(lake, GIVEN).restore_ledger()
+    again = named(lake, restoring.value.expected)
+    again.restore_ledger()
+
+    assert str(restoring.value) == str(loading.value)
+    assert (restoring.value.expected, restoring.value.found) == (first, GIVEN)
+    assert by_marker(lake) == {1: region}
+    assert list(again.findings()) == []
 
 
 def test_other_name_that_is_the_value_of_a_partition_is_refused(lake: SmallLake) -> None:

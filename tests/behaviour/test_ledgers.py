@@ -626,6 +626,17 @@ def test_claim_taken_over_is_not_renewed_by_its_first_holder(
     assert timed.partitions.get(DAY_1) == before
 
 
+def test_claim_whose_fence_a_restored_ledger_gave_to_somebody_else_is_lost(
+    ledger: Ledger,
+) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder("run-b"))
+
+    ledger.partitions.check_fence(DAY_1, claim)
+    with pytest.raises(FenceLost):
+        ledger.partitions.check_fence(DAY_1, replace(claim, owner="run-a"))
+
+
 def test_claim_given_back_stays_free_when_its_holder_renews_late(timed: Ledger) -> None:
     load(timed, 1, DAY_1)
     claim = timed.partitions.claim(DAY_1, holder())
@@ -1257,6 +1268,21 @@ def test_record_while_new_rows_came_keeps_them_pending(ledger: Ledger) -> None:
 
     state = ledger.partitions.get(DAY_1)
     assert (state.pending, state.revision) == ("pending", 1)
+
+
+def test_record_while_a_window_was_replayed_keeps_its_rows_pending(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+    proposed = propose(ledger, DAY_1, claim)
+    prepare(ledger, proposed, claim)
+    again = ledger.windows.resume(1, holder(), None)
+    replayed = announcement(1, again.attempt, contribution(1, DAY_1, "p2"), plan="p2")
+    announce(ledger, replayed, NOW + HOUR)
+
+    ledger.publications.record(entry_of(proposed), claim)
+
+    state = ledger.partitions.get(DAY_1)
+    assert (state.pending, state.revision, state.first_seen) == ("pending", 1, NOW + HOUR)
 
 
 def test_lineage_is_a_query_both_ways(ledger: Ledger) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shlex
 import sys
@@ -12,11 +13,12 @@ from typer.testing import CliRunner
 
 from small_lake import NOW, SmallLake, day, decide, load, local, publish
 from tidegate.cli.app import app
-from tidegate.errors import PolicyUnknown, PublicationLapsed
+from tidegate.errors import PolicyFailed, PolicyUnknown, PublicationLapsed
 from tidegate.model.run import Run
 from tidegate.pipeline.holders import process_owner
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from click.testing import Result
@@ -27,6 +29,16 @@ class Noted:
     def commit(self, context):
         pass
 """
+FAILING = """
+class Noted:
+    def __init__(self, catalog="gone"):
+        self.catalog = catalog
+
+    def commit(self, context):
+        if self.catalog == "gone":
+            raise RuntimeError("the catalog was decommissioned")
+"""
+FAILS: Sequence[Any] = [{"custom": "noted:Noted"}, "success-file"]
 
 
 @pytest.fixture
@@ -75,6 +87,117 @@ def test_partition_whose_policy_is_unknown_comes_out_once_it_is_corrected(
     publish(lake.pipeline(**({} if way == "success-file" else custom(way))))
 
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+def write_module(lake: SmallLake, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
+    """Change what `noted` holds where commits run, as another process would find it."""
+    monkeypatch.delitem(sys.modules, "noted", raising=False)
+    (lake.root / "noted.py").unlink(missing_ok=True)
+    if text is not None:
+        (lake.root / "noted.py").write_text(text)
+    importlib.invalidate_caches()
+
+
+BROKEN = {"syntax": "class Noted", "import": "1 / 0", "class": "class Noted:\n    {}['key']"}
+
+
+@pytest.mark.follows("PolicyUnknown")
+@pytest.mark.parametrize("name", BROKEN)
+def test_policy_whose_module_raises_anything_is_unknown_until_it_is_corrected(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(lake.root)
+    write_module(lake, monkeypatch, BROKEN[name])
+    lake.keys = {"commit": {"trigger": "process-time", "policies": FAILS}}
+    ids = lake.commit({1: 4})
+    load(lake.pipeline())
+    with pytest.raises(PolicyUnknown, match="Error: "):
+        lake.pipeline().publish(day(1), process_owner("cli"), NOW)
+
+    write_module(lake, monkeypatch, NOTED)
+
+    check_ends_well(lake, ids)
+
+
+def begin(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, policies: Sequence[Any] = FAILS
+) -> list[int]:
+    """Begin a commit whose policy fails whenever it is asked; the ids of its rows."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(lake.root)
+    (lake.root / "other.py").write_text(NOTED)
+    write_module(lake, monkeypatch, FAILING)
+    lake.keys = {"commit": {"trigger": "process-time", "policies": policies}}
+    ids = lake.commit({1: 4})
+    load(lake.pipeline())
+    for _ in range(2):
+        with pytest.raises(PolicyFailed, match=r"'noted:Noted' failed.*`commit\.policies`"):
+            lake.pipeline().publish(day(1), process_owner("cli"), NOW)
+    return ids
+
+
+def check_ends_well(lake: SmallLake, ids: list[int]) -> None:
+    for line in (f"tidegate publish orders {FIRST}", "tidegate fsck orders"):
+        result = typed(line)
+        assert result.exit_code == 0, result.output
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+    (lake.root / "ledger.db").unlink()
+    assert typed("tidegate fsck orders --rebuild").exit_code == 0
+    assert list(lake.pipeline().findings()) == []
+    assert lake.pipeline().ledger.publications.unrecorded(day(1)) is None
+
+
+WAYS: dict[str, tuple[str, Sequence[Any]]] = {
+    "taken out": (FAILING, ["success-file"]),
+    "all taken out": (FAILING, []),
+    "without the marker": (FAILING, [{"custom": "other:Noted"}]),
+    "another one": (FAILING, [{"custom": "other:Noted"}, "success-file"]),
+    "parameters": (FAILING, [{"custom": "noted:Noted", "parameters": ["new"]}, "success-file"]),
+    "module": (NOTED, FAILS),
+}
+
+
+@pytest.mark.follows("PolicyFailed")
+@pytest.mark.parametrize("way", WAYS)
+def test_begun_commit_whose_policy_failed_ends_with_what_the_file_names(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    ids = begin(lake, monkeypatch)
+    module, policies = WAYS[way]
+
+    write_module(lake, monkeypatch, module)
+    lake.file(commit={"policies": policies})
+
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.follows("PolicyUnknown")
+@pytest.mark.parametrize("way", WAYS)
+def test_begun_commit_whose_policy_is_gone_ends_with_what_the_file_names(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    ids = begin(lake, monkeypatch)
+    write_module(lake, monkeypatch, None)
+    with pytest.raises(PolicyUnknown, match="where the commit was begun"):
+        lake.pipeline().publish(day(1), process_owner("cli"), NOW)
+    module, policies = WAYS[way]
+
+    write_module(lake, monkeypatch, module)
+    lake.file(commit={"policies": policies})
+
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.follows("PolicyUnknown")
+def test_begun_commit_gets_the_marker_that_the_file_names_by_now(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = begin(lake, monkeypatch, FAILS[:1])
+
+    lake.file(commit={"policies": ["success-file"]})
+
+    check_ends_well(lake, ids)
 
 
 @pytest.mark.follows("PublicationLapsed")

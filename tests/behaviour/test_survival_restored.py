@@ -352,6 +352,52 @@ def test_reopened_partition_is_not_let_out_by_an_older_approval(lake: SmallLake)
     assert lake.ids() == {}
 
 
+def test_partition_that_was_held_again_after_it_was_reopened_waits_for_the_next_decision(
+    lake: SmallLake,
+) -> None:
+    lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    shown = decide(lake.pipeline(), day(1))
+    lake.pipeline().reopen(day(1), NOW)
+    publish(lake.pipeline())
+    lose(lake)
+
+    lake.pipeline().restore_ledger()
+
+    assert lake.pipeline().ledger.partitions.get(day(1)).pending == "held"
+    assert decide(lake.pipeline(), day(1)) == shown
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+def test_commit_that_only_took_rows_away_is_found_and_finished(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    take_in(lake, {1: 3, 2: 1})
+    ids = take_in(lake, {1: 2, 2: 1})[:2]
+    replay(lake.pipeline(source={"read": {"filter": "id > 100"}}), 1)
+    with monkeypatch.context() as patched:
+        patched.setattr(Publications, "advance", _die)
+        with pytest.raises(Died):
+            lake.pipeline().publish(day(1), "cli", NOW)
+    lose(lake)
+
+    restored = lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+
+    assert restored.unfinished == ("dt=2026-02-01",)
+    revisions = lake.pipeline().ledger.publications.revisions(day(1))
+    assert [item.revision for item in revisions] == [1, 2, 3]
+    assert lake.ids()["dt=2026-02-01"] == ids
+    assert list(lake.pipeline().findings()) == []
+
+
+def _die(*_arguments: object) -> None:
+    raise Died
+
+
 @dataclass(frozen=True)
 class NoDecisions(OsCalls):
     """System calls of a process that dies before a decision stands in its file."""

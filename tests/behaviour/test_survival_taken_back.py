@@ -207,14 +207,38 @@ def test_content_that_stands_under_the_former_name_of_the_marker_makes_no_revisi
 
 def test_rows_that_came_since_do_not_take_back_a_commit(lake: SmallLake, ids: list[int]) -> None:
     die_after_the_first_file(lake)
+    (staged,) = lake.work.glob(f"windows/000002/*/staged/*/*/{FIRST}/*.parquet")
+    copy = staged.read_bytes()
     lose(lake, 2)
-    lake.commit({1: 1})
+    later = lake.commit({1: 1})
     load(lake.pipeline())
 
     with pytest.raises(StagedFileMissing):
         lake.pipeline().publish(day(1), process_owner("cli"), NOW)
-
     assert lake.listed_ids()[FIRST] == ids[:4]
+    staged.write_bytes(copy)
+    publish(lake.pipeline(), process_owner("cli"))
+
+    # What had begun is a revision of its own; the rows that came since make the next one.
+    assert (lake.ids()[FIRST], revision(lake)) == ([*ids, *later], 3)
+    assert list(lake.pipeline().findings()) == []
+
+
+def test_sweep_leaves_the_staged_files_of_a_commit_that_was_begun(
+    lake: SmallLake, ids: list[int]
+) -> None:
+    ids += lake.commit({1: 3})
+    load(lake.pipeline())
+    die_after_the_first_file(lake)
+    replay(lake.pipeline(source={"read": {"filter": f"id <> {ids[-1]}"}}), 3)
+    pipeline = lake.pipeline()
+    pipeline.sweep(pipeline.garbage(NOW.replace(year=2030), NOW - NOW))
+
+    publish(lake.pipeline(), process_owner("cli"))
+
+    # Once as it was begun, and once as the replay left it.
+    assert (lake.ids()[FIRST], revision(lake)) == (ids[:-1], 3)
+    assert list(lake.pipeline().findings()) == []
 
 
 @pytest.mark.parametrize("restored", [True, False], ids=["ledger lost", "ledger kept"])

@@ -66,7 +66,7 @@ def decision_commands(pipeline: str, partition: Partition, digest: str) -> tuple
 def _decide(
     pipeline: str, text: str, digest: str | None, comment: str, *, approved: bool, as_json: bool
 ) -> None:
-    with reporting(as_json=as_json) as output:
+    with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         partition = opened.parse_partition(text)
         shown = digest or _asked(opened, partition, output, approved=approved)

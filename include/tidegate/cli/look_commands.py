@@ -16,6 +16,7 @@ from tidegate.config import find_pipeline, load_pipeline
 from tidegate.errors.commands import command
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.changes import read_changes
+from tidegate.pipeline.evaluating import ONLY_BY_COMMAND
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,6 +48,8 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
         digest = found.report.proposed_digest
         if found.report.name == "held" and digest is not None:
             output.next(*decision_commands(pipeline, found.report.state.partition, digest))
+        if found.evaluation is not None and found.evaluation.reason in ONLY_BY_COMMAND:
+            output.next(command("publish", pipeline, found.report.state.partition))
 
 
 def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:

@@ -137,7 +137,7 @@ class PartitionClock:
 def _needed(partition: Partition, values: Mapping[str, str | None], name: str) -> str:
     value = values.get(name)
     if value is None:
-        detail = f"{partition}: no value of '{name}', so it has no partition time (PC-T17)"
+        detail = f"{partition}: no value of '{name}', so it has no partition time"
         raise NoPartitionTime(Reason.DEFAULT_PARTITION, detail)
     return value
 

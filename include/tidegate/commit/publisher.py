@@ -94,8 +94,9 @@ class Publisher:
     def take_back(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
         """Undo what a commit changed that cannot be finished: what stood before stands again.
 
-        Without a marker, if it was retracted. Files that came are staged again: they may be of
-        windows that still count. May be repeated, from wherever it died.
+        Without a marker, if it was retracted, and without files that were lost since they were
+        retired: the next commit that needs one names it. Files that came are staged again: they may
+        be of windows that still count. May be repeated, from wherever it died.
 
         Raises:
             PartitionBusy: another process is moving the partition's files (Transient).

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from tidegate.commit.partition_time import NoPartitionTime, PartitionClock
+from tidegate.errors.commands import command
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
@@ -87,7 +88,8 @@ def _by_partition_time(config: PipelineConfig, partition: Partition, tide: _Tide
         when = PartitionClock.of(config).time(partition)
         due = when.boundary + config.commit.delay
     except NoPartitionTime as unknown:
-        return _refused(unknown.reason, unknown.detail, tide)
+        by_name = f"`{command('publish', config.name, partition)}` publishes it"
+        return _refused(unknown.reason, f"{unknown.detail}; {by_name}", tide)
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
     if tide.watermark is None:

@@ -335,8 +335,10 @@ class PolicyFailed(TransientError):
     policy: str
     problem: str
     template = (
-        "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The commit is "
-        "retried from its plan."
+        "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The next publish "
+        "goes on with the commit, by the policies that the pipeline file names then. If this one "
+        "cannot succeed, correct it or its parameters, or take it out of `commit.policies`; then "
+        "run `tidegate publish {pipeline} {partition}`."
     )
 
 
@@ -469,7 +471,8 @@ class PolicyUnknown(TerminalError):
     template = (
         "commit policy '{policy}' cannot be used: {problem}. Name 'success-file' or `custom: "
         "module:Class` with a method commit(context) in `commit.policies`, importable where "
-        "commits run; the next publish goes on with it."
+        "commits run, or take it out; the next publish goes on with what the file names then, "
+        "also where the commit was begun."
     )
 
 

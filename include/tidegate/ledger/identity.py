@@ -49,7 +49,7 @@ def check_identity(
     """
     corrected = False
     for key, before, now in _differing(_as_published(registered, found), found, same_place):
-        if key == _DEFAULT and _renames_nothing(connection, name, now):
+        if key == _DEFAULT and _renames_nothing(_known(connection, name), now):
             continue
         if not _has_decided_nothing(connection, name, key):
             raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))
@@ -61,18 +61,25 @@ def check_announced(
     name: str,
     announced: Mapping[str, str],
     found: Mapping[str, str],
+    partitions: Iterable[Partition],
     same_place: Callable[[str, str], bool],
 ) -> None:
     """Compare the identity that a pipeline file gives with one that a window was announced by.
 
-    Without a ledger, and without the name of the default partition: what it decided stands in the
-    partitions, which `check_partitions` compares.
+    As `check_identity` does, without a ledger.
+
+    Args:
+        name: the pipeline.
+        announced: what the newest announce was planned by.
+        found: what the file gives.
+        partitions: all that were announced.
+        same_place: says of two paths whether they lead to one place, links followed.
 
     Raises:
         PipelineChanged: a key differs.
     """
     for key, before, now in _differing(announced, found, same_place):
-        if key != _DEFAULT:
+        if key != _DEFAULT or not _renames_nothing(partitions, now):
             raise PipelineChanged(pipeline=name, key=key, expected=str(before), found=str(now))
 
 
@@ -138,10 +145,13 @@ def _has_decided_nothing(connection: sa.Connection, name: str, key: str) -> bool
     return not connection.scalar(sa.select(taken.where(window.c.state == "sealed")))
 
 
-def _renames_nothing(connection: sa.Connection, name: str, default_name: str | None) -> bool:
-    """Say whether no known partition is for NULL or would from now on be read back as NULL."""
+def _known(connection: sa.Connection, name: str) -> Iterator[Partition]:
     query = sa.select(partition.c["values"]).where(partition.c.pipeline == name)
-    known = map(rows.read_partition, connection.scalars(query))
+    return map(rows.read_partition, connection.scalars(query))
+
+
+def _renames_nothing(known: Iterable[Partition], default_name: str | None) -> bool:
+    """Return whether none of the partitions is for NULL or would be read back as NULL."""
     return not any(
         value is None or value == default_name for item in known for _, value in item.values
     )

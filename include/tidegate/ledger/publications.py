@@ -277,6 +277,7 @@ class Publications:
 
         Raises:
             FenceLost: the claim was taken over.
+            PublicationLapsed: no such commit is under way.
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)

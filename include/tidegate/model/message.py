@@ -71,6 +71,9 @@ class CommitMessage(Value):
     """Rule name → rows that failed it."""
     held: tuple[Partition, ...] = ()
     """Partitions with rows that failed a rule whose effect is `hold`."""
+    held_rules: tuple[tuple[str, ...], ...] | None = field(default=None, metadata={SPARSE: True})
+    """The rules that rows of each of `held` failed; None: nothing is held, or it was written before
+    they were told apart."""
     settled: SettleCounts = field(default_factory=SettleCounts)
     """What became of changed rows that are not among those read."""
     spread: SpreadFile | None = None
@@ -99,7 +102,7 @@ class Contribution(Value):
     late: bool = False
     """The partition had a revision when this was first announced; never recomputed."""
     held_rule: str | None = None
-    """A row rule with effect `hold` that rows of this partition failed."""
+    """The row rules with effect `hold` that rows of this partition failed."""
     kind: WindowKind = WindowKind.LOAD
     """Kind of the window; a rebuild resets what came before (design §2, content)."""
 

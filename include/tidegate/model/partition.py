@@ -125,7 +125,7 @@ class Partition(Value):
         text may be spelled so (PC-P07).
 
         Raises:
-            PartitionKeyIllegal: the key does not have one value per partition key, or one that
+            PartitionPathInvalid: the key does not have one value per partition key, or one that
                 `key` would write another way.
         """
         if not names:
@@ -135,7 +135,7 @@ class Partition(Value):
         # An escape that was mistyped must not become the name of another partition.
         written = [_encode_key(text) for text in texts]
         if len(parts) != len(names) or not all(parts) or written != parts:
-            raise PartitionKeyIllegal(partition=", ".join(names), key=key)
+            raise PartitionPathInvalid(path=key, expected="~".join("…" for _ in names))
         return cls(
             tuple(
                 (name, None if text == default_name else text)

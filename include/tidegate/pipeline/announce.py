@@ -288,8 +288,17 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
 
 
 def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Partition, str]:
+    """Name the rules that rows of each held partition failed, in the order of the pipeline file."""
     names = [rule["name"] for rule in scan.config["rows"] if rule["on_failure"] == "hold"]
-    return {partition: ", ".join(names) for message in messages for partition in message.held}
+    failed: dict[Partition, set[str]] = defaultdict(set)
+    for message in messages:
+        rules = message.held_rules or [names] * len(message.held)
+        for partition, found in zip(message.held, rules, strict=True):
+            failed[partition].update(found)
+    return {
+        partition: ", ".join(name for name in names if name in found)
+        for partition, found in failed.items()
+    }
 
 
 def _summary(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:

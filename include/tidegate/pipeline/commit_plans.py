@@ -123,8 +123,19 @@ def writes_marker(plan: CommitPlan) -> bool:
     return any(policy.name == SUCCESS_FILE for policy in plan.policies)
 
 
+def policies_to_finish(plan: CommitPlan, config: PipelineConfig) -> tuple[PolicySpec, ...]:
+    """Return the policies with which a begun commit is finished (PC-A05).
+
+    The pipeline file's, so that one that never succeeds can be corrected or taken out of it. The
+    marker also where only the plan has it: the ledger is restored by the markers that plans have.
+    """
+    named = policies_of(config)
+    marker = PolicySpec(SUCCESS_FILE)
+    return (*named, marker) if writes_marker(plan) and marker not in named else named
+
+
 def build_policy(spec: PolicySpec) -> CommitPolicy:
-    """Make the policy that a plan names."""
+    """Make the policy that a plan or the pipeline file names."""
     if spec.reference is not None:
         return load_custom(spec.reference, spec.parameters)
     return BUILT_IN[spec.name]()

@@ -9,7 +9,7 @@ from tidegate.commit.publisher import Publisher
 from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
 from tidegate.ledger.holder import Holder
 from tidegate.model.publication import PolicySpec, Publication, PublicationState
-from tidegate.pipeline.commit_plans import build_policy, revision_of
+from tidegate.pipeline.commit_plans import build_policy, policies_to_finish, revision_of
 from tidegate.pipeline.renewing import Renewing, renewing_claim
 
 if TYPE_CHECKING:
@@ -108,10 +108,10 @@ class Finisher:
     ) -> None:
         """Make the revision of a commit plan stand, and record it."""
         plan = self.contents.commit_plan(path)
-        publication = plan.publication
+        publication, policies = plan.publication, policies_to_finish(plan, self.config)
         steps = _Steps(self.ledger, self.watch, publication, claim)
         with self.renewing(partition, claim):
-            self._publisher(publication, plan.policies).carry_out(plan, owner, steps)
+            self._publisher(publication, policies).carry_out(plan, owner, steps)
         self.ledger.publications.record(revision_of(plan, path, owner, now), claim)
 
     def examine(self, publication: Publication, policies: Sequence[PolicySpec]) -> None:
@@ -134,7 +134,7 @@ class Finisher:
 
     def _publisher(self, publication: Publication, policies: Sequence[PolicySpec]) -> Publisher:
         places = self.roots.places(publication.partition, publication.revision)
-        built = [(spec.name, build_policy(spec)) for spec in policies]
+        built = [(spec.reference or spec.name, build_policy(spec)) for spec in policies]
         return Publisher(self.storage, places, built)
 
 

@@ -54,14 +54,19 @@ class Gatekeeper:
     def judge(
         self, partition: Partition, entry: PublicationEntry, now: datetime
     ) -> tuple[Verdict, Mapping[str, Any]]:
-        """Judge the partition as it would stand: the suite's checks, and row rules that hold it."""
+        """Judge the partition as it would stand: the suite's checks, and row rules that hold it.
+
+        A suite that fails it wins: nobody can let that out.
+        """
         publication = entry.publication
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
         content = GateInput(partition, tuple(self.contents.files_of(publication)), unified)
         verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
         rules = self._holding_rules(partition, publication)
         if rules:
-            verdict = replace(verdict, outcome=Outcome.HOLD, checks=(*rules, *verdict.checks))
+            failed = verdict.outcome is Outcome.FAIL
+            outcome = Outcome.FAIL if failed else Outcome.HOLD
+            verdict = replace(verdict, outcome=outcome, checks=(*rules, *verdict.checks))
         return verdict, report
 
     def keep(self, record: GateRecord) -> None:

@@ -683,7 +683,7 @@ class Pipeline:
         A path such as `dt=2013-02-09`, or the key `2013-02-09`.
 
         Raises:
-            PartitionPathInvalid, PartitionKeyIllegal: it names no partition of this pipeline.
+            PartitionPathInvalid: it names no partition of this pipeline.
         """
         return Partitioning.of(self.config.target).read(text)
 

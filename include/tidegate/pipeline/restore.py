@@ -214,6 +214,7 @@ class _Restoring:
                 self.config.name,
                 planned.identity(),
                 self.config.identity(),
+                {part.partition for item in sealed for part in item.sealed.contributions},
                 functools.partial(is_same_place, self.storage),
             )
 

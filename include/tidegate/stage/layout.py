@@ -126,19 +126,19 @@ def publications_root(work: str, partition: Partition) -> str:
     return posixpath.join(work, PUBLICATIONS, partition.path or UNPARTITIONED_KEY)
 
 
-def publication_file(work: str, partition: Partition, revision: int, digest: str) -> str:
-    """Name a commit plan of one revision; `digest` is the publication's and the plan's own."""
-    return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.json")
+def publication_file(work: str, partition: Partition, revision: int, record: str) -> str:
+    """Name a commit plan of one revision; `record` is the publication's digest-number."""
+    return posixpath.join(publications_root(work, partition), f"{revision}-{record}.json")
 
 
-def gate_file(work: str, partition: Partition, revision: int, digest: str) -> str:
-    """Name the verdict on one proposed revision."""
-    return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.gate.json")
+def gate_file(work: str, partition: Partition, revision: int, record: str) -> str:
+    """Name the verdict on one proposed revision; `record` is the publication's digest-number."""
+    return posixpath.join(publications_root(work, partition), f"{revision}-{record}.gate.json")
 
 
-def decision_file(work: str, partition: Partition, revision: int, digest: str) -> str:
-    """Name a person's decision on one held revision."""
-    return posixpath.join(publications_root(work, partition), f"{revision}-{digest}.decision.json")
+def decision_file(work: str, partition: Partition, revision: int, record: str) -> str:
+    """Name a person's decision on one held revision; `record` is as for its verdict."""
+    return posixpath.join(publications_root(work, partition), f"{revision}-{record}.decision.json")
 
 
 def is_commit_plan(name: str) -> bool:

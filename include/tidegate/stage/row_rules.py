@@ -26,8 +26,8 @@ class Judged:
     kept: pa.RecordBatch
     quarantined: tuple[tuple[str, pa.RecordBatch], ...]
     """(rule, rows): a row that fails several rules is put aside once, by the first of them."""
-    held: Flags | None
-    """bool[kept.num_rows] of rows that fail a rule with effect `hold`; None if none does."""
+    held: dict[str, Flags]
+    """Rule with effect `hold` → bool[kept.num_rows] of rows that fail it, if any does."""
     hits: dict[str, int]
     """Rule → rows that failed it: of all rows for `quarantine`, of those kept otherwise."""
 
@@ -55,12 +55,12 @@ class RowRules:
         """Find the rows that fail; only `quarantined` depends on the order of the rules."""
         hits: dict[str, int] = {}
         kept, quarantined = self._put_aside(batch, hits)
-        held: Flags | None = None
+        held: dict[str, Flags] = {}
         for rule, predicate in self._rest:
             failed = _failed(predicate, kept)
             hits[rule.name] = int(failed.sum())
             if rule.on_failure == "hold" and hits[rule.name]:
-                held = failed if held is None else held | failed
+                held[rule.name] = failed
         return Judged(kept, quarantined, held, hits)
 
     def _put_aside(

@@ -6,7 +6,7 @@ Does not write the message: whoever called decides whether this attempt won.
 from __future__ import annotations
 
 import posixpath
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -150,7 +150,7 @@ class _Attempt:
         self._rows_read = 0
         self._rows_kept = 0
         self._hits: Counter[str] = Counter(dict.fromkeys(self._rules.names, 0))
-        self._held: set[Partition] = set()
+        self._held: defaultdict[Partition, set[str]] = defaultdict(set)
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Judge one batch and hand its rows to their writers."""
@@ -164,8 +164,9 @@ class _Attempt:
             return
         self._rows_kept += kept.num_rows
         split = self._computer.split(kept)
-        if judged.held is not None:
-            self._held.update(split.touched(judged.held))
+        for rule, failed in judged.held.items():
+            for partition in split.touched(failed):
+                self._held[partition].add(rule)
         staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
         for partition, rows in split.slices(kept.select(self._buffered_columns)):
             folder = posixpath.join(staged, partition.path) if partition.path else staged
@@ -179,6 +180,7 @@ class _Attempt:
         bounds = EventTimes()
         for part in parts:
             bounds = bounds.merged(part.event_times)
+        held = sorted(self._held, key=lambda item: item.path)
         return CommitMessage(
             sub_split=self._place.sub_split,
             attempt=self._place.attempt,
@@ -188,7 +190,8 @@ class _Attempt:
             rows_kept=self._rows_kept,
             event_times=bounds,
             rule_hits=dict(self._hits),
-            held=tuple(sorted(self._held, key=lambda item: item.path)),
+            held=tuple(held),
+            held_rules=tuple(tuple(sorted(self._held[item])) for item in held) or None,
         )
 
     def abandon(self) -> None:

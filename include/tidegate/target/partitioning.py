@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tidegate.errors import PartitionPathInvalid
 from tidegate.model.partition import UNPARTITIONED_KEY, Partition
+from tidegate.model.partition_value import INTERVALS, value_format
 
 if TYPE_CHECKING:
     from tidegate.config import TargetConfig
+
+_MOMENT = datetime(2026, 11, 1, 5)  # noqa: DTZ001 (wall clock, as in partition values)
 
 
 @dataclass(frozen=True)
@@ -19,12 +23,26 @@ class Partitioning:
     names: tuple[str, ...]
     """The keys in the order of the pipeline file, which is that of the path."""
     default_name: str
+    values: tuple[str, ...] = ()
+    """Such as the keys have, one each, for an example; empty: not known."""
 
     @classmethod
     def of(cls, target: TargetConfig) -> Partitioning:
         """Read it from a pipeline's configuration."""
-        names = tuple(field.name for field in target.partition_by)
-        return cls(names, target.default_partition_name)
+        fields = target.partition_by
+        names = tuple(field.name for field in fields)
+        values = tuple(
+            _MOMENT.strftime(value_format(field, fields))
+            if field.transform in INTERVALS
+            else "value"
+            for field in fields
+        )
+        return cls(names, target.default_partition_name, values)
+
+    @property
+    def example(self) -> Partition:
+        """A partition as they are spelled here, to be shown."""
+        return Partition(tuple(zip(self.names, self.values, strict=True)))
 
     def parse(self, path: str) -> Partition:
         """Read a directory below the table root; the root itself is the empty path.
@@ -42,7 +60,7 @@ class Partitioning:
                 for a target without partitions.
 
         Raises:
-            PartitionPathInvalid, PartitionKeyIllegal: it names no partition of this target.
+            PartitionPathInvalid: it names no partition of this target.
         """
         if not self.names:
             if text != UNPARTITIONED_KEY:
@@ -50,7 +68,17 @@ class Partitioning:
                     path=text, expected=f"'{UNPARTITIONED_KEY}': the target has no partitions"
                 )
             return Partition(())
-        # A key never has the character: it is escaped there.
-        if "=" in text:
-            return self.parse(text)
-        return Partition.parse_key(text, self.names, self.default_name)
+        try:
+            # A key never has the character: it is escaped there.
+            if "=" in text:
+                return self.parse(text)
+            return Partition.parse_key(text, self.names, self.default_name)
+        except PartitionPathInvalid as misspelled:
+            raise PartitionPathInvalid(path=text, expected=self._spelling) from misspelled
+
+    @property
+    def _spelling(self) -> str:
+        form = "/".join(f"{name}=…" for name in self.names)
+        if not self.values:
+            return form
+        return f"{form}, such as {self.example}, or its key such as {self.example.key}"

@@ -15,6 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
 from tidegate.config import RowRule
 from tidegate.errors import StorageFull
 from tidegate.model.message import CommitMessage, EventTimes
@@ -152,14 +154,38 @@ def test_stage_quarantined_rows_stand_apart_with_their_rule(tmp_path: Path) -> N
     assert (aside.partition, aside.rows) == (Partition(()), 2)
 
 
+def test_stage_files_that_a_message_names_stand_after_a_power_cut(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    stopper = Stopper()
+    stopper.disk = Disk(root, tmp_path / "kept")
+    rules = (RowRule(name="positive_amount", where="amount >= 0"),)
+    rows = batches([order(1), order(2, amount=-1.0)])
+
+    message = staged(root, rows, spec(rules=rules), storage=stopping_storage(stopper))
+    stopper.disk.leave(tmp_path / "after", chance("lost", 0))
+
+    assert [
+        [ids(tmp_path / "after", part.staged) for part in parts]
+        for parts in (message.parts, message.quarantined)
+    ] == [[[1]], [[2]]]
+
+
 def test_stage_hold_rule_names_the_partitions_of_failing_rows(tmp_path: Path) -> None:
-    rules = (RowRule(name="small", where="amount < 10", on_failure="hold"),)
-    rows = batches([order(1), order(2, amount=99.0, days=1)])
+    rules = tuple(
+        RowRule(name=name, where=where, on_failure="hold")
+        for name, where in {"small": "amount < 10", "low": "amount < 50", "known": "id > 0"}.items()
+    )
+    rows = batches([order(1), order(2, amount=99.0, days=1), order(3, amount=20.0, days=2)])
 
     message = staged(tmp_path, rows, spec(rules=rules))
 
-    assert [part.path for part in message.held] == ["dt=2026-03-02/region=eu"]
-    assert message.rows_kept == 2
+    assert [part.path for part in message.held] == [
+        "dt=2026-03-02/region=eu",
+        "dt=2026-03-03/region=eu",
+    ]
+    assert message.held_rules == (("low", "small"), ("small",))
+    assert message.rows_kept == 3
 
 
 def test_stage_rebuild_of_some_partitions_leaves_the_others_out(tmp_path: Path) -> None:

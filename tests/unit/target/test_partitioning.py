@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.errors import PartitionKeyIllegal, PartitionPathInvalid, PartitionValueReserved
+from tidegate.errors import PartitionPathInvalid, PartitionValueReserved
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.stage.partition_split import PartitionComputer
 from tidegate.target.partitioning import Partitioning
@@ -91,7 +93,7 @@ def test_keys_in_another_order_are_no_path_of_the_target() -> None:
 
 
 def test_key_with_too_few_values_is_refused() -> None:
-    with pytest.raises(PartitionKeyIllegal):
+    with pytest.raises(PartitionPathInvalid):
         Partitioning(("dt", "currency"), DEFAULT_NAME).read("2026-02-01")
 
 
@@ -102,8 +104,20 @@ def test_key_with_too_few_values_is_refused() -> None:
 def test_key_with_an_escape_that_is_none_is_refused(key: str) -> None:
     names = ("k",) if "~" not in key else ("k", "l")
 
-    with pytest.raises(PartitionKeyIllegal):
+    with pytest.raises(PartitionPathInvalid):
         Partitioning(names, DEFAULT_NAME).read(key)
+
+
+@pytest.mark.parametrize("text", ["publish", "", "2026-02-01", "a~b~c", "dt=2026-02-01", "dt="])
+def test_name_that_can_be_no_partition_is_answered_with_one_that_can(text: str) -> None:
+    partitioning = Partitioning(("dt", "currency"), DEFAULT_NAME, ("2026-11-01", "value"))
+
+    with pytest.raises(PartitionPathInvalid) as refused:
+        partitioning.read(text)
+
+    shown = re.search(r"such as (\S+), or its key such as (\S+)$", refused.value.expected)
+    assert shown is not None
+    assert partitioning.read(shown[1]) == partitioning.read(shown[2]) == partitioning.example
 
 
 def test_target_without_keys_has_one_partition() -> None:

@@ -20,13 +20,15 @@ def load_custom(reference: str, parameters: Sequence[str]) -> CommitPolicy:
     """Build the policy that a pipeline file names.
 
     Raises:
-        PolicyUnknown: the module or class is not there, or it has no `commit`.
+        PolicyUnknown: the module or class is not there or raises, or it has no `commit`.
     """
     module_name, _, class_name = reference.partition(":")
     try:
         policy = getattr(importlib.import_module(module_name), class_name)(*parameters)
-    except (ImportError, AttributeError, TypeError, ValueError) as broken:
-        raise PolicyUnknown(policy=reference, problem=str(broken)) from broken
+    except Exception as broken:
+        # A module of the user's may raise anything, and other partitions go on.
+        problem = f"{type(broken).__name__}: {broken}"
+        raise PolicyUnknown(policy=reference, problem=problem) from broken
     if not callable(getattr(policy, "commit", None)):
         raise PolicyUnknown(policy=reference, problem="it has no method commit(context)")
     return cast("CommitPolicy", policy)

@@ -1,0 +1,94 @@
+"""Rows that fail a row rule hold their partition: beside a suite, and named by the rule alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from small_lake import NOW, SmallLake, day, load, publish
+from tidegate.execute.local import LocalExecutor
+from tidegate.model.publication import Outcome
+from tidegate.model.run import Run
+
+SMALL = {"name": "small", "where": "amount < 50", "on_failure": "hold"}
+HAS_ID = {"name": "has_id", "where": "id > 0", "on_failure": "hold"}
+EARLY = {"name": "early", "where": "id < 3", "on_failure": "hold"}
+AT_MOST_10 = {
+    "type": "expect_column_values_to_be_between",
+    "kwargs": {"column": "amount", "min_value": 0, "max_value": 10},
+    "severity": "critical",
+}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    lake = SmallLake(tmp_path / "lake")
+    lake.keys = {"commit": {"trigger": "process-time"}}
+    return lake
+
+
+def why(lake: SmallLake, number: int) -> str:
+    found = lake.pipeline().ledger.partitions.get(day(number)).why
+    assert found is not None
+    return found.detail
+
+
+@pytest.mark.parametrize("rules", [[], [SMALL]], ids=["alone", "beside a rule"])
+@pytest.mark.parametrize(
+    ("effect", "alone", "beside"),
+    [
+        ("fail", Outcome.FAIL, Outcome.FAIL),
+        ("hold", Outcome.HOLD, Outcome.HOLD),
+        ("warn", Outcome.WARN, Outcome.HOLD),
+    ],
+)
+def test_rule_that_holds_softens_no_suite_that_fails(
+    lake: SmallLake, rules: list[Any], effect: str, alone: Outcome, beside: Outcome
+) -> None:
+    suite = lake.root / "suite.json"
+    suite.write_text(json.dumps({"name": "sane", "expectations": [AT_MOST_10]}))
+    lake.keys |= {"rows": rules, "gate": {"suite": str(suite), "on_failure": effect}}
+    ids = lake.commit({1: 2}, amount=100)
+    load(lake.pipeline())
+
+    (outcome,) = publish(lake.pipeline())
+
+    assert outcome.gate is (beside if rules else alone)
+    assert lake.ids() == ({"dt=2026-02-01": ids} if outcome.gate is Outcome.WARN else {})
+    if effect == "fail":
+        assert ("small" in why(lake, 1), "amount" in why(lake, 1)) == (bool(rules), True)
+
+
+def test_hold_names_the_rules_that_rows_of_the_partition_failed(lake: SmallLake) -> None:
+    lake.keys["rows"] = [SMALL, HAS_ID, EARLY]
+    lake.commit({1: 2}, amount=100)
+    lake.commit({2: 1})
+    lake.commit({3: 1}, amount=100)
+
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    told = [why(lake, number).partition(":")[0] for number in (1, 2, 3)]
+    assert told == ["row rule small", "row rule early", "row rule small, early"]
+    assert lake.ids() == {}
+
+
+def test_hold_of_a_window_that_was_staged_without_the_rules_names_all(lake: SmallLake) -> None:
+    lake.keys["rows"] = [SMALL, HAS_ID]
+    lake.commit({1: 2}, amount=100)
+    pipeline = lake.pipeline()
+    (planned,) = pipeline.plan(Run("run", "cli"), NOW)
+    with LocalExecutor(1) as executor:
+        pipeline.stage(planned, executor)
+    (message,) = Path(planned.uri).glob("messages/*.json")
+    written = json.loads(message.read_text())
+    assert written.pop("held_rules") == [["small"]]
+    message.write_text(json.dumps(written))
+
+    pipeline.announce([planned], NOW)
+    publish(lake.pipeline())
+
+    assert why(lake, 1).startswith("row rule small, has_id: ")
