@@ -82,9 +82,11 @@ class SourceRewritten(TerminalError):
     found: str
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. "
-        "Set `source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the "
-        "file brought stays. Rebuild the partitions of its rows afterwards with `tidegate rebuild "
-        "PIPELINE PARTITION`, to publish what stands in it now."
+        "Restore it as it was, its modification time too, and run again; or set "
+        "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the file "
+        "brought stays, and is not read again when the file comes back. Rebuild the partitions of "
+        "its rows afterwards with `tidegate rebuild PIPELINE PARTITION`, to publish what stands in "
+        "it now."
     )
 
 
