@@ -16,6 +16,7 @@ from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.removed import WHOLE
 from tidegate.source.files.partition_values import arrow_type, parse_values
 from tidegate.source.projection import Found, Projection, Projections, Wanted
+from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -98,6 +99,7 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         SourceFileGone: it was deleted after it was listed.
         SourceFileDamaged: it is not as long as it was, was written since, has no footer, or may
             not be read.
+        StorageSilent: the file system does not answer now (Transient).
     """
     try:
         file = pa.OSFile(path)
@@ -105,7 +107,9 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
     except FileNotFoundError as gone:
         raise SourceFileGone(path=path) from gone
     except OSError as refused:
-        raise SourceFileDamaged(path=path, problem=str(refused)) from refused
+        raise (
+            silence_of(path, refused) or SourceFileDamaged(path=path, problem=str(refused))
+        ) from refused
     if found != length:
         file.close()
         raise SourceFileDamaged(path=path, problem=f"expected {length} bytes, found {found}")
@@ -120,7 +124,8 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         return ParquetRows(file)
     except (pa.ArrowInvalid, OSError) as broken:
         file.close()
-        raise SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}") from broken
+        damaged = SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}")
+        raise (silence_of(path, broken) or damaged) from broken
 
 
 def _moment(nanoseconds: int) -> str:
