@@ -50,6 +50,19 @@ class SourceFileGone(TerminalError):
     )
 
 
+class ListedFileGone(SourceFileGone):
+    """A file of a folder is not there any more that a listing names."""
+
+    template = (
+        "{path}: expected, as it was listed; not found. Restore it as it was, its modification "
+        "time too, and run again. If the source deleted it, set `source.on_changed_file: ignore` "
+        "and load with `tidegate load PIPELINE`, which takes the folder as it stands. Read the "
+        "partitions of its rows without it afterwards with `tidegate rebuild PIPELINE PARTITION`. "
+        "If the load stops at the same file, its window was planned before: start a new pipeline "
+        "with a new name and a new target."
+    )
+
+
 class SourceFileDamaged(TerminalError):
     """A file of the source cannot be read as what it should be."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import SourceFileDamaged, SourceFileGone
+from tidegate.errors import ListedFileGone, SourceFileDamaged
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
@@ -96,7 +96,7 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         modified: when it was written, in nanoseconds since 1970.
 
     Raises:
-        SourceFileGone: it was deleted after it was listed.
+        ListedFileGone: it was deleted after it was listed.
         SourceFileDamaged: it is not as long as it was, was written since, has no footer, or may
             not be read.
         StorageSilent: the file system does not answer now (Transient).
@@ -105,7 +105,7 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         file = pa.OSFile(path)
         found, written = file.size(), Path(path).stat().st_mtime_ns
     except FileNotFoundError as gone:
-        raise SourceFileGone(path=path) from gone
+        raise ListedFileGone(path=path) from gone
     except OSError as refused:
         raise (
             silence_of(path, refused) or SourceFileDamaged(path=path, problem=str(refused))

@@ -258,7 +258,7 @@ class FilesSource:
         Raises:
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
-            SourceFileGone, SourceFileDamaged: a file is not as it was listed.
+            ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
         """
         del event_time, enough
