@@ -142,11 +142,9 @@ def _source(table: str, files: Mapping[str, Any] | None) -> str:
 def _directories(keys: Mapping[str, Any]) -> str:
     if not keys:
         return ""
-    types = "string, int, long, date, timestamp, boolean or decimal(P,S)"
     lines = [
         "",
-        f"  # Columns that the directories name, in path order; each {types}.",
-        "  partition_by:",
+        "  partition_by:                    # columns that the directories name, in path order",
         *(f"    {_scalar(name)}: {kind}" for name, kind in keys["partition_by"].items()),
         f"  default_partition_name: {_scalar(keys['default_partition_name'])}",
     ]
