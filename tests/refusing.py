@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import traceback
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.storage import Entry, OsCalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 NOBODY = 65534
 
@@ -36,6 +38,19 @@ class BlindCalls(OsCalls):
     def _refuse(self, path: str) -> None:
         if path == self.place:
             raise OSError(self.number, os.strerror(self.number), path)
+
+
+@contextmanager
+def without_descriptors() -> Iterator[None]:
+    """Let this process open no file more, as on a busy machine (EMFILE)."""
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    lowest = os.open(os.devnull, os.O_RDONLY)
+    os.close(lowest)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (lowest, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
 
 
 def as_nobody(work: Callable[[], object]) -> None:

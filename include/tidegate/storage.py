@@ -656,10 +656,15 @@ def _is_empty(folder: str) -> bool:
         raise _refusal(folder, refused) from refused
 
 
+def silence_of(path: str, refused: BaseException) -> StorageSilent | None:
+    """Return the error for a refusal that passes by itself; None for any other."""
+    if isinstance(refused, OSError) and refused.errno in _PASSING:
+        return StorageSilent(path=path, problem=refused.strerror or str(refused))
+    return None
+
+
 def _refusal(path: str, refused: OSError) -> TidegateError:
     problem = refused.strerror or str(refused)
     if refused.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO):
         return StorageFull(path=path, problem=problem)
-    if refused.errno in _PASSING:
-        return StorageSilent(path=path, problem=problem)
-    return StorageDenied(path=path, problem=problem)
+    return silence_of(path, refused) or StorageDenied(path=path, problem=problem)

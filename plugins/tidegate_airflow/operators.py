@@ -194,7 +194,7 @@ def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
     state = pipeline.ledger.pipeline.find()
     if pipeline.config.execute.engine != "spark" or state is None:
         return False
-    pin = pipeline.source.pin(now, state.source_identity, run.end_exclusive)
+    pin = pipeline.source.pin(now, state.source_identity, run.end_exclusive, state.checkpoint)
     instants = pipeline.source.instants(pin, state.checkpoint) if pin.head else ()
     end = run.end_exclusive
     taken = [item for item in instants if end is None or item.time < end]

@@ -34,9 +34,9 @@ class SlowSource:
     meanwhile: Callable[[], None] | None
     looks: int = 0
 
-    def pin(self, *asked: Any) -> Any:
+    def pin(self, *asked: Any, **keys: Any) -> Any:
         self.looks += 1
-        found = self.source.pin(*asked)
+        found = self.source.pin(*asked, **keys)
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
             meanwhile()

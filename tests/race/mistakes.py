@@ -49,9 +49,9 @@ def pinned_before_the_ledger_was_read() -> None:
         if name != "pin":
             return found
 
-        def once(*arguments: Any) -> Any:
+        def once(*arguments: Any, **keys: Any) -> Any:
             if self._pinned is None:  # type: ignore[has-type]
-                self._pinned = found(*arguments)  # type: ignore[attr-defined]
+                self._pinned = found(*arguments, **keys)  # type: ignore[attr-defined]
             return self._pinned
 
         return once

@@ -18,6 +18,8 @@ from tidegate.config import (
 )
 from tidegate.errors import PlacesOverlap
 from tidegate.source import open_source
+from tidegate.source.files.directory_keys import guess_keys
+from tidegate.source.files.walk import list_directory
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -51,15 +53,18 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
         TidegateError: there is no table, or it cannot be read.
     """
     mapping = source_mapping(table)
+    keys = None
+    if mapping["kind"] == "files":
+        keys = guess_keys(list_directory(read_source(mapping)))
+        mapping |= keys
     source = open_source(read_source(mapping), LocalStorage())
     schema = source.schema(source.pin(now))
     columns = [(field.name, str(field.type)) for field in schema]
     place = mapping.get("path") or mapping.get("metadata") or mapping["table"]
-    is_files = mapping["kind"] == "files"
-    text = pipeline_template(place, columns, files=is_files, target="/", name=name)
+    text = pipeline_template(place, columns, files=keys, target="/", name=name)
     chosen = yaml.safe_load(text)["name"]
     where = _target(chosen, target, source.places())
-    text = pipeline_template(place, columns, files=is_files, target=where, name=chosen)
+    text = pipeline_template(place, columns, files=keys, target=where, name=chosen)
     return Draft(chosen, text, guess_event_time(columns))
 
 

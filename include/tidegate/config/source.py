@@ -186,6 +186,8 @@ class SourceConfig(Section):
     ever (ICE-2.24)."""
     limits: LimitsConfig = LimitsConfig()
     on_changed_file: Annotated[FailOrIgnore, words(FailOrIgnore, {"reread": _REREAD})] = "fail"
+    """What to do about a file that was taken in and changed, vanished, or came back otherwise; a
+    path is new once, so names must not be used again (PC-R07)."""
     on_bad_path: Annotated[FailOrSkip, words(FailOrSkip)] = "fail"
     path_regex: Annotated[str | None, AfterValidator(_whole_files_regex)] = None
     """Full match on the absolute path of a file (PC-O06)."""

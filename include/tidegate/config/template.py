@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _LIKELY = (
     r"^event[_-]?(time|timestamp|ts|at|date)$",
@@ -77,7 +77,7 @@ def pipeline_template(
     table: str,
     columns: Sequence[tuple[str, str]],
     *,
-    files: bool = False,
+    files: Mapping[str, Any] | None = None,
     target: str,
     name: str | None = None,
 ) -> str:
@@ -87,7 +87,7 @@ def pipeline_template(
         table: `catalog.namespace.table`, or a path: of a metadata file or table directory, or of
             a directory of Parquet files.
         columns: (name, Arrow type text) of the table.
-        files: the path holds plain files.
+        files: the path holds plain files; further keys of `source` that are to be said of them.
         target: absolute path of the directory to publish into.
         name: of the pipeline; by default made from the table's.
 
@@ -98,7 +98,7 @@ def pipeline_template(
     column = guess_event_time(columns)
     text = _HEAD.format(
         name=_scalar(made),
-        source=_source(table, files=files),
+        source=_source(table, files),
         columns=_listed([column for column, _ in columns]),
     )
     if column is None:
@@ -131,12 +131,24 @@ def _times(columns: Sequence[tuple[str, str]]) -> list[str]:
     return stamps + [name for name, type_text in columns if type_text.startswith("date")]
 
 
-def _source(table: str, *, files: bool) -> str:
-    if files:
-        return f"  kind: files\n  path: {_scalar(table)}"
+def _source(table: str, files: Mapping[str, Any] | None) -> str:
+    if files is not None:
+        return f"  kind: files\n  path: {_scalar(table)}{_directories(files)}"
     if "/" in table:
         return f"  kind: iceberg\n  metadata: {_scalar(table)}"
     return f"  kind: iceberg\n  table: {_scalar(table)}"
+
+
+def _directories(keys: Mapping[str, Any]) -> str:
+    if not keys:
+        return ""
+    lines = [
+        "",
+        "  partition_by:                    # columns that the directories name, in path order",
+        *(f"    {_scalar(name)}: {kind}" for name, kind in keys["partition_by"].items()),
+        f"  default_partition_name: {_scalar(keys['default_partition_name'])}",
+    ]
+    return "\n".join(lines)
 
 
 def _partition_by(column: str, taken: set[str]) -> str:

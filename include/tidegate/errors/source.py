@@ -50,6 +50,19 @@ class SourceFileGone(TerminalError):
     )
 
 
+class ListedFileGone(SourceFileGone):
+    """A file of a folder is not there any more that a listing names."""
+
+    template = (
+        "{path}: expected, as it was listed; not found. Restore it as it was, its modification "
+        "time too, and run again. If the source deleted it, set `source.on_changed_file: ignore` "
+        "and load with `tidegate load PIPELINE`, which takes the folder as it stands. Read the "
+        "partitions of its rows without it afterwards with `tidegate rebuild PIPELINE PARTITION`. "
+        "If the load stops at the same file, its window was planned before: start a new pipeline "
+        "with a new name and a new target."
+    )
+
+
 class SourceFileDamaged(TerminalError):
     """A file of the source cannot be read as what it should be."""
 
@@ -82,9 +95,11 @@ class SourceRewritten(TerminalError):
     found: str
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. "
-        "Set `source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the "
-        "file brought stays. Rebuild the partitions of its rows afterwards with `tidegate rebuild "
-        "PIPELINE PARTITION`, to publish what stands in it now."
+        "Restore it as it was, its modification time too, and run again; or set "
+        "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the file "
+        "brought stays, and is not read again when the file comes back. Rebuild the partitions of "
+        "its rows afterwards with `tidegate rebuild PIPELINE PARTITION`, to publish what stands in "
+        "it now."
     )
 
 

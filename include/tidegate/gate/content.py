@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidegate.errors import ContentUnreadable
+from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -141,4 +142,6 @@ def _open(path: str) -> Iterator[pq.ParquetFile]:
         with pq.ParquetFile(path) as file:
             yield file
     except (OSError, pa.ArrowException) as broken:
-        raise ContentUnreadable(path=path, problem=str(broken).strip()) from broken
+        raise (
+            silence_of(path, broken) or ContentUnreadable(path=path, problem=str(broken).strip())
+        ) from broken

@@ -222,7 +222,7 @@ class Announcer:
         A run without a window may have looked at an old interval only.
         """
         source = self.loader.source
-        pin = source.pin(now, state.source_identity)
+        pin = source.pin(now, state.source_identity, after=state.checkpoint)
         if pin.head is None:
             return False
         return bool(source.following(pin, state.checkpoint).instants)

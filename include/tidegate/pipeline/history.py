@@ -28,7 +28,8 @@ class SourceInstant:
 def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[SourceInstant, ...]:
     """Give all retained commits up to the head, oldest first."""
     state = ledger.pipeline.find()
-    pin = source.pin(now, state.source_identity if state else None)
+    identity, checkpoint = (state.source_identity, state.checkpoint) if state else (None, None)
+    pin = source.pin(now, identity, after=checkpoint)
     if pin.head is None:
         return ()
     instants = source.history(pin, pin.head)

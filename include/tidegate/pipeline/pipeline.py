@@ -668,7 +668,7 @@ class Pipeline:
             return None
         source = self.looking().source
         try:
-            pin = source.pin(now, state.source_identity)
+            pin = source.pin(now, state.source_identity, after=state.checkpoint)
             return source.checkpoint_state(pin, state.checkpoint)
         except TidegateError as refused:
             return CheckpointState("unknown", str(refused), state.checkpoint.id)

@@ -119,8 +119,7 @@ class Taker:
         """Draft the window that a load would go on with or take; takes nothing (PC-C08)."""
         state = self.ledger.pipeline.find()
         held = self.ledger.windows.open() if state else None
-        identity = state.source_identity if state else None
-        pin = self.source.pin(now, identity, run.end_exclusive)
+        pin = self._pin(state, run, now)
         if held is not None and not self.pins.is_lost(held, pin):
             return held.window, pin
         return self._draft(run, pin, self._following(state, pin)), pin
@@ -228,7 +227,11 @@ class Taker:
                 found="no such pipeline",
             )
         held = self.ledger.windows.open()
-        return Seen(state, held, self.source.pin(now, state.source_identity, run.end_exclusive))
+        return Seen(state, held, self._pin(state, run, now))
+
+    def _pin(self, state: PipelineState | None, run: Run, now: datetime) -> Pin:
+        identity, checkpoint = (state.source_identity, state.checkpoint) if state else (None, None)
+        return self.source.pin(now, identity, run.end_exclusive, checkpoint)
 
     def _started(self, run: Run, now: datetime) -> Seen:
         """Fix the first window's start before the first window is taken."""

@@ -36,7 +36,7 @@ def touched_partitions(pipeline: Pipeline, window: Window, now: datetime) -> dic
     narrow = config.source.model_copy(update={"read": read})
     listings = layout.listings_root(pipeline.roots.work)
     source = open_source(narrow, pipeline.storage, listings, filter_columns(read))
-    pin = pinned_at(source, source.pin(now), window)
+    pin = pinned_at(source, source.pin(now, after=window.range.start_exclusive), window)
     reading = Reading.of(narrow, source, pin)
     computer = PartitionComputer(
         reading.schema,

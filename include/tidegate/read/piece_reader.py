@@ -21,6 +21,7 @@ from tidegate.errors import (
 )
 from tidegate.physical import BATCH_ROWS, PhysicalRows, RowGroup, UnreadableValue
 from tidegate.read.open_piece import OpenPiece, ReadOptions
+from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -80,6 +81,7 @@ def read_pieces(
         SourceFileGone: a file of the plan does not exist any more.
         SourceFileDamaged: a file cannot be read as what the plan says.
         ColumnUnreadable: a column has a value that cannot be held.
+        StorageSilent: the file system does not answer now (Transient).
     """
     batches = _batches(pieces, format, ReadOptions(filter, batch_rows, include_deleted))
     return batches if limit is None else first_rows(batches, limit)
@@ -120,7 +122,10 @@ def _damage_named(piece: Piece) -> Iterator[None]:
             path=piece.path, column=value.column, problem=value.problem
         ) from value
     except (OSError, pa.ArrowException) as damaged:
-        raise SourceFileDamaged(path=piece.path, problem=str(damaged).strip()) from damaged
+        raise (
+            silence_of(piece.path, damaged)
+            or SourceFileDamaged(path=piece.path, problem=str(damaged).strip())
+        ) from damaged
 
 
 def in_rows(piece: Piece, groups: Iterable[RowGroup]) -> Piece:

@@ -162,7 +162,11 @@ class Source(Protocol):
         ...
 
     def pin(
-        self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
+        self,
+        now: datetime,
+        expected_identity: str | None = None,
+        until: datetime | None = None,
+        after: Instant | None = None,
     ) -> Pin:
         """Look at the source once.
 
@@ -171,6 +175,7 @@ class Source(Protocol):
             expected_identity: what the ledger knows of the table, if anything.
             until: end of what the run may take: a listing leaves out files that came at or after
                 it, so that younger files beside them do not keep the older ones back.
+            after: the checkpoint, whose listing says what was taken in; None before the first load.
 
         Raises:
             SourceNotFound: there is no table.

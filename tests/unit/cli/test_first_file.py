@@ -55,3 +55,27 @@ def test_draft_for_plain_files_is_a_valid_pipeline(name: str | None, tmp_path: P
     assert config.event_time is not None
     assert config.event_time.column == "ordered_at"
     assert config.target.path == str(tmp_path / "out")
+
+
+def test_draft_for_a_folder_that_spark_partitioned_reads_the_columns_of_its_paths(
+    tmp_path: Path,
+) -> None:
+    root = tmp_path / "orders"
+    for day, region in (("2024-05-01", "US%2FEast"), ("2024-05-02", "__HIVE_DEFAULT_PARTITION__")):
+        folder = root / f"day={day}" / "shop=7" / f"region={region}"
+        folder.mkdir(parents=True)
+        times = pa.array([NOW], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"id": [1], "ordered_at": times}), folder / "a.parquet")
+
+    draft = draft_pipeline(str(root), NOW, name=None, target=str(tmp_path / "out"))
+
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(draft.text)
+    source = load_pipeline(file).source
+    assert list(source.partition_by.items()) == [
+        ("day", "date"),
+        ("shop", "long"),
+        ("region", "string"),
+    ]
+    assert source.default_partition_name == "__HIVE_DEFAULT_PARTITION__"
+    assert draft.event_time == "ordered_at"

@@ -42,7 +42,7 @@ def test_template_of_a_table_waits_for_its_event_time() -> None:
 
 
 def test_template_of_files_without_a_time_commits_by_process_time() -> None:
-    text = pipeline_template("/in/my files/", [("a", "int64")], files=True, target="/out")
+    text = pipeline_template("/in/my files/", [("a", "int64")], files={}, target="/out")
 
     config = loaded(text)
     assert config.name == "my_files"

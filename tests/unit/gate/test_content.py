@@ -6,7 +6,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pytest
 
+from refusing import without_descriptors
+from tidegate.errors import StorageSilent
 from tidegate.gate.content import (
     GateInput,
     constants,
@@ -119,3 +122,10 @@ def test_to_pandas_nulls_leave_integers_and_booleans_what_they_are() -> None:
     assert frame["unsigned"][0] == 2**64 - 1
     assert bool(frame["flag"][0])
     assert list(frame.isna().sum()) == [1, 1, 1, 1]
+
+
+def test_content_on_a_busy_machine_is_not_called_unreadable(tmp_path: Path) -> None:
+    content = content_of(tmp_path, pa.table({"a": [1]}))
+
+    with without_descriptors(), pytest.raises(StorageSilent, match=r"0\.parquet"):
+        read_footers(content)

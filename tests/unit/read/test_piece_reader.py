@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.errors import SchemaIncompatible, SourceFileDamaged, SourceFileGone, StorageDenied
+from refusing import without_descriptors
+from tidegate.errors import (
+    SchemaIncompatible,
+    SourceFileDamaged,
+    SourceFileGone,
+    StorageDenied,
+    StorageSilent,
+)
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
 from tidegate.physical.removed import WHOLE, Sides
@@ -182,6 +189,11 @@ def test_read_denied_file_is_named(file: str) -> None:
 
     with pytest.raises(StorageDenied, match="Permission denied"):
         list(read_pieces([piece(file)], Denied()))
+
+
+def test_read_on_a_busy_machine_passes_by_itself(file: str) -> None:
+    with without_descriptors(), pytest.raises(StorageSilent, match="Too many open files"):
+        list(read_pieces([piece(file)], PlainFormat()))
 
 
 def test_read_error_of_the_format_passes_as_itself(file: str) -> None:

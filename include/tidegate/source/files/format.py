@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import SourceFileDamaged, SourceFileGone
+from tidegate.errors import ListedFileGone, SourceFileDamaged
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.removed import WHOLE
 from tidegate.source.files.partition_values import arrow_type, parse_values
 from tidegate.source.projection import Found, Projection, Projections, Wanted
+from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -95,17 +96,20 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         modified: when it was written, in nanoseconds since 1970.
 
     Raises:
-        SourceFileGone: it was deleted after it was listed.
+        ListedFileGone: it was deleted after it was listed.
         SourceFileDamaged: it is not as long as it was, was written since, has no footer, or may
             not be read.
+        StorageSilent: the file system does not answer now (Transient).
     """
     try:
         file = pa.OSFile(path)
         found, written = file.size(), Path(path).stat().st_mtime_ns
     except FileNotFoundError as gone:
-        raise SourceFileGone(path=path) from gone
+        raise ListedFileGone(path=path) from gone
     except OSError as refused:
-        raise SourceFileDamaged(path=path, problem=str(refused)) from refused
+        raise (
+            silence_of(path, refused) or SourceFileDamaged(path=path, problem=str(refused))
+        ) from refused
     if found != length:
         file.close()
         raise SourceFileDamaged(path=path, problem=f"expected {length} bytes, found {found}")
@@ -120,7 +124,8 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         return ParquetRows(file)
     except (pa.ArrowInvalid, OSError) as broken:
         file.close()
-        raise SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}") from broken
+        damaged = SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}")
+        raise (silence_of(path, broken) or damaged) from broken
 
 
 def _moment(nanoseconds: int) -> str:

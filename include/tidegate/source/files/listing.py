@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.model.instant import Instant
 from tidegate.model.wire import Value, digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_GONE = "gone"
 
 
 class ListedFile(NamedTuple):
@@ -41,6 +42,8 @@ class ListingHead(Value):
     files: int
     skipped: tuple[str, ...] = ()
     """Paths that `on_bad_path: skip` left out (PC-R03)."""
+    gone: int = 0
+    """How many files it remembers that are gone."""
 
     @property
     def instant(self) -> Instant:
@@ -50,19 +53,52 @@ class ListingHead(Value):
 
 @dataclass(frozen=True)
 class Listing:
-    """All files at one moment, sorted by path."""
+    """All files at one moment, sorted by path, and those that were taken in and are gone."""
 
     files: tuple[ListedFile, ...]
     skipped: tuple[str, ...] = ()
+    gone: tuple[ListedFile, ...] = ()
+    """As they were last seen, sorted by path: what comes back is not new (PC-R07)."""
+
+    @property
+    def entries(self) -> list[list[Any]]:
+        """The files as they are stored, those that are gone with a fourth item."""
+        return [*map(list, self.files), *([*file, _GONE] for file in self.gone)]
+
+    @classmethod
+    def of_entries(cls, entries: Iterable[list[Any]], skipped: tuple[str, ...]) -> Listing:
+        """Return the listing that `entries` describes."""
+        found: tuple[list[ListedFile], list[ListedFile]] = ([], [])
+        for path, size, modified, *gone in entries:
+            found[bool(gone)].append(ListedFile(path, size, modified))
+        return cls(tuple(found[0]), skipped, tuple(found[1]))
 
     @property
     def digest(self) -> str:
         """16 hexadecimal digits over the files."""
-        return digest([list(file) for file in self.files])
+        return digest(self.entries)
+
+    @property
+    def known(self) -> dict[str, ListedFile]:
+        """All files by path, those that are gone too."""
+        return {file.path: file for file in (*self.files, *self.gone)}
+
+    def remembering(self, before: Listing) -> Listing:
+        """Return the listing with what an earlier one knows and that does not stand here."""
+        standing = {file.path for file in self.files}
+        gone = (file for path, file in before.known.items() if path not in standing)
+        return replace(self, gone=tuple(sorted(gone)))
+
+    def has_lost_any_of(self, later: Listing) -> bool:
+        """Return whether a file is gone here that stands in a later listing."""
+        standing = {file.path for file in later.files}
+        return any(file.path in standing for file in self.gone)
 
     def head(self, number: int, taken_at: datetime) -> ListingHead:
         """Number the listing."""
-        return ListingHead(number, self.digest, taken_at, len(self.files), self.skipped)
+        return ListingHead(
+            number, self.digest, taken_at, len(self.files), self.skipped, len(self.gone)
+        )
 
 
 @dataclass(frozen=True)
@@ -72,13 +108,14 @@ class Difference:
     added: tuple[ListedFile, ...]
     disturbed: tuple[tuple[ListedFile, ListedFile | None], ...]
     """Known files and what they are now: of another size or time, or None for gone (PC-R07)."""
+    returned: tuple[ListedFile, ...]
+    """Files that were gone and are back as they were."""
 
 
-def came_before(listing: Listing, until: datetime, known: Listing) -> Listing:
-    """Leave out files that came at or after a moment, but none that was listed before."""
+def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
+    """Leave out files that came at or after a moment, but none whose path was known before."""
     bound = until.timestamp() * 1e9
-    listed = {file.path for file in known.files}
-    kept = tuple(file for file in listing.files if file.modified < bound or file.path in listed)
+    kept = tuple(file for file in listing.files if file.modified < bound or file.path in known)
     return Listing(kept, listing.skipped)
 
 
@@ -103,16 +140,22 @@ def number_of(instant: Instant) -> int:
 
 def difference(before: Listing | None, after: Listing) -> Difference:
     """Compare two listings by path; without a first one everything is new."""
-    known = {file.path: file for file in before.files} if before else {}
-    now = {file.path: file for file in after.files}
+    before = before or Listing(())
+    known = before.known
     added = tuple(file for file in after.files if file.path not in known)
-    return Difference(added, tuple(_disturbed(known, now)))
+    now = {file.path: file for file in after.files}
+    returned = tuple(file for file in before.gone if now.get(file.path) == file)
+    return Difference(added, tuple(_disturbed(before, now)), returned)
 
 
 def _disturbed(
-    known: dict[str, ListedFile], now: dict[str, ListedFile]
+    before: Listing, now: dict[str, ListedFile]
 ) -> Iterator[tuple[ListedFile, ListedFile | None]]:
-    for path, file in known.items():
-        found = now.get(path)
+    for file in before.files:
+        found = now.get(file.path)
         if found != file:
+            yield file, found
+    for file in before.gone:
+        found = now.get(file.path)
+        if found not in {None, file}:
             yield file, found

@@ -56,12 +56,17 @@ def parse_values(
         PartitionValueInvalid: a value is not canonical text of its type.
     """
     return {
-        name: _scalar(None if value == default_name else value, keys[name], path)
+        name: parse_value(None if value == default_name else value, keys[name], path)
         for name, value in partition.values
     }
 
 
-def _scalar(text: str | None, declared: str, path: str) -> pa.Scalar:
+def parse_value(text: str | None, declared: str, path: str) -> pa.Scalar:
+    """Return one value as a scalar of its declared type; None is NULL.
+
+    Raises:
+        PartitionValueInvalid: it is not canonical text of its type.
+    """
     kind = arrow_type(declared)
     if text is None:
         return pa.scalar(None, kind)

@@ -100,20 +100,29 @@ class FilesSource:
         return (self._root,)
 
     def pin(
-        self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
+        self,
+        now: datetime,
+        expected_identity: str | None = None,
+        until: datetime | None = None,
+        after: Instant | None = None,
     ) -> Pin:
         """List the directory; a listing unlike the last one becomes an instant.
 
         Its time is that of its youngest file, so that a file belongs to the interval that it came
         in, whenever that is listed. The identity is the root that the pipeline file names, so there
-        is nothing to compare.
+        is nothing to compare. Files that the checkpoint's listing knows and that are gone are
+        remembered, so that they are not new when they come back.
+
+        Raises:
+            StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
         """
         del expected_identity
         heads = self._store.heads()
         last = heads[-1] if heads else None
-        listing = list_directory(self._config)
+        listing, before = list_directory(self._config), self._taken_in(after)
         if until is not None:
-            listing = came_before(listing, until, self._known(last))
+            listing = came_before(listing, until, {**self._last(last).known, **before.known})
+        listing = listing.remembering(before)
         if not listing.files and last is None:
             return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
         head = self._store.record(listing, listing_time(listing, now, last))
@@ -150,7 +159,7 @@ class FilesSource:
         were lost.
         """
         if self._config.read.mode == "snapshot":
-            known = self._up_to_head(pin)
+            known = self._forgetful(pin)
             start = next((number_of(item) for item in known if item == after), 0)
             rest = tuple(item for item in known if number_of(item) > start)
             return Following(rest, None, WindowKind.RELOAD)
@@ -171,19 +180,25 @@ class FilesSource:
         """Do nothing: listings are the pipeline's own."""
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
-        """List the listings after a checkpoint.
+        """List the listings after a checkpoint at which a window may end, the head last.
+
+        Others are passed over where they were refused, or taken after another checkpoint, or call a
+        file gone that stands at the head: the directory was seen incomplete (PC-R07).
 
         Raises:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
         """
-        known = self._up_to_head(pin)
         if after is None or pin.head is None:
-            return tuple(known)
+            return self._forgetful(pin)
         start = self._store.head(after, self._root).number
         self._compared(after, pin.head)
-        return tuple(instant for instant in known if number_of(instant) > start)
+        head = self._listing(pin.head)
+        following = (item for item in self._up_to_head(pin) if number_of(item) > start)
+        return tuple(
+            item for item in following if item == pin.head or self._joins(after, item, head)
+        )
 
     def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         """List the listings up to and including one."""
@@ -243,7 +258,7 @@ class FilesSource:
         Raises:
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
-            SourceFileGone, SourceFileDamaged: a file is not as it was listed.
+            ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
         """
         del event_time, enough
@@ -281,7 +296,28 @@ class FilesSource:
         end = number_of(pin.head)
         return [head.instant for head in self._store.heads() if head.number <= end]
 
-    def _known(self, last: ListingHead | None) -> Listing:
+    def _forgetful(self, pin: Pin) -> tuple[Instant, ...]:
+        """List the listings that remember no file: only those follow a read of all that stands."""
+        known = {head.instant.id: head for head in self._store.heads()}
+        return tuple(item for item in self._up_to_head(pin) if not known[item.id].gone)
+
+    def _joins(self, after: Instant, instant: Instant, head: Listing) -> bool:
+        """Return whether a window between two listings takes in what it should."""
+        before, listing = self._listing(after), self._listing(instant)
+        if listing != listing.remembering(before) or listing.has_lost_any_of(head):
+            return False
+        return not (self._refuses_changes and difference(before, listing).disturbed)
+
+    def _taken_in(self, after: Instant | None) -> Listing:
+        """Read what the checkpoint knows; what is read whole replaces all that, so knows nothing.
+
+        Of a file that was only looked at nothing was taken in, so it is still new when it is back.
+        """
+        if after is None or self._config.read.mode == "snapshot":
+            return Listing(())
+        return self._listing(after)
+
+    def _last(self, last: ListingHead | None) -> Listing:
         """Read the files that were listed before; what is read whole can do without."""
         try:
             return self._store.listing(last) if last else Listing(())
@@ -299,7 +335,7 @@ class FilesSource:
     def _compared(self, start: Instant | None, end: Instant) -> Difference:
         """Compare two listings and refuse changed files, before anything is read or advanced."""
         change = self._difference(start, end)
-        if change.disturbed and self._config.on_changed_file == "fail":
+        if change.disturbed and self._refuses_changes:
             file, found = change.disturbed[0]
             raise SourceRewritten(
                 source=self._root,
@@ -308,6 +344,10 @@ class FilesSource:
                 found=str(found) if found else "no file",
             )
         return change
+
+    @property
+    def _refuses_changes(self) -> bool:
+        return self._config.on_changed_file == "fail"
 
     def _schema_of(self, listing: Listing) -> pa.Schema:
         """Take the columns of the first file by path: one that new files do not change (PC-R02)."""
@@ -359,6 +399,11 @@ class FilesSource:
         notes = []
         if change.disturbed:
             notes.append(f"ignored {len(change.disturbed)} changed or vanished files")
+        if change.returned:
+            notes.append(
+                f"did not read {len(change.returned)} files again that came back as they were: "
+                f"{change.returned[0].path}, …; rebuild partitions that were rebuilt without them"
+            )
         if pruned:
             notes.append(f"the filter ruled out {pruned} files by partition")
         if skipped:

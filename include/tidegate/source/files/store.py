@@ -9,7 +9,7 @@ import zlib
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.errors import InstantNotFound, StateFileLost
-from tidegate.source.files.listing import ListedFile, Listing, ListingHead
+from tidegate.source.files.listing import Listing, ListingHead
 from tidegate.stored import as_stored, read_content
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class ListingStore:
     def _write(self, head: ListingHead, listing: Listing) -> bool:
         if self._root is None:
             return True
-        text = json.dumps([list(file) for file in listing.files], separators=(",", ":"))
+        text = json.dumps(listing.entries, separators=(",", ":"))
         # Compressed, because every change keeps the whole list; without a time, so equal lists are
         # equal.
         content = gzip.compress(text.encode(), compresslevel=6, mtime=0)
@@ -122,4 +122,4 @@ def _listing(content: bytes, head: ListingHead) -> Listing:
         raw = json.loads(gzip.decompress(content))
     except (OSError, EOFError, zlib.error) as damaged:
         raise ValueError(str(damaged)) from damaged
-    return Listing(tuple(ListedFile(*entry) for entry in raw), head.skipped)
+    return Listing.of_entries(raw, head.skipped)

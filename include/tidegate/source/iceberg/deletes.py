@@ -22,6 +22,7 @@ from tidegate.source.iceberg.matching import path_key
 from tidegate.source.iceberg.position_deletes import PositionDeletes, Target, read_positions
 from tidegate.source.iceberg.vectors import read_vector
 from tidegate.source.iceberg.whole_files import ManifestSays, open_whole
+from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -98,7 +99,10 @@ class DeleteLoader:
                 source=self.source, feature=f"{file.path}: {unknown}"
             ) from unknown
         except (OSError, pa.ArrowException) as broken:
-            raise SourceFileDamaged(path=file.path, problem=str(broken)) from broken
+            raise (
+                silence_of(file.path, broken)
+                or SourceFileDamaged(path=file.path, problem=str(broken))
+            ) from broken
 
     def _positions(
         self, deletes: Sequence[DeleteFile], files: Sequence[PositionDeletes], target: Target

@@ -120,10 +120,14 @@ class IcebergSource:
         return local_places([metadata.location, *given], self._config.location_rewrite)
 
     def pin(
-        self, now: datetime, expected_identity: str | None = None, until: datetime | None = None
+        self,
+        now: datetime,
+        expected_identity: str | None = None,
+        until: datetime | None = None,
+        after: Instant | None = None,
     ) -> Pin:
         """Load the newest metadata and pin its head; commits have times of their own."""
-        del now, until
+        del now, until, after
         table = self._patiently(self._opener.open)
         identity = str(table.metadata.table_uuid)
         self._check_identity(identity, expected_identity)

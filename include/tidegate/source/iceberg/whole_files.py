@@ -15,6 +15,7 @@ import pyarrow as pa
 from tidegate import physical
 from tidegate.errors import SourceFileDamaged, SourceUnreachable, UnsupportedFeature
 from tidegate.source.iceberg.paths import open_location
+from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from pyiceberg.io import FileIO
@@ -57,8 +58,9 @@ def open_whole(files: FileIO, said: ManifestSays, source: str) -> PhysicalRows:
     except pa.ArrowNotImplementedError as unknown:
         raise UnsupportedFeature(source=source, feature=f"{said.path}: {unknown}") from unknown
     except (OSError, pa.ArrowException) as broken:
-        raise SourceFileDamaged(
-            path=said.path, problem=f"{broken}{_lengths(said.length, found_length)}"
+        problem = f"{broken}{_lengths(said.length, found_length)}"
+        raise (
+            silence_of(said.path, broken) or SourceFileDamaged(path=said.path, problem=problem)
         ) from broken
     if rows.rows != said.rows:
         counts = f"expected {said.rows} rows, found {rows.rows}"

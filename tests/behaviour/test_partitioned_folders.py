@@ -1,0 +1,62 @@
+"""A folder in Hive style through `init`: the columns of its paths are published."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from small_lake import DAY_1
+from tidegate import read_committed
+from tidegate.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+REGIONS = {"eu": 1, "US%2FEast": 2, "__HIVE_DEFAULT_PARTITION__": 3}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path))
+    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+    for region, number in REGIONS.items():
+        place = tmp_path / "orders" / f"region={region}"
+        place.mkdir(parents=True)
+        times = pa.array([DAY_1], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({"id": [number], "ordered_at": times}), place / "a.parquet")
+    out = tmp_path / "out"
+    tidegate(f"tidegate init --from {tmp_path}/orders --target {out}")
+    return tmp_path
+
+
+def tidegate(line: str) -> str:
+    result = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return " ".join(result.output.split())
+
+
+def test_columns_of_the_path_are_published(folder: Path) -> None:
+    assert "partition_by" not in tidegate("tidegate check orders")
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders --final -m all dt=2026-02-01")
+
+    rows = read_committed(str(folder / "out")).to_table().to_pylist()
+    assert {(row["region"], row["id"]) for row in rows} == {("eu", 1), ("US/East", 2), (None, 3)}
+
+
+def test_check_notes_columns_of_the_path_that_are_not_read(folder: Path) -> None:
+    file = folder / "orders.yaml"
+    raw = yaml.safe_load(file.read_text())
+    del raw["source"]["partition_by"]
+    file.write_text(yaml.safe_dump(raw))
+
+    said = tidegate("tidegate check orders")
+
+    assert "region=" in said
+    assert "`source.partition_by: {region: string}`" in said

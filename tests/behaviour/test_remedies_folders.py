@@ -1,0 +1,139 @@
+"""A file of a folder that is gone: what a command says of it, typed as it stands, ends well."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from small_lake import DAY, DAY_1, NOW, SmallLake, load, published_ids
+from tidegate.cli.app import app
+from tidegate.errors import ListedFileGone
+from tidegate.model.instant import DataInterval
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOUR = timedelta(hours=1)
+FIRST = "dt=2026-02-01"
+
+
+class Typed:
+    """A folder of one file a day, a pipeline over it, and a command line."""
+
+    def __init__(self, lake: SmallLake) -> None:
+        self.lake = lake
+        self.root = lake.root / "landing"
+        self.root.mkdir()
+        lake.keys = {"commit": {"trigger": "process-time"}}
+        self.configure()
+
+    def configure(self, **source: Any) -> None:
+        self.lake.source = {"kind": "files", "path": str(self.root), **source}
+        self.lake.pipeline()
+
+    def put(self, day: int, *ids: int, moment: datetime = NOW - DAY) -> Path:
+        path = self.root / f"{day}.parquet"
+        times = [DAY_1 + DAY * (day - 1)] * len(ids)
+        pq.write_table(pa.table({"id": ids, "at": times}), path)
+        os.utime(path, (moment.timestamp(),) * 2)
+        return path
+
+    def __call__(self, line: str, code: int = 0) -> str:
+        """Type a command; what it wrote."""
+        program, *arguments = shlex.split(line)
+        assert program == "tidegate"
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        return " ".join(result.output.split())
+
+    def printed(self, text: str, verb: str) -> str:
+        """Type a command that stands in a message."""
+        found = re.search(rf"`(tidegate {verb}[^`]*)`", text)
+        assert found is not None, text
+        return self(found[1].replace("PARTITION", FIRST))
+
+
+@pytest.fixture
+def tidegate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
+    typed = Typed(SmallLake(tmp_path / "lake"))
+    typed.lake.found_by_name(monkeypatch)
+    return typed
+
+
+@pytest.mark.follows("ListedFileGone")
+@pytest.mark.parametrize("again", [f"rebuild orders {FIRST}", "replay orders 1"])
+def test_rebuild_and_replay_of_a_file_that_is_gone_lead_to_what_stands(
+    tidegate: Typed, again: str
+) -> None:
+    gone = tidegate.put(1, 1, 2)
+    tidegate.put(2, 3)
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    gone.unlink()
+    tidegate.configure(read={"filter": "id <> 9"})
+    text = tidegate(f"tidegate {again}", 1)
+    assert text.startswith("ListedFileGone")
+    assert "`source.on_changed_file: ignore`" in text
+
+    tidegate.configure(read={"filter": "id <> 9"}, on_changed_file="ignore")
+    tidegate.printed(text, "load")
+    tidegate.printed(text, "rebuild")
+    tidegate("tidegate publish orders")
+
+    assert published_ids(tidegate.lake.target) == {FIRST: [], "dt=2026-02-02": [3]}
+
+
+@pytest.mark.follows("ListedFileGone")
+def test_file_that_was_only_looked_at_and_is_gone_is_passed_by_the_next_load(
+    tidegate: Typed,
+) -> None:
+    tidegate.put(1, 1, moment=NOW - 5 * HOUR)
+    load(tidegate.lake.pipeline(), DataInterval(NOW - DAY, NOW - 4 * HOUR))
+    gone = tidegate.put(2, 2, moment=NOW - 3.5 * HOUR)
+    tidegate.lake.pipeline().look(Run("sensor", "sensor"), NOW)
+    gone.unlink()
+    tidegate.put(3, 3, moment=NOW - HOUR)
+    tidegate.lake.pipeline().look(Run("sensor", "sensor"), NOW)
+    with pytest.raises(ListedFileGone) as refused:
+        load(tidegate.lake.pipeline(), DataInterval(NOW - 4 * HOUR, NOW - 3 * HOUR))
+
+    tidegate.printed(str(refused.value).replace("PIPELINE", "orders"), "load")
+    tidegate("tidegate publish orders")
+
+    assert published_ids(tidegate.lake.target) == {FIRST: [1], "dt=2026-02-03": [3]}
+
+
+@pytest.mark.follows("ListedFileGone")
+@pytest.mark.parametrize("restored", [True, False], ids=["restored", "lost"])
+def test_open_window_of_a_file_that_is_gone_is_restored_or_left(
+    tidegate: Typed, *, restored: bool
+) -> None:
+    tidegate.put(2, 3)
+    gone = tidegate.put(1, 1, 2)
+    tidegate("tidegate plan orders")
+    away = tidegate.lake.root / "away"
+    gone.rename(away)
+    assert "a new name and a new target" in tidegate("tidegate load orders", 1)
+
+    target = tidegate.lake.target
+    if restored:
+        away.rename(gone)
+        tidegate("tidegate load orders")
+        tidegate("tidegate publish orders")
+    else:
+        target = tidegate.lake.root / "published" / "anew"
+        tidegate.lake.file("anew", name="anew", target={"path": str(target)})
+        tidegate("tidegate load anew")
+        tidegate("tidegate publish anew")
+
+    expected = {"dt=2026-02-02": [3]}
+    assert published_ids(target) == ({FIRST: [1, 2], **expected} if restored else expected)

@@ -1,0 +1,279 @@
+"""A folder that a look found incomplete, and that is whole again: nothing doubled, nothing lost."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from small_lake import DAY_1, NOW, SmallLake, day, load, local, publish
+from tidegate.errors import SourceRewritten
+from tidegate.model.instant import DataInterval
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+HOUR = timedelta(hours=1)
+START = NOW - 10 * HOUR
+"""End of the first interval; the intervals after it are an hour long."""
+FIRST = "dt=2026-02-01"
+
+
+class Folder:
+    """Files that may be away for a while, each of rows of one day."""
+
+    def __init__(self, lake: SmallLake) -> None:
+        self.lake = lake
+        self.root = lake.root / "landing"
+        self.away = lake.root / "away"
+        self.root.mkdir()
+        self.away.mkdir()
+        lake.keys = {"commit": {"trigger": "process-time"}}
+
+    def put(self, name: str, moment: datetime, *ids: int) -> Path:
+        path = self.root / f"{name}.parquet"
+        pq.write_table(pa.table({"id": ids, "at": [DAY_1] * len(ids)}), path)
+        os.utime(path, (moment.timestamp(),) * 2)
+        return path
+
+    @contextmanager
+    def without(self, *names: str) -> Iterator[None]:
+        """Take files away, or all, as a volume that is not mounted; put them back as they were."""
+        taken = [path for path in self.root.iterdir() if not names or path.stem in names]
+        for path in taken:
+            path.rename(self.away / path.name)
+        yield
+        for path in taken:
+            (self.away / path.name).rename(path)
+
+    def pipeline(self, **source: Any) -> Pipeline:
+        self.lake.source = {"kind": "files", "path": str(self.root), **source}
+        return self.lake.pipeline()
+
+    def published(self) -> list[int]:
+        publish(self.pipeline())
+        assert self.lake.ids() == {key: ids for key, ids in self.lake.listed_ids().items() if ids}
+        return self.lake.ids()[FIRST]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    """Two files that came before the end of the first interval, and were loaded for it."""
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.put("a", START - 2 * HOUR, 1)
+    folder.put("b", START - HOUR, 2)
+    load(folder.pipeline(), DataInterval(START - 24 * HOUR, START))
+    return folder
+
+
+def look(folder: Folder, **source: Any) -> None:
+    folder.pipeline(**source).look(Run("sensor", "sensor"), NOW)
+
+
+def hour(number: int) -> DataInterval:
+    return DataInterval(START + (number - 1) * HOUR, START + number * HOUR)
+
+
+def rebuild(pipeline: Pipeline) -> None:
+    planned = pipeline.rebuild([day(1)], Run("again", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+
+@pytest.mark.follows("SourceRewritten")
+def test_look_that_found_no_file_stops_no_later_interval(folder: Folder) -> None:
+    with folder.without(), pytest.raises(SourceRewritten):
+        look(folder)
+    folder.put("c", START + 2.5 * HOUR, 3)
+    look(folder)
+
+    for number in (1, 2, 3):
+        load(folder.pipeline(), hour(number))
+
+    assert folder.published() == [1, 2, 3]
+
+
+def test_listing_of_a_look_that_an_older_version_left_stops_no_later_interval(
+    folder: Folder,
+) -> None:
+    """Such a listing knows nothing of what is gone, and has the time of the one before it."""
+    listings = folder.lake.work / "listings"
+    with folder.without(), pytest.raises(SourceRewritten):
+        look(folder)
+    bad = json.loads((listings / "000002.json").read_bytes())
+    del bad["gone"]
+    digest = "4f53cda18c2baa0c"
+    (listings / "000002.json").write_text(json.dumps({**bad, "digest": digest}))
+    (listings / f"files/{digest}.json.gz").write_bytes(gzip.compress(b"[]"))
+    folder.put("c", START + 2.5 * HOUR, 3)
+    look(folder)
+
+    for number in (1, 2, 3):
+        load(folder.pipeline(), hour(number))
+
+    assert folder.published() == [1, 2, 3]
+
+
+@pytest.mark.follows("SourceRewritten")
+@pytest.mark.parametrize("rebuilt", [False, True], ids=["loaded", "rebuilt"])
+def test_remedy_for_a_file_that_was_away_doubles_nothing(folder: Folder, *, rebuilt: bool) -> None:
+    with folder.without():
+        with pytest.raises(SourceRewritten, match=r"ignore.*tidegate load.*tidegate rebuild"):
+            load(folder.pipeline())
+        load(folder.pipeline(on_changed_file="ignore"))
+    folder.put("c", START + 2.5 * HOUR, 3)
+
+    load(folder.pipeline(on_changed_file="ignore"))
+    if rebuilt:
+        rebuild(folder.pipeline(on_changed_file="ignore"))
+
+    assert folder.published() == [1, 2, 3]
+    load(folder.pipeline())
+    assert folder.published() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("seen", [0, 1, 2], ids=["unseen", "seen once", "seen twice"])
+def test_file_that_comes_back_as_it_was_is_not_read_again(folder: Folder, seen: int) -> None:
+    with folder.without("a"):
+        for number in range(seen):
+            folder.put(f"x{number}", START + HOUR, 10 + number)
+            load(folder.pipeline(on_changed_file="ignore"))
+    folder.put("c", START + 2.5 * HOUR, 3)
+
+    load(folder.pipeline(on_changed_file="ignore"))
+
+    assert folder.published() == sorted([1, 2, 3, *range(10, 10 + seen)])
+
+
+def test_file_that_comes_back_as_another_one_is_refused_or_ignored(folder: Folder) -> None:
+    with folder.without("a"):
+        load(folder.pipeline(on_changed_file="ignore"))
+    folder.put("a", START + 2.5 * HOUR, 1, 3)
+    with pytest.raises(SourceRewritten, match=r"a\.parquet"):
+        load(folder.pipeline())
+
+    load(folder.pipeline(on_changed_file="ignore"))
+
+    assert folder.published() == [1, 2]
+    rebuild(folder.pipeline(on_changed_file="ignore"))
+    assert folder.published() == [1, 2, 3]
+
+
+def test_file_that_was_seen_but_not_loaded_is_read_when_it_comes_back(folder: Folder) -> None:
+    folder.put("c", START + HOUR, 3)
+    look(folder)
+    with folder.without("c"):
+        folder.put("d", START + HOUR, 4)
+        load(folder.pipeline())
+
+    load(folder.pipeline())
+
+    assert folder.published() == [1, 2, 3, 4]
+
+
+def test_file_that_a_whole_read_did_not_find_is_read_when_it_comes_back(folder: Folder) -> None:
+    with folder.without("a"):
+        load(folder.pipeline(on_changed_file="ignore"))
+        load(folder.pipeline(read={"mode": "snapshot"}))
+        assert folder.published() == [2]
+        folder.put("c", START + HOUR, 3)
+        load(folder.pipeline())
+
+    load(folder.pipeline())
+
+    assert folder.published() == [1, 2, 3]
+
+
+def test_listing_of_before_a_whole_read_is_not_taken_after_it(folder: Folder) -> None:
+    """What it knows of gone files stands in no partition any more."""
+    with folder.without("a"):
+        folder.put("c", START + 0.5 * HOUR, 3)
+        look(folder, on_changed_file="ignore")
+        load(folder.pipeline(read={"mode": "snapshot"}), hour(1))
+        assert folder.published() == [2, 3]
+        load(folder.pipeline(), hour(2))
+        load(folder.pipeline())
+
+    load(folder.pipeline())
+
+    assert folder.published() == [1, 2, 3]
+
+
+def test_rebuild_after_a_look_that_found_no_file_loses_none(folder: Folder) -> None:
+    with folder.without(), pytest.raises(SourceRewritten):
+        look(folder)
+    folder.put("c", START + 2.5 * HOUR, 3)
+    look(folder)
+
+    load(folder.pipeline(on_changed_file="ignore"), hour(1))
+    rebuild(folder.pipeline(on_changed_file="ignore"))
+    load(folder.pipeline(on_changed_file="ignore"), hour(3))
+
+    assert folder.published() == [1, 2, 3]
+
+
+def test_partition_that_was_rebuilt_without_a_file_has_it_after_another_rebuild(
+    folder: Folder,
+) -> None:
+    pipeline = folder.pipeline(on_changed_file="ignore")
+    with folder.without("a"):
+        load(pipeline)
+        rebuild(pipeline)
+        assert folder.published() == [2]
+    load(folder.pipeline())
+
+    rebuild(folder.pipeline())
+
+    assert folder.published() == [1, 2]
+
+
+def test_replay_of_every_window_brings_the_same_rows(folder: Folder) -> None:
+    with folder.without("a"):
+        folder.put("c", START + HOUR, 3)
+        load(folder.pipeline(on_changed_file="ignore"))
+    folder.put("d", START + HOUR, 4)
+    load(folder.pipeline(on_changed_file="ignore"))
+
+    for sequence in (1, 2, 3):
+        pipeline = folder.pipeline(on_changed_file="ignore", split={"target_size": "1MB"})
+        pipeline.finish_load(pipeline.replay(sequence, Run("r", "cli"), NOW), NOW, local)
+
+    assert folder.published() == [1, 2, 3, 4]
+
+
+def test_start_at_the_latest_listing_leaves_out_what_stood_there_also_when_it_was_away(
+    tmp_path: Path,
+) -> None:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.put("a", START - HOUR, 1)
+    keys = {"start": "latest", "on_changed_file": "ignore"}
+    look(folder, **keys)
+    with folder.without("a"):
+        folder.put("b", START, 2)
+        load(folder.pipeline(**keys))
+
+    load(folder.pipeline(**keys))
+
+    assert folder.published() == [2]
+
+
+def test_note_names_files_that_came_back(folder: Folder) -> None:
+    with folder.without("a"):
+        load(folder.pipeline(on_changed_file="ignore"))
+    pipeline = folder.pipeline(on_changed_file="ignore")
+
+    loaded = load(pipeline)
+
+    scan, _ = pipeline.stored_plan(loaded.windows[-1])
+    assert scan.totals.files == 0
+    assert [note for note in scan.notes if "came back" in note and "a.parquet" in note]
