@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from airflow.sdk.exceptions import AirflowSkipException
 from jinja2 import Environment
+from typer.testing import CliRunner
 
 from airflow_context import task_context
 from small_lake import NOW, SmallLake, day, decide, known, load, local, publish
-from tidegate.errors import GateFailed, NotCommittable, NotHeld, ProposalMissing
+from tidegate.cli.app import app
+from tidegate.errors import GateFailed, NotApproved, NotCommittable, ProposalMissing
 from tidegate.ledger.publications import Publications
 from tidegate.model.run import Run
 from tidegate_airflow.approval import PartitionApproval
@@ -299,21 +303,32 @@ def test_answer_counts_for_what_was_asked_although_the_tasks_before_it_were_clea
     assert entry.approval is None
 
 
+@pytest.mark.follows("NotApproved")
 @pytest.mark.parametrize("marked", ["quality_gate", "approve"])
 def test_gate_or_approval_marked_as_done_commits_nothing(
-    held: Pipeline, lake: SmallLake, marked: str
+    held: Pipeline, lake: SmallLake, marked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    lake.found_by_name(monkeypatch)
     context = task_context(partition=KEY)
     propose = ProposeRevision(task_id="propose", pipeline="orders", poll_seconds=2.0)
     context["ti"].handed["propose", "return_value"] = propose.execute(context)
     if marked == "approve":
         assert check_partition("orders", context) == "approve"
 
-    with pytest.raises(NotHeld, match="not approved"):
+    with pytest.raises(NotApproved, match=f"tidegate explain orders {day(1)}") as refused:
         commit_partition("orders", PUBLISHED, context)
 
+    assert refused.value.outcome == ("hold" if marked == "approve" else "not checked")
     assert lake.ids() == {}
     assert held.ledger.publications.unrecorded(day(1)) is None
+    if marked == "approve":
+        # What the message says to do: `explain` shows the command, with what it decides on.
+        told = CliRunner().invoke(app, ["explain", "orders", str(day(1))], env={"COLUMNS": "400"})
+        approve = re.findall(r"tidegate (approve orders \S+ --digest \S+)", told.output)[0]
+        decided = CliRunner().invoke(app, shlex.split(approve))
+        assert decided.exit_code == 0, decided.output
+        commit_partition("orders", PUBLISHED, context)
+        assert list(lake.ids()) == [str(day(1))]
 
 
 def test_approval_asks_with_what_the_gate_found(held: Pipeline) -> None:

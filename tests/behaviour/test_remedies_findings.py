@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from small_lake import NOW, SmallLake, day, load, publish
 from tidegate import read_committed
 from tidegate.cli.app import app
+from tidegate.cli.output import NOTHING
 from tidegate.errors import CommittedFileMissing
 from tidegate.model.run import Run
 from tidegate.pipeline.holders import process_owner
@@ -217,6 +218,28 @@ def test_partition_that_lost_its_marker_and_files_is_mended_as_each_finding_says
     typed_lines = re.findall("`[^`]*`", found)
     assert all(re.findall("`[^`]*`", other) == typed_lines for other in others)
     check_ends_well(lake, ids)
+
+
+def test_lost_partition_whose_next_revision_is_held_is_decided_on_once(lake: SmallLake) -> None:
+    ids = published(lake)
+    lake.keys = {"rows": [{"name": "sane", "where": f"id <= {ids[-1] + 1}", "on_failure": "hold"}]}
+    ids += lake.commit({1: 1, 4: 1})[:1]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    shutil.rmtree(lake.target / FIRST)
+
+    found, *_ = fsck(1)
+    for line in re.findall("`(tidegate [^`]*)`", found):
+        typed(line, 0, NOTHING)
+    found, *_ = fsck(1)
+
+    assert "decide on the next revision" in found
+    (explain,) = re.findall("`(tidegate [^`]*)`", found)
+    (approve,) = re.findall(r"tidegate approve orders \S+ --digest \S+", typed(explain))
+    typed(approve)
+    typed(f"tidegate publish orders {FIRST}", 0, NOTHING)
+    assert fsck() == []
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
 
 
 @pytest.mark.parametrize("left", [None, -3], ids=["lost", "cut"])

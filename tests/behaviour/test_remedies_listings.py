@@ -128,3 +128,28 @@ def test_folder_whose_listings_were_lost_is_read_whole_once(
     publish(pipeline)
     check_ends_well(folder)
     assert published_ids(folder.lake.target)["dt=2026-02-04"] == [40]
+
+
+def test_replay_of_a_window_whose_listing_was_lost_says_that_nothing_else_tells(
+    folder: Folder,
+) -> None:
+    shutil.copytree(folder.lake.work, folder.lake.root / "backup")
+    for day in (DAYS + 1, DAYS + 2):
+        folder.put(day, day * 10)
+        load(folder.pipeline())
+        publish(folder.pipeline())
+    shutil.rmtree(folder.lake.work)
+    (folder.lake.root / "backup").rename(folder.lake.work)
+    ids = published_ids(folder.lake.target)
+
+    with pytest.raises(StateFileLost, match=r"read\.mode: snapshot"):
+        folder.pipeline().replay(2, Run("again", "cli"), NOW)
+    load(folder.pipeline(read={"mode": "snapshot"}))
+    with pytest.raises(StateFileLost, match=r"start a new pipeline.*what window 2 read"):
+        folder.pipeline().replay(2, Run("again", "cli"), NOW)
+
+    # Until nothing else stands against a restoration, nobody says to remove a marker.
+    found = list(folder.pipeline().findings())
+    assert found
+    assert not any("remove the marker" in text for text in found)
+    assert published_ids(folder.lake.target) == folder.lake.listed_ids() == ids

@@ -27,7 +27,7 @@ _PATIENCE = 5
 """How often a verb is tried again."""
 LOST = {"LedgerLost", "LedgerBehind"}
 """Refusals whose remedy is `fsck --rebuild`."""
-OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotHeld", "DecisionRefused"}
+OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotApproved", "NotHeld", "DecisionRefused"}
 """Refusals after which nothing is to be done: somebody else did it, or does."""
 FORGOTTEN = {"WindowNotFound", "PartitionNotFound"}
 """Refusals of what a ledger that was written again does not know."""

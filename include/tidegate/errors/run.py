@@ -262,6 +262,18 @@ class NotHeld(TerminalError):
     )
 
 
+class NotApproved(TerminalError):
+    """A commit was asked for what the gate did not let through, and nobody approved it (PC-C06)."""
+
+    pipeline: str
+    partition: str
+    outcome: str
+    template = (
+        "pipeline '{pipeline}': {partition}: nothing was committed: the gate says '{outcome}', and "
+        "nobody approved. `tidegate explain {pipeline} {partition}` says why, and how to decide."
+    )
+
+
 class DecisionRefused(TerminalError):
     """A decision names a publication that does not wait for one (PC-C06)."""
 

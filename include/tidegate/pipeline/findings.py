@@ -56,7 +56,6 @@ class Findings:
         yield from dict.fromkeys(self._all())
 
     def _all(self) -> Iterator[str]:
-        yield from self._of_announces()
         try:
             check_identity(self.config, self.ledger, self.storage)
         except TidegateError as refused:
@@ -67,6 +66,7 @@ class Findings:
             # What another ledger knows says nothing of these files.
             yield str(refused)
             return
+        yield from self._of_announces()
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
             yield from self._readable(functools.partial(self._of_state, state, listed))
@@ -131,11 +131,7 @@ class Findings:
                 helps = self._replacing(marker, state)
                 yield f"{state.partition}: a marker stands, but the ledger has no revision; {helps}"
             return
-        wrong = [
-            found
-            for file in plan.publication.content
-            for found in self._of_file(state.partition, file)
-        ]
+        wrong = [found for file in plan.publication.content for found in self._of_file(state, file)]
         yield from wrong
         # The marker cannot be written again for files that are not there; the next revision has
         # its own.
@@ -190,8 +186,8 @@ class Findings:
                 f"files; {self._writing_again(state.partition)}"
             )
 
-    def _of_file(self, partition: Partition, file: PublishedFile) -> Iterator[str]:
-        path = f"{self.roots.partition(partition)}/{file.name}"
+    def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[str]:
+        path = f"{self.roots.partition(state.partition)}/{file.name}"
         found = self.storage.length(path)
         if found is None:
             problem = "listed, but missing"
@@ -201,11 +197,19 @@ class Findings:
             problem = "has the length but not the bytes that were published"
         else:
             return
-        again = self._typed("rebuild", partition)
-        published = self._typed("publish", partition)
-        yield f"{path}: {problem}; put it back from a copy, or read its rows with {again} and " + (
-            f"bring them out with {published}"
-        )
+        yield f"{path}: {problem}; put it back from a copy, or {self._doing_without(state, file)}"
+
+    def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
+        """Say how a partition is published without a file that cannot be had again."""
+        published = self._typed("publish", state.partition)
+        next_one = self.contents.drafted(state.partition, state)
+        if file.name in {kept.name for kept in next_one.content}:
+            again = self._typed("rebuild", state.partition)
+            return f"read its rows with {again} and bring them out with {published}"
+        if state.pending == "held":
+            explain = self._typed("explain", state.partition)
+            return f"decide on the next revision, which does without it: {explain} says how"
+        return f"bring out the next revision, which does without it, with {published}"
 
     def _of_stray(self, name: str) -> str:
         problem = f"{name}: stands in the table, and no revision or marker of the ledger names it"

@@ -15,12 +15,13 @@ from tidegate.pipeline.announces import tell
 from tidegate.pipeline.plan_files import read_plan
 from tidegate.pipeline.records import Records
 from tidegate.stage import layout
-from tidegate.stage.stored import lost
+from tidegate.stage.stored import lost_commit_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord, GateRecord
     from tidegate.pipeline.announces import Announces
     from tidegate.pipeline.behind import Watch
@@ -108,11 +109,20 @@ class PastReader:
         for partition in sorted(known, key=lambda item: item.path):
             # The marker first: it stands after the plan.
             marker = self.watch.standing_marker(partition)
-            newest = Records(self.roots, self.storage).newest_commit(partition)
-            planned = newest.publication.revision if newest else 0
-            if marker is not None and marker["revision"] > planned:
-                revision = marker["revision"]
-                raise lost(layout.publication_file(self.roots.work, partition, revision, "*"))
+            if marker is not None:
+                self._check_commit(partition, marker["revision"])
+
+    def _check_commit(self, partition: Partition, revision: int) -> None:
+        """Make sure that the commit of a standing marker has its plan."""
+        work = self.roots.work
+        recorded = self.ledger.publications.revisions(partition)
+        if recorded and recorded[-1].revision == revision:
+            path = f"{work}/{recorded[-1].commit_plan}"
+            if not self.storage.exists(path):
+                raise lost_commit_plan(path)
+        newest = Records(self.roots, self.storage).newest_commit(partition)
+        if newest is None or newest.publication.revision < revision:
+            raise lost_commit_plan(layout.publication_file(work, partition, revision, "*"))
 
     @contextmanager
     def _naming(self, sequence: int, known: Mapping[int, str]) -> Iterator[None]:

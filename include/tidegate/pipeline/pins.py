@@ -92,6 +92,14 @@ class Pins:
                 f", which window {taken.window.sequence} of pipeline '{self.ledger.name}' reads,"
             )
             raise _lost(gone, reader, self._remedy(taken)) from gone
+        except StateFileLost as lost:
+            if taken.sealed:
+                remedy = (
+                    "start a new pipeline with a new name and a new target: nothing else tells "
+                )
+                remedy += f"what window {taken.window.sequence} read"
+                raise StateFileLost(path=lost.path, remedy=remedy) from lost
+            raise
         except TerminalError as refused:
             sequence = taken.window.sequence
             if taken.sealed or self._stored(sequence) is None:

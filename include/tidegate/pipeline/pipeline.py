@@ -19,8 +19,8 @@ from tidegate.config import (
     load_pipeline,
 )
 from tidegate.errors import (
+    NotApproved,
     NotCommittable,
-    NotHeld,
     PlanMissing,
     PublicationLapsed,
     SnapshotLogMissing,
@@ -561,7 +561,7 @@ class Pipeline:
         if verdict.outcome is Outcome.FAIL:
             return self._outcome(partition, None, gate=verdict.outcome, state="failed")
         state = None
-        with contextlib.suppress(NotHeld):
+        with contextlib.suppress(NotApproved):
             self.commit(partition, proposal.digest, owner, now, by_command=by_command)
             # Also where something came since, which waits for the next revision.
             state = "committed"

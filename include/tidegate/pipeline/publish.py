@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from tidegate.commit.publisher import is_marked
 from tidegate.errors import (
     LedgerBehind,
+    NotApproved,
     NotCommittable,
-    NotHeld,
     NumberPassed,
     PublicationLapsed,
 )
@@ -165,7 +165,7 @@ class Committer:
 
         Raises:
             PublicationLapsed: a contribution came or changed since the check: propose again.
-            NotHeld: the gate held it and nobody approved.
+            NotApproved: the gate held it and nobody approved.
             NotCommittable: the partition's turn has not come, and nobody overruled that.
             LedgerBehind: the files know more than the ledger, or another one took this one's place
                 once the revision stood.
@@ -255,11 +255,10 @@ class Committer:
     def _committable(self, partition: Partition, publication: str) -> PublicationEntry:
         entry = self.contents.proposed(partition, publication)
         if not entry.may_be_committed:
-            outcome = entry.verdict.outcome.value if entry.verdict else "not checked"
-            raise NotHeld(
+            raise NotApproved(
                 pipeline=self.config.name,
                 partition=str(partition),
-                state=f"{outcome}, not approved",
+                outcome=entry.verdict.outcome.value if entry.verdict else "not checked",
             )
         return entry
 

@@ -141,11 +141,6 @@ def decision_file(work: str, partition: Partition, revision: int, record: str) -
     return posixpath.join(publications_root(work, partition), f"{revision}-{record}.decision.json")
 
 
-def is_commit_plan(name: str) -> bool:
-    """Tell from the name of a commit plan, a verdict or a decision whether it is the first."""
-    return posixpath.basename(name).count(".") == 1
-
-
 def order_of_record(name: str) -> tuple[int, int]:
     """Tell from the name of a commit plan, a verdict or a decision its revision and its number.
 

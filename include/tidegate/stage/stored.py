@@ -49,9 +49,15 @@ def as_stored(path: str, decode: Callable[[], _Said]) -> _Said:
     return stored.as_stored(path, decode, lambda: _remedy(path))
 
 
-def lost(path: str) -> StateFileLost:
-    """Make the error for a file that was written and is not there."""
-    return StateFileLost(path=path, remedy=_remedy(path))
+def lost_commit_plan(path: str) -> StateFileLost:
+    """Make the error for a commit whose marker stands, and whose plan is not there.
+
+    Raised by the restoration once all else is whole: a restored ledger knows no revision without
+    its plan, and the marker would tell of one; readers miss it until it is written again.
+    """
+    return StateFileLost(
+        path=path, remedy=f"remove the marker of its partition and {_remedy(path)}"
+    )
 
 
 def damaged(path: str, found: str) -> StateFileDamaged:
@@ -66,7 +72,4 @@ def _remedy(path: str) -> str:
         replay = command("replay", "PIPELINE", window)
         return f"read its window again with `{replay}`, then publish with {publish}"
     restore = f"let `{command('fsck', 'PIPELINE', '--rebuild')}` find what stands"
-    if layout.is_commit_plan(path):
-        # A restored ledger knows no revision without its plan; the marker would tell of one.
-        restore = f"remove the marker of its partition and {restore}"
     return f"{restore}, then publish with {publish}"

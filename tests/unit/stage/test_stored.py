@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 MESSAGE = CommitMessage("s", "a", (), (), 0, 0, EventTimes())
 DAY = Partition((("dt", "2026-02-01"),))
 REBUILD = "let `tidegate fsck PIPELINE --rebuild` find what stands"
-UNMARK = f"remove the marker of its partition and {REBUILD}"
 REPLAY = "read its window again with `tidegate replay PIPELINE 12`"
 PLAN = layout.plan_root("/w", 12, "ff")
 
@@ -57,8 +56,8 @@ def test_value_of_a_later_version_is_not_called_damaged(tmp_path: Path) -> None:
         (layout.plan_file(PLAN), REPLAY),
         (layout.message_file(PLAN, "s"), REPLAY),
         (layout.sealed_file(PLAN, 3), REPLAY),
-        (layout.publication_file("/w", DAY, 1, "ff-3"), UNMARK),
-        (layout.publication_file("/windows/000001/w", DAY, 1, "ff-3"), UNMARK),
+        (layout.publication_file("/w", DAY, 1, "ff-3"), REBUILD),
+        (layout.publication_file("/windows/000001/w", DAY, 1, "ff-3"), REBUILD),
         (layout.gate_file("/w", DAY, 1, "ff-3"), REBUILD),
         (layout.decision_file("/w", DAY, 1, "ff-3"), REBUILD),
     ],
