@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+import gzip
+import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -38,12 +41,33 @@ def _in_first_window(case: str, snapshot_id: int) -> bool:
     return any(snapshot_id == commit for window in windows[:1] for _, commit in window["ordinals"])
 
 
+_CHANGED = {"added-data-files", "deleted-data-files", "added-delete-files", "removed-delete-files"}
+"""What the summary of a commit counts that changed something; engines leave out what is 0."""
+
+
+@functools.cache
+def _empty(case: str) -> set[int]:
+    content = golden(case).metadata.read_bytes()
+    raw = json.loads(gzip.decompress(content) if content.startswith(b"\x1f\x8b") else content)
+    summaries = {step["snapshot-id"]: step.get("summary") for step in raw.get("snapshots", [])}
+    return {commit for commit, said in summaries.items() if said and not _CHANGED & said.keys()}
+
+
+def no_appends(case: str, window: Mapping[str, Any]) -> list[tuple[int, str]]:
+    """List the commits of a window that changed rows and are no appends.
+
+    Engines commit a delete that found no row, too; it stops nothing (ICE-3.3).
+    """
+    empty = _empty(case)
+    return [(commit, kind) for commit, kind in window["non_append"] if commit not in empty]
+
+
 APPEND = _windows("append", quick=3)
 REFUSED = [
     question(case, number, window, slow=number > 0)
     for case in READABLE
     for number, window in enumerate(expected(case)["expect"].get("append", []))
-    if window["non_append"]
+    if no_appends(case, window)
 ]
 CHANGELOG = _windows("changelog", quick=1)
 COMMITS = [
@@ -95,7 +119,7 @@ def unpaired(table: pa.Table) -> pa.Table:
 
 @pytest.mark.parametrize(("case", "window"), APPEND)
 def test_append_window_has_the_rows_of_the_engine(case: str, window: Mapping[str, Any]) -> None:
-    read = {"on_non_append": "skip"} if window["non_append"] else {}
+    read = {"on_non_append": "skip"} if no_appends(case, window) else {}
 
     table = golden(case).changes(
         "append", window["start_exclusive"], window["end_inclusive"], read=read
@@ -111,7 +135,7 @@ def test_append_window_by_default_names_every_commit_that_is_no_append(
     with pytest.raises(errors.NonAppendSnapshot) as refused:
         golden(case).changes("append", window["start_exclusive"], window["end_inclusive"])
 
-    for snapshot_id, kind in window["non_append"]:
+    for snapshot_id, kind in no_appends(case, window):
         assert f"{snapshot_id} ({kind}: " in refused.value.snapshots
     assert "None" not in refused.value.snapshots
 

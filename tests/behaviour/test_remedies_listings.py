@@ -153,3 +153,18 @@ def test_replay_of_a_window_whose_listing_was_lost_says_that_nothing_else_tells(
     assert found
     assert not any("remove the marker" in text for text in found)
     assert published_ids(folder.lake.target) == folder.lake.listed_ids() == ids
+
+
+@pytest.mark.follows("StateFileLost")
+def test_folder_whose_listing_was_lost_and_that_has_nothing_new_goes_on(folder: Folder) -> None:
+    for path in (folder.lake.work / "listings").rglob("*.json.gz"):
+        path.unlink()
+    with pytest.raises(StateFileLost, match=r"read\.mode: snapshot"):
+        load(folder.pipeline())
+
+    load(folder.pipeline(read={"mode": "snapshot"}))
+    folder.put(DAYS + 1, 40)
+    load(folder.pipeline())
+    publish(folder.pipeline())
+
+    check_ends_well(folder)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import DAY_1, NOW, SmallLake, day, load, local, publish
-from tidegate.errors import SourceRewritten
+from tidegate.errors import FileCameBack, SourceRewritten
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
 
@@ -277,3 +277,72 @@ def test_note_names_files_that_came_back(folder: Folder) -> None:
     scan, _ = pipeline.stored_plan(loaded.windows[-1])
     assert scan.totals.files == 0
     assert [note for note in scan.notes if "came back" in note and "a.parquet" in note]
+
+
+@pytest.mark.parametrize("away", [False, True])
+def test_whole_read_up_to_an_earlier_time_takes_nothing_back(folder: Folder, away: bool) -> None:
+    """Also where the checkpoint's listing remembers a file that is gone."""
+    folder.put("c", START + 1.1 * HOUR, 3)
+    load(folder.pipeline(), hour(2))
+    folder.put("d", START + 1.2 * HOUR, 4)
+    if away:
+        (folder.root / "b.parquet").unlink()
+    load(folder.pipeline(on_changed_file="ignore"))
+    assert folder.published() == [1, 2, 3, 4]
+
+    load(folder.pipeline(read={"mode": "snapshot"}), until=START)
+
+    assert folder.published() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("source", [{}, {"on_changed_file": "ignore"}], ids=["fail", "ignore"])
+def test_history_has_every_row_once_where_a_look_before_the_first_load_missed_a_file(
+    tmp_path: Path, source: dict[str, str]
+) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "other")), {"start": "latest", **source}
+    folder.put("a", START - 3 * HOUR, 1)
+    folder.pipeline(**keys).instants(NOW)
+    with folder.without("a"):
+        folder.put("b", START - 1.5 * HOUR, 2)
+        folder.pipeline(**keys).instants(NOW)
+    folder.put("c", START - 0.5 * HOUR, 3)
+    folder.pipeline(**keys).instants(NOW)
+    load(folder.pipeline(**keys))
+    folder.put("e", START + 0.2 * HOUR, 5)
+    load(folder.pipeline(**keys))
+
+    for number in (-2, -1, 0):
+        load(folder.pipeline(**keys), hour(number))
+
+    assert folder.published() == [1, 2, 3, 5]
+
+
+@pytest.mark.follows("FileCameBack")
+def test_rebuild_by_a_listing_that_misses_what_stands_again_waits_for_a_load(
+    folder: Folder,
+) -> None:
+    with folder.without("a"):
+        load(folder.pipeline(on_changed_file="ignore"))
+    assert folder.published() == [1, 2]
+
+    with pytest.raises(FileCameBack, match=r"a\.parquet was gone.*tidegate load"):
+        rebuild(folder.pipeline())
+    # What the message says to do.
+    load(folder.pipeline())
+    rebuild(folder.pipeline())
+
+    assert folder.published() == [1, 2]
+
+
+def test_file_that_a_look_found_half_written_stops_no_interval(folder: Folder) -> None:
+    whole = folder.put("c", START + 0.5 * HOUR, 3)
+    content = whole.read_bytes()
+    whole.write_bytes(content[:100])
+    os.utime(whole, ((START + 0.5 * HOUR).timestamp(),) * 2)
+    look(folder)
+    folder.put("c", START + 1.5 * HOUR, 3)
+
+    for number in (1, 2):
+        load(folder.pipeline(), hour(number))
+
+    assert folder.published() == [1, 2, 3]

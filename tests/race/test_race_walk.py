@@ -164,13 +164,13 @@ def test_same_schedule_gives_the_same_run(world: World) -> None:
             "restored-by-the-clock",
             ("load", "replay_and_publish"),
             ["--how", "lost"],
-            "no revision or marker of the ledger names it",
+            "and the ledger in use does not know it",
         ),
         (
             "nobody-owns",
             ("other", "load_and_publish"),
             ["--begin", beginnings.FRESH],
-            "no revision or marker of the ledger names it",
+            "a marker stands, but the ledger has no revision",
         ),
     ],
 )

@@ -226,7 +226,8 @@ class Publisher:
                 policy.commit(context)
             except TidegateError:
                 raise
-            except Exception as broken:
+            # Also one that ends its process: other partitions go on.
+            except (Exception, SystemExit) as broken:
                 raise PolicyFailed(
                     pipeline=plan.pipeline,
                     partition=str(plan.publication.partition),

@@ -86,6 +86,18 @@ class ColumnUnreadable(TerminalError):
     )
 
 
+class FileCameBack(TerminalError):
+    """A file was gone when the directory was last taken in, and stands again (PC-R07)."""
+
+    source: str
+    path: str
+    template = (
+        "{source}: {path} was gone at the checkpoint and stands again: to read whole what stood "
+        "at the checkpoint would leave its rows out. Load with `tidegate load PIPELINE`, then run "
+        "the command again."
+    )
+
+
 class SourceRewritten(TerminalError):
     """A file that was already taken in changed or vanished (design §2, PC-R07)."""
 

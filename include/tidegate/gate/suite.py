@@ -109,11 +109,17 @@ def load_suite(file: str) -> Suite:
         text = Path(file).read_text(encoding="utf-8")
     except OSError as refused:
         raise SuiteInvalid(suite=file, problem=f"cannot be read: {refused.strerror}") from refused
+    except UnicodeDecodeError as refused:
+        raise SuiteInvalid(suite=file, problem=f"expected UTF-8: {refused}") from refused
     try:
         raw = json.loads(text)
+        found = digest(raw)
     except json.JSONDecodeError as broken:
         problem = f"line {broken.lineno}: no JSON: {broken.msg}"
         raise SuiteInvalid(suite=file, problem=problem) from broken
+    except (ValueError, RecursionError) as broken:
+        # Surrogates, numbers of thousands of digits, brackets in brackets in brackets.
+        raise SuiteInvalid(suite=file, problem=f"cannot be read: {broken}") from broken
     if not isinstance(raw, dict):
         raise SuiteInvalid(suite=file, problem="expected an object with `name` and `expectations`")
     _refuse_unknown(file, "the suite", raw, _SUITE_KEYS)
@@ -127,7 +133,7 @@ def load_suite(file: str) -> Suite:
         _read_expectation(file, f"expectation {number}", item)
         for number, item in enumerate(listed, start=1)
     )
-    return Suite(file, name, expectations, digest(raw))
+    return Suite(file, name, expectations, found)
 
 
 def _read_expectation(file: str, place: str, raw: object) -> Expectation:

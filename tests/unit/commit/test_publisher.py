@@ -539,6 +539,17 @@ def test_policy_before_the_marker_sees_all_files_and_no_marker(disk: Disk) -> No
     )
 
 
+def test_policy_that_ends_its_process_is_one_that_fails(disk: Disk) -> None:
+    class Exiting:
+        def commit(self, context: PolicyContext) -> None:
+            raise SystemExit(0)
+
+    disk.policies.insert(0, ("exit", Exiting()))
+
+    with pytest.raises(PolicyFailed, match="SystemExit"):
+        disk.commit()
+
+
 def test_policy_that_fails_leaves_files_without_marker_and_is_asked_again(disk: Disk) -> None:
     watching = Watching(failures=1)
     disk.policies.insert(0, ("watch", watching))

@@ -115,6 +115,25 @@ def compare(column: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
+    "content",
+    [
+        '{"name": "Größe"}'.encode("latin-1"),
+        '{"name": "s"}'.encode("utf-16"),
+        b'{"name": "\\ud800"}',
+        b"[" * 100_000,
+        b'{"name": ' + b"9" * 5_000 + b"}",
+    ],
+    ids=["latin-1", "utf-16", "surrogate", "nested", "digits"],
+)
+def test_file_that_no_suite_can_be_is_refused_by_its_name(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "suite.json"
+    path.write_bytes(content)
+
+    with pytest.raises(SuiteInvalid, match=r"suite\.json"):
+        load_suite(str(path))
+
+
+@pytest.mark.parametrize(
     ("kwargs", "columns"),
     [
         pytest.param({"column": "a", "mostly": 0.5}, {"a"}, id="one"),

@@ -25,7 +25,7 @@ def load_custom(reference: str, parameters: Sequence[str]) -> CommitPolicy:
     module_name, _, class_name = reference.partition(":")
     try:
         policy = getattr(importlib.import_module(module_name), class_name)(*parameters)
-    except Exception as broken:
+    except (Exception, SystemExit) as broken:
         # A module of the user's may raise anything, and other partitions go on.
         problem = f"{type(broken).__name__}: {broken}"
         raise PolicyUnknown(policy=reference, problem=problem) from broken

@@ -89,10 +89,17 @@ class Listing:
         gone = (file for path, file in before.known.items() if path not in standing)
         return replace(self, gone=tuple(sorted(gone)))
 
-    def has_lost_any_of(self, later: Listing) -> bool:
-        """Return whether a file is gone here that stands in a later listing."""
-        standing = {file.path for file in later.files}
-        return any(file.path in standing for file in self.gone)
+    def fits(self, before: Listing, later: Listing) -> bool:
+        """Return whether it saw all that it should, as far as a later listing tells.
+
+        It calls no file gone that stands there, and has no new one that stands there otherwise: of
+        that it saw a part.
+        """
+        known, standing = before.known, {file.path: file for file in later.files}
+        if any(file.path in standing for file in self.gone):
+            return False
+        new = (file for file in self.files if file.path not in known)
+        return all(standing.get(file.path, file) == file for file in new)
 
     def head(self, number: int, taken_at: datetime) -> ListingHead:
         """Number the listing."""

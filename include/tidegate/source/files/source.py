@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import InstantNotFound, SourceRewritten, StateFileLost
+from tidegate.errors import FileCameBack, InstantNotFound, SourceRewritten, StateFileLost
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
@@ -159,9 +159,9 @@ class FilesSource:
         were lost.
         """
         if self._config.read.mode == "snapshot":
-            known = self._forgetful(pin)
+            known = self._up_to_head(pin)
             start = next((number_of(item) for item in known if item == after), 0)
-            rest = tuple(item for item in known if number_of(item) > start)
+            rest = tuple(item for item in self._forgetful(pin) if number_of(item) > start)
             return Following(rest, None, WindowKind.RELOAD)
         return Following(self.instants(pin, after), after)
 
@@ -183,7 +183,8 @@ class FilesSource:
         """List the listings after a checkpoint at which a window may end, the head last.
 
         Others are passed over where they were refused, or taken after another checkpoint, or call a
-        file gone that stands at the head: the directory was seen incomplete (PC-R07).
+        file gone that stands at the head, or half written: the directory was seen incomplete
+        (PC-R07).
 
         Raises:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
@@ -201,9 +202,19 @@ class FilesSource:
         )
 
     def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
-        """List the listings up to and including one."""
-        end = self._store.head(before, self._root).number
-        return tuple(item for item in self._up_to_head(pin) if number_of(item) <= end)
+        """List the listings up to and including one, but for those that saw less than stands there.
+
+        Nothing was taken in when they were made, so that they remember no file.
+        """
+        end, last = self._store.head(before, self._root).number, self._listing(before)
+        found: list[Instant] = []
+        known = Listing(())
+        for item in self._up_to_head(pin):
+            listing = self._listing(item).remembering(known)
+            if item == before or (number_of(item) < end and listing.fits(known, last)):
+                found.append(item)
+                known = listing
+        return tuple(found)
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
         """Say how many files each listing brought and lost against the one before it."""
@@ -258,11 +269,14 @@ class FilesSource:
         Raises:
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
+            FileCameBack: what is to be read whole calls a file gone that stands again.
             ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
         """
         del event_time, enough
         whole = whole or self._config.read.mode == "snapshot"
+        if whole:
+            self._check_back(window.end_inclusive)
         start = None if whole else window.start_exclusive
         change = self._compared(start, window.end_inclusive)
         partitions = {file.path: self._partition(file.path) for file in change.added}
@@ -304,9 +318,17 @@ class FilesSource:
     def _joins(self, after: Instant, instant: Instant, head: Listing) -> bool:
         """Return whether a window between two listings takes in what it should."""
         before, listing = self._listing(after), self._listing(instant)
-        if listing != listing.remembering(before) or listing.has_lost_any_of(head):
+        if listing != listing.remembering(before) or not listing.fits(before, head):
             return False
         return not (self._refuses_changes and difference(before, listing).disturbed)
+
+    def _check_back(self, instant: Instant) -> None:
+        """Refuse to read whole by a listing that a file is missing from which stands again."""
+        newest = self._store.listing(self._store.heads()[-1])
+        standing = {file.path for file in newest.files}
+        for file in self._listing(instant).gone:
+            if file.path in standing:
+                raise FileCameBack(source=self._root, path=file.path)
 
     def _taken_in(self, after: Instant | None) -> Listing:
         """Read what the checkpoint knows; what is read whole replaces all that, so knows nothing.

@@ -89,6 +89,8 @@ class ListingStore:
         while True:
             heads = self.heads()
             if heads and heads[-1].digest == listing.digest:
+                # Its files may have been lost since; written anew they are the same.
+                self._write_files(listing)
                 self._listings[listing.digest] = listing
                 return heads[-1]
             head = listing.head(heads[-1].number + 1 if heads else 1, now)
@@ -98,16 +100,18 @@ class ListingStore:
                 return head
 
     def _write(self, head: ListingHead, listing: Listing) -> bool:
-        if self._root is None:
-            return True
+        self._write_files(listing)
+        path = f"{self._root}/{head.number:06d}.json"
+        return self._root is None or self._storage.write_once(path, head.to_text().encode())
+
+    def _write_files(self, listing: Listing) -> None:
+        path = self._files_path(listing.digest)
+        if self._root is None or self._storage.exists(path):
+            return
         text = json.dumps(listing.entries, separators=(",", ":"))
         # Compressed, because every change keeps the whole list; without a time, so equal lists are
         # equal.
-        content = gzip.compress(text.encode(), compresslevel=6, mtime=0)
-        self._storage.write_once(self._files_path(head.digest), content)
-        return self._storage.write_once(
-            f"{self._root}/{head.number:06d}.json", head.to_text().encode()
-        )
+        self._storage.write_once(path, gzip.compress(text.encode(), compresslevel=6, mtime=0))
 
     def _stored(self, path: str, decode: Callable[[bytes], _Said]) -> _Said:
         content = read_content(self._storage, path, lambda: _READ_WHOLE)
