@@ -93,7 +93,7 @@ class FileCameBack(TerminalError):
     path: str
     template = (
         "{source}: {path} was gone at the checkpoint and stands again: to read whole what stood "
-        "at the checkpoint would leave its rows out. Load with `tidegate load PIPELINE`, then run "
+        "at the checkpoint would leave its rows out. Run `tidegate load PIPELINE` first, then "
         "the command again."
     )
 
