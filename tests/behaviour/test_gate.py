@@ -333,6 +333,19 @@ def test_check_changes_nothing_on_disk(tmp_path: Path) -> None:
         ),
         pytest.param(
             {
+                "type": "expect_column_values_to_be_between",
+                "kwargs": {"column": "flight", "min_value": {"$PARAMETER": "lowest"}},
+            },
+            "lowest; `suite_parameters` gives none",
+            id="parameter without a value",
+        ),
+        pytest.param(
+            {"type": "expect_table_columns_to_match_set", "kwargs": {"column_set": 5}},
+            "expectation 2, expect_table_columns_to_match_set: .*not a valid list",
+            id="columns that are no list",
+        ),
+        pytest.param(
+            {
                 "type": "unexpected_rows_expectation",
                 "kwargs": {"unexpected_rows_query": "SELECT * FROM {batch} WHERE flight < 0"},
             },
@@ -350,6 +363,24 @@ def test_check_unusable_expectation_is_an_error_not_a_pass(
         judge(suite, content_of(tmp_path, departures(3, 3)))
 
     assert caught.value.suite == suite.file
+
+
+@pytest.mark.parametrize(("lowest", "success"), [(0, True), (1, False)])
+def test_check_parameters_of_the_suite_reach_the_expectation(
+    tmp_path: Path, lowest: int, success: bool
+) -> None:
+    kwargs = {"column": "flight", "min_value": {"$PARAMETER": "lowest"}}
+    raw = {
+        "name": "flights",
+        "suite_parameters": {"lowest": lowest},
+        "expectations": [{"type": "expect_column_values_to_be_between", "kwargs": kwargs}],
+    }
+    file = tmp_path / "suite.json"
+    file.write_text(json.dumps(raw))
+
+    verdict = judge(load_suite(str(file)), content_of(tmp_path, departures(3, 3)))
+
+    assert [check.success for check in verdict.checks] == [success]
 
 
 def test_check_damaged_or_missing_file_names_it(tmp_path: Path) -> None:

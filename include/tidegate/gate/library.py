@@ -83,10 +83,10 @@ def _run(suite: Suite, rows: Any, schema: Any, engine: str) -> list[Any]:
     results = []
     if on_schema:
         asset = context.data_sources.add_pandas("schema").add_dataframe_asset("schema")
-        results += _validate(gx, asset, schema, suite.name, on_schema)
+        results += _validate(gx, suite, asset, schema, on_schema)
     if on_rows:
         asset = add_rows("rows").add_dataframe_asset("rows")
-        results += _validate(gx, asset, rows, suite.name, on_rows)
+        results += _validate(gx, suite, asset, rows, on_rows)
     return results
 
 
@@ -109,10 +109,17 @@ def _build(suite: Suite, number: int, expectation: Expectation) -> Any:
         raise SuiteInvalid(suite=suite.file, problem=problem) from refused
 
 
-def _validate(gx: Any, asset: Any, frame: Any, name: str, expectations: list[Any]) -> list[Any]:
+def _validate(gx: Any, suite: Suite, asset: Any, frame: Any, expectations: list[Any]) -> list[Any]:
+    from great_expectations.exceptions import SuiteParameterError
+
     batch = asset.add_batch_definition_whole_dataframe("all").get_batch({"dataframe": frame})
-    suite = gx.ExpectationSuite(name=name, expectations=expectations)
-    result = batch.validate(suite, result_format=_RESULT_FORMAT)
+    checks = gx.ExpectationSuite(name=suite.name, expectations=expectations)
+    given = dict(suite.parameters)
+    try:
+        result = batch.validate(checks, expectation_parameters=given, result_format=_RESULT_FORMAT)
+    except SuiteParameterError as refused:
+        problem = f"{refused}; `suite_parameters` gives {sorted(given) or 'none'}"
+        raise SuiteInvalid(suite=suite.file, problem=problem) from refused
     # Through text: what is left of numpy and pandas values becomes plain JSON here.
     # NaN, an aggregate of nothing, is no JSON.
     return [

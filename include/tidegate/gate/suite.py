@@ -41,8 +41,9 @@ class Expectation:
     def name(self) -> str:
         """In words: `expect_column_values_to_not_be_null(departed_at)`."""
         named = [str(self.kwargs[key]) for key in _ONE_COLUMN if key in self.kwargs]
-        listed = self.kwargs.get("column_list") or self.kwargs.get("column_set") or ()
-        columns = ", ".join([*named, *map(str, listed)])
+        listed = self.kwargs.get("column_list") or self.kwargs.get("column_set")
+        # Anything but a list the library refuses, naming the check by this.
+        columns = ", ".join([*named, *map(str, listed if isinstance(listed, list) else ())])
         return f"{self.type}({columns})" if columns else self.type
 
     @property
@@ -78,6 +79,8 @@ class Suite:
     expectations: tuple[Expectation, ...]
     digest: str
     """Of the file's content: tells in `gate.json` which state of the suite judged."""
+    parameters: Mapping[str, Any]
+    """Values of what expectations name as `{"$PARAMETER": name}`."""
 
     @property
     def columns(self) -> frozenset[str] | None:
@@ -129,11 +132,15 @@ def load_suite(file: str) -> Suite:
     if not isinstance(listed, list) or not listed:
         problem = "expected `expectations`, a list with at least one (a gate that checks nothing)"
         raise SuiteInvalid(suite=file, problem=problem)
+    parameters = raw.get("suite_parameters") or {}
+    if not isinstance(parameters, dict):
+        problem = "expected `suite_parameters`, an object: name and value of each"
+        raise SuiteInvalid(suite=file, problem=problem)
     expectations = tuple(
         _read_expectation(file, f"expectation {number}", item)
         for number, item in enumerate(listed, start=1)
     )
-    return Suite(file, name, expectations, found)
+    return Suite(file, name, expectations, found, parameters)
 
 
 def _read_expectation(file: str, place: str, raw: object) -> Expectation:

@@ -66,6 +66,11 @@ def test_load_suite_what_the_library_itself_writes_is_accepted(tmp_path: Path) -
         pytest.param([], "expected an object", id="no object"),
         pytest.param({"expectations": [{}]}, "expected `name`", id="no name"),
         pytest.param({"name": "s"}, "expected `expectations`", id="no list"),
+        pytest.param(
+            {"name": "s", "expectations": [{"type": "t"}], "suite_parameters": [1]},
+            "expected `suite_parameters`",
+            id="parameters no object",
+        ),
         pytest.param({"name": "s", "expectations": []}, "checks nothing", id="empty list"),
         pytest.param(
             {"name": "s", "expectation": []}, "did you mean 'expectations'", id="misspelt list"
