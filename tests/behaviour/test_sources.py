@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
@@ -99,9 +101,9 @@ class Directory:
     def commit(self, *ids: int) -> Pin:
         moment = START + STEP * self.commits
         self.commits += 1
-        pq.write_table(
-            _rows(ids), self.place / "lake" / f"{self.commits:03d}.parquet", row_group_size=2
-        )
+        file = self.place / "lake" / f"{self.commits:03d}.parquet"
+        pq.write_table(_rows(ids), file, row_group_size=2)
+        os.utime(file, (moment.timestamp(),) * 2)
         return self.source().pin(moment)
 
 
@@ -139,7 +141,7 @@ def test_commits_are_instants_in_order_with_their_times(table: GrowingTable) -> 
     pins = [table.commit(1), table.commit(2), table.commit(3)]
     source = table.source()
 
-    instants = source.instants(source.pin(START + 9 * STEP), None)
+    instants = source.retained(source.pin(START + 9 * STEP))
 
     assert list(instants) == [pin.head for pin in pins]
     assert [instant.time for instant in instants] == [START, START + STEP, START + 2 * STEP]
@@ -165,7 +167,7 @@ def test_consecutive_windows_join_without_gap_or_overlap(
         table.commit(10 * number, 10 * number + 1)
     source = table.source(start="earliest")
     pin = source.pin(START + 9 * STEP)
-    instants = source.instants(pin, None)
+    instants = source.retained(pin)
 
     start: Instant | None = None
     ids, taken = [], 0
@@ -258,13 +260,19 @@ def test_start_words_and_points(table: GrowingTable) -> None:
         assert source.first_checkpoint(source.pin(START + 9 * STEP)) == checkpoint, start
 
 
-def test_history_ends_with_the_instant_asked_for(table: GrowingTable) -> None:
+def test_windows_of_the_history_read_what_stood_at_the_instant_asked_for(
+    table: GrowingTable,
+) -> None:
     heads = [table.commit(number).head for number in range(3)]
     source = table.source()
     pin = source.pin(START + 9 * STEP)
     assert heads[1]
 
-    assert list(source.history(pin, heads[1])) == heads[:2]
+    instants = source.history(pin, heads[1])
+
+    assert [item.time for item in instants] == [START, START + STEP]
+    windows = itertools.pairwise((None, *instants))
+    assert [_ids(source, pin, start, end) for start, end in windows if end] == [[0], [1]]
 
 
 def test_instant_is_found_by_id_and_by_time(table: GrowingTable) -> None:
@@ -286,13 +294,13 @@ def test_reports_say_what_each_commit_added(table: GrowingTable) -> None:
     pin = table.commit(2, 3)
     source = table.source()
 
-    reports = source.describe(pin, source.instants(pin, None))
+    reports = source.describe(pin, source.retained(pin))
 
     assert [(report.files_added, report.files_removed or 0) for report in reports] == [
         (1, 0),
         (1, 0),
     ]
-    assert [report.instant for report in reports] == list(source.instants(pin, None))
+    assert [report.instant for report in reports] == list(source.retained(pin))
 
 
 def test_columns_come_as_asked_and_extra_ones_last(table: GrowingTable) -> None:

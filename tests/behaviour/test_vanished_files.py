@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 import os
 from contextlib import contextmanager
 from datetime import datetime, timedelta
@@ -14,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import DAY_1, NOW, SmallLake, day, load, local, publish
-from tidegate.errors import FileCameBack, SourceRewritten
+from tidegate.errors import FileCameBack, SourceEmptied, SourceRewritten, WindowOpen
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
 
@@ -94,27 +92,6 @@ def rebuild(pipeline: Pipeline) -> None:
 def test_look_that_found_no_file_stops_no_later_interval(folder: Folder) -> None:
     with folder.without(), pytest.raises(SourceRewritten):
         look(folder)
-    folder.put("c", START + 2.5 * HOUR, 3)
-    look(folder)
-
-    for number in (1, 2, 3):
-        load(folder.pipeline(), hour(number))
-
-    assert folder.published() == [1, 2, 3]
-
-
-def test_listing_of_a_look_that_an_older_version_left_stops_no_later_interval(
-    folder: Folder,
-) -> None:
-    """Such a listing knows nothing of what is gone, and has the time of the one before it."""
-    listings = folder.lake.work / "listings"
-    with folder.without(), pytest.raises(SourceRewritten):
-        look(folder)
-    bad = json.loads((listings / "000002.json").read_bytes())
-    del bad["gone"]
-    digest = "4f53cda18c2baa0c"
-    (listings / "000002.json").write_text(json.dumps({**bad, "digest": digest}))
-    (listings / f"files/{digest}.json.gz").write_bytes(gzip.compress(b"[]"))
     folder.put("c", START + 2.5 * HOUR, 3)
     look(folder)
 
@@ -346,3 +323,157 @@ def test_file_that_a_look_found_half_written_stops_no_interval(folder: Folder) -
         load(folder.pipeline(), hour(number))
 
     assert folder.published() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("policy", ["fail", "ignore"])
+def test_backfill_before_the_start_reads_no_file_that_a_later_window_took_in(
+    tmp_path: Path, policy: str
+) -> None:
+    folder, keys = (
+        Folder(SmallLake(tmp_path / "lake")),
+        {"start": "latest", "on_changed_file": policy},
+    )
+    folder.put("a", START - 2.5 * HOUR, 1)
+    folder.put("early", START - 3.5 * HOUR, 8)
+    folder.pipeline(**keys).instants(NOW)
+    folder.put("b", START - 1.5 * HOUR, 2)
+    with folder.without("a"):
+        load(folder.pipeline(**keys))  # begins after what stands now
+    folder.put("e", START + 0.2 * HOUR, 5)
+    load(folder.pipeline(**keys))
+
+    for number in (-3, -2, -1, -2):
+        load(folder.pipeline(**keys), hour(number))
+
+    assert folder.published() == [1, 2, 5, 8]
+
+
+@pytest.mark.follows("SourceRewritten")
+def test_backfill_before_the_start_tells_of_files_that_are_gone(tmp_path: Path) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    gone = folder.put("a", START - 3.5 * HOUR, 1)
+    folder.put("b", START - 3.4 * HOUR, 2)
+    folder.put("c", START - 2.5 * HOUR, 3)
+    load(folder.pipeline(**keys))
+    gone.unlink()
+    with pytest.raises(SourceRewritten, match=r"on_changed_file: ignore.*tidegate load"):
+        load(folder.pipeline(**keys), hour(-3))
+
+    load(folder.pipeline(**keys, on_changed_file="ignore"), hour(-3))
+
+    assert folder.published() == [2]
+
+
+def test_look_at_a_half_written_file_stops_no_first_interval(tmp_path: Path) -> None:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.put("b", START - 2 * HOUR, 2)
+    half = folder.put("c", START - 0.5 * HOUR, 3)
+    half.write_bytes(half.read_bytes()[:100])
+    os.utime(half, ((START - 0.5 * HOUR).timestamp(),) * 2)
+    look(folder)
+    folder.put("c", START + 0.5 * HOUR, 3)
+
+    load(folder.pipeline(), hour(0))
+    load(folder.pipeline(), hour(1))
+
+    assert folder.published() == [2, 3]
+
+
+def test_first_interval_takes_what_stands_and_not_what_a_look_missed(tmp_path: Path) -> None:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.put("a", START - 2 * HOUR, 1)
+    folder.put("b", START - HOUR, 2)
+    with folder.without("b"):
+        look(folder)
+    folder.put("c", START + 0.5 * HOUR, 3)
+    look(folder)
+
+    load(folder.pipeline(), hour(0))
+
+    assert folder.published() == [1, 2]
+
+
+@pytest.mark.follows("SourceEmptied")
+@pytest.mark.parametrize("emptied", [False, True], ids=["not mounted", "emptied"])
+def test_folder_read_whole_that_has_no_file_is_refused(tmp_path: Path, *, emptied: bool) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"read": {"mode": "snapshot"}}
+    folder.put("a", START - 2 * HOUR, 1)
+    load(folder.pipeline(**keys))
+    with folder.without(), pytest.raises(SourceEmptied, match="on_changed_file: ignore"):
+        load(folder.pipeline(**keys))
+    if not emptied:
+        folder.put("b", START - HOUR, 2)
+        load(folder.pipeline(**keys))
+
+        assert folder.published() == [1, 2]
+        return
+    (folder.root / "a.parquet").unlink()
+
+    load(folder.pipeline(**keys, on_changed_file="ignore"))
+    publish(folder.pipeline())
+
+    assert not any(folder.lake.listed_ids().values())
+
+
+def test_interval_read_whole_takes_what_stands_and_not_what_a_look_missed(tmp_path: Path) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"read": {"mode": "snapshot"}}
+    folder.put("a", START - 2 * HOUR, 1)
+    folder.put("b", START - HOUR, 2)
+    load(folder.pipeline(**keys), DataInterval(START - 24 * HOUR, START))
+    with folder.without("b"):
+        look(folder, **keys)
+    folder.put("c", START + 0.5 * HOUR, 3)
+    folder.put("d", START + 1.5 * HOUR, 4)
+
+    load(folder.pipeline(**keys), hour(1))
+
+    assert folder.published() == [1, 2, 3]
+
+
+def test_look_beside_an_open_window_remembers_no_file_for_a_later_one(folder: Folder) -> None:
+    keys = {"on_changed_file": "ignore"}
+    folder.put("x", START + 0.2 * HOUR, 7)
+    first = folder.pipeline(**keys)
+    planned = first.plan(Run("one", "one", hour(1)), NOW)
+    with folder.without("x"), pytest.raises(WindowOpen):
+        load(folder.pipeline(**keys), hour(2), owner="two")
+    first.finish_load(planned, NOW, local)
+    folder.put("z", START + 2.5 * HOUR, 9)
+
+    for number in (2, 3, 4):
+        load(folder.pipeline(**keys), hour(number))
+
+    assert folder.published() == [1, 2, 7, 9]
+
+
+def test_load_after_a_folder_was_read_whole_without_a_file_reads_it(folder: Folder) -> None:
+    keys = {"on_changed_file": "ignore"}
+    with folder.without("a"):
+        folder.put("c", START + 0.5 * HOUR, 3)
+        look(folder, **keys)
+        folder.put("d", START + 1.5 * HOUR, 4)
+        load(folder.pipeline(read={"mode": "snapshot"}, **keys), hour(1))
+
+    load(folder.pipeline(**keys))
+
+    assert folder.published() == [1, 2, 3, 4]
+
+
+@pytest.mark.follows("FileCameBack")
+def test_replay_of_a_rebuild_reads_what_it_read_then(folder: Folder) -> None:
+    keys = {"on_changed_file": "ignore"}
+    with folder.without("a"):
+        load(folder.pipeline(**keys))
+        rebuild(folder.pipeline(**keys))
+        assert folder.published() == [2]
+    with pytest.raises(FileCameBack, match="tidegate load"):
+        rebuild(folder.pipeline(**keys))
+    load(folder.pipeline(**keys))
+
+    again = folder.pipeline(**keys, read={"filter": "id <> 99"})
+    planned = again.replay(3, Run("again", "cli"), NOW)
+    again.finish_load(planned, NOW, local)
+
+    assert folder.published() == [2]
+    rebuild(folder.pipeline(**keys))
+    assert folder.published() == [1, 2]

@@ -25,7 +25,20 @@ TESTS = Path(__file__).resolve().parent.parent
 
 ASKING = {
     *("backfill", "change", "check", "choose", "clear", "correct", "delete", "find", "free"),
-    *("give", "keep", "leave", "let", "list", "look", "move", "name", "partition", "plan", "point"),
+    *(
+        "give",
+        "keep",
+        "leave",
+        "let",
+        "list",
+        "look",
+        "mount",
+        "move",
+        "name",
+        "partition",
+        "plan",
+        "point",
+    ),
     *("put",),
     *("read", "rebuild", "remove", "restore", "rewrite", "run", "say", "see", "set", "start"),
     *("stop", "take", "trigger", "use", "wait"),

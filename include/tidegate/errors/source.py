@@ -115,6 +115,19 @@ class SourceRewritten(TerminalError):
     )
 
 
+class SourceEmptied(TerminalError):
+    """A directory that is read whole has no file any more (PC-R07)."""
+
+    source: str
+    files: int
+    template = (
+        "{source}: had {files} files when it was last read, and has none now: a volume that is not "
+        "mounted looks like this. Mount it and run again. If the source deleted its files, set "
+        "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`, which leaves the "
+        "target without rows."
+    )
+
+
 class SchemaIncompatible(TerminalError):
     """A column cannot be read as the type that the pipeline writes."""
 

@@ -30,9 +30,7 @@ def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[Sour
     state = ledger.pipeline.find()
     identity, checkpoint = (state.source_identity, state.checkpoint) if state else (None, None)
     pin = source.pin(now, identity, after=checkpoint)
-    if pin.head is None:
-        return ()
-    instants = source.history(pin, pin.head)
+    instants = source.retained(pin)
     taken = _taken(instants, ledger.windows.all() if state else ())
     return tuple(
         SourceInstant(report, taken.get(report.instant.id))

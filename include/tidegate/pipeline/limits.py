@@ -68,10 +68,10 @@ def limit_cut(
     taken: InstantRange, source: Source, limits: LimitsConfig, pin: Pin
 ) -> LimitCut | None:
     """Say which limit ended a window that was taken, and what was left; None where none did."""
-    if pin.head is None or not limits.model_dump(exclude_none=True):
+    if not limits.model_dump(exclude_none=True):
         return None
     # Not what follows the start: a window may be resumed after its start was rolled away.
-    retained = source.history(pin, pin.head)
+    retained = source.retained(pin)
     places = {instant.id: place for place, instant in enumerate(retained)}
     if taken.end_inclusive.id not in places:
         return None

@@ -43,9 +43,10 @@ class Pins:
 
         Raises:
             SnapshotNotFound: the checkpoint's snapshot was expired.
+            FileCameBack: a file stands again that the checkpoint calls gone.
         """
         try:
-            return pinned_at(self.source, pin, draft)
+            return self.source.whole_at(pin, draft.range.end_inclusive)
         except SnapshotNotFound as gone:
             again = rebuild_of(self.ledger.name, draft.partitions)
             remedy = (

@@ -188,6 +188,14 @@ class Source(Protocol):
         """Give the same pin with an earlier head: what a batch read as of an instant uses."""
         ...
 
+    def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
+        """Return the same pin with the checkpoint as its head: what a rebuild is taken on.
+
+        Raises:
+            TidegateError: what stands there now cannot be read whole as of the checkpoint.
+        """
+        ...
+
     def instant(self, pin: Pin, text: str) -> Instant:
         """Find an instant by its id, or the last one at or before an ISO time.
 
@@ -231,8 +239,17 @@ class Source(Protocol):
         """
         ...
 
+    def retained(self, pin: Pin) -> tuple[Instant, ...]:
+        """List the retained instants up to the pinned head, in the source's order."""
+        ...
+
     def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
-        """List the retained instants up to and including one, in the source's order."""
+        """List the instants at which windows before the first one may end, in the source's order.
+
+        Args:
+            pin: the source as the run sees it.
+            before: what `source.start` came to: no such window ends after it.
+        """
         ...
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:

@@ -56,8 +56,8 @@ class Commits:
     def pin(self) -> Pin:
         return Pin("t", self.instants[-1] if self.instants else None, ())
 
-    def history(self, pin: Pin, before: Instant) -> Sequence[Instant]:
-        return self.instants[: int(before.id)]
+    def retained(self, pin: Pin) -> Sequence[Instant]:
+        return self.instants if pin.head else []
 
     def volumes(
         self, pin: Pin, after: Instant | None, instants: Sequence[Instant]

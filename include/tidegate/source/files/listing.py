@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.model.instant import Instant
-from tidegate.model.wire import Value, digest
+from tidegate.model.wire import Value, digest, instant_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _GONE = "gone"
+_CUT = "@"
 
 
 class ListedFile(NamedTuple):
@@ -42,8 +43,6 @@ class ListingHead(Value):
     files: int
     skipped: tuple[str, ...] = ()
     """Paths that `on_bad_path: skip` left out (PC-R03)."""
-    gone: int = 0
-    """How many files it remembers that are gone."""
 
     @property
     def instant(self) -> Instant:
@@ -89,23 +88,9 @@ class Listing:
         gone = (file for path, file in before.known.items() if path not in standing)
         return replace(self, gone=tuple(sorted(gone)))
 
-    def fits(self, before: Listing, later: Listing) -> bool:
-        """Return whether it saw all that it should, as far as a later listing tells.
-
-        It calls no file gone that stands there, and has no new one that stands there otherwise: of
-        that it saw a part.
-        """
-        known, standing = before.known, {file.path: file for file in later.files}
-        if any(file.path in standing for file in self.gone):
-            return False
-        new = (file for file in self.files if file.path not in known)
-        return all(standing.get(file.path, file) == file for file in new)
-
     def head(self, number: int, taken_at: datetime) -> ListingHead:
         """Number the listing."""
-        return ListingHead(
-            number, self.digest, taken_at, len(self.files), self.skipped, len(self.gone)
-        )
+        return ListingHead(number, self.digest, taken_at, len(self.files), self.skipped)
 
 
 @dataclass(frozen=True)
@@ -118,6 +103,14 @@ class Difference:
     returned: tuple[ListedFile, ...]
     """Files that were gone and are back as they were."""
 
+    def standing(self, later: Listing) -> Difference:
+        """Return it with new files as disturbed that a later listing has not as they were."""
+        now = {file.path: file for file in later.files}
+        lost = tuple((file, now.get(file.path)) for file in self.added)
+        lost = tuple((file, found) for file, found in lost if found != file)
+        added = tuple(file for file in self.added if now.get(file.path) == file)
+        return replace(self, added=added, disturbed=(*self.disturbed, *lost))
+
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
     """Leave out files that came at or after a moment, but none whose path was known before."""
@@ -126,18 +119,56 @@ def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Li
     return Listing(kept, listing.skipped)
 
 
-def listing_time(listing: Listing, now: datetime, last: ListingHead | None) -> datetime:
-    """Give a listing the time of its youngest file, not beyond the clock or before the last one.
+def listing_time(listing: Listing, now: datetime, after: Instant | None) -> datetime:
+    """Return the time of the youngest file, not beyond the clock or before the checkpoint.
 
     Args:
         listing: what stands in the directory.
         now: the clock of the look; files from the future count as of now.
-        last: the listing before.
+        after: the checkpoint.
     """
     youngest = max((file.modified for file in listing.files), default=0)
-    # Floor division: a time after the file's own would put it into the next interval.
-    moment = min(_EPOCH + timedelta(microseconds=youngest // 1000), now)
-    return max(moment, last.taken_at) if last else moment
+    moment = min(_moment(youngest), now)
+    return max(moment, after.time) if after else moment
+
+
+def cuts(listing: Listing, instant: Instant) -> tuple[Instant, ...]:
+    """Return an instant for each moment at which files of a listing came, the earliest first.
+
+    Each stands for the files that had come by then; files from the future count as of the
+    listing's time.
+    """
+    moments = sorted({_came(file, instant) for file in listing.files})
+    return tuple(Instant(f"{instant.id}{_CUT}{instant_text(at)}", at) for at in moments)
+
+
+def is_cut(instant: Instant) -> bool:
+    """Return whether an instant is one of `cuts`."""
+    return _CUT in instant.id
+
+
+def cut(listing: Listing, whole: Instant, instant: Instant) -> Listing:
+    """Return what an instant of a listing stands for: the part that had come, or all of it.
+
+    Args:
+        listing: all of it.
+        whole: the listing's own instant.
+        instant: that one, or one of its `cuts`.
+    """
+    if not is_cut(instant):
+        return listing
+    came = tuple(file for file in listing.files if _came(file, whole) <= instant.time)
+    return Listing(came, listing.skipped)
+
+
+def listing_id(instant: Instant) -> str:
+    """Return the id of the listing that an instant is, or is a part of."""
+    return instant.id.partition(_CUT)[0]
+
+
+def is_same(one: Instant, other: Instant) -> bool:
+    """Return whether two instants stand for the same files, whatever their numbers."""
+    return one.id.partition("-")[2] == other.id.partition("-")[2]
 
 
 def number_of(instant: Instant) -> int:
@@ -166,3 +197,12 @@ def _disturbed(
         found = now.get(file.path)
         if found not in {None, file}:
             yield file, found
+
+
+def _came(file: ListedFile, listed: Instant) -> datetime:
+    return min(_moment(file.modified), listed.time)
+
+
+def _moment(nanoseconds: int) -> datetime:
+    # Floor division: a time after the file's own would put it into the next interval.
+    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)

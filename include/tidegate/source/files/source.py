@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import FileCameBack, InstantNotFound, SourceRewritten, StateFileLost
+from tidegate.errors import (
+    FileCameBack,
+    InstantNotFound,
+    SourceEmptied,
+    SourceRewritten,
+    StateFileLost,
+)
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
@@ -23,9 +29,12 @@ from tidegate.source.files.listing import (
     Difference,
     ListedFile,
     Listing,
-    ListingHead,
     came_before,
+    cut,
+    cuts,
     difference,
+    is_cut,
+    is_same,
     listing_time,
     number_of,
 )
@@ -117,15 +126,14 @@ class FilesSource:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
         """
         del expected_identity
-        heads = self._store.heads()
-        last = heads[-1] if heads else None
-        listing, before = list_directory(self._config), self._taken_in(after)
+        listing, before = list_directory(self._config), self._known(after)
         if until is not None:
-            listing = came_before(listing, until, {**self._last(last).known, **before.known})
-        listing = listing.remembering(before)
-        if not listing.files and last is None:
+            listing = came_before(listing, until, before.known)
+        if not self._reads_whole:
+            listing = listing.remembering(before)
+        if not listing.files and after is None:
             return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
-        head = self._store.record(listing, listing_time(listing, now, last))
+        head = self._store.record(listing, listing_time(listing, now, after))
         schema = self._schema_of(listing)
         return Pin(
             self._root, head.instant, pinned_columns(schema), {"schema": encode_schema(schema)}
@@ -133,7 +141,20 @@ class FilesSource:
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier listing; the schema stays."""
-        return replace(pin, head=self._store.head(instant, self._root).instant)
+        self._store.head(instant, self._root)
+        return replace(pin, head=instant)
+
+    def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
+        """Pin the listing of a checkpoint, to read all that stands in it.
+
+        Raises:
+            FileCameBack: it calls a file gone that stands again.
+        """
+        standing = {file.path for file in self._head(pin).files}
+        for file in self._listing(checkpoint).gone:
+            if file.path in standing:
+                raise FileCameBack(source=self._root, path=file.path)
+        return self.at(pin, checkpoint)
 
     def instant(self, pin: Pin, text: str) -> Instant:
         """Find a listing by id or number, or the last one at or before an ISO time."""
@@ -153,68 +174,77 @@ class FilesSource:
         return first_checkpoint(self._up_to_head(pin), self._config.start, self._root)
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
-        """Return the listings after a checkpoint, to load or, in mode `snapshot`, to read whole.
+        """Return the pinned listing, to load or, in mode `snapshot`, to read whole.
 
         What is read whole is compared with nothing, so that it is also a way on where listings
         were lost.
+
+        Raises:
+            SourceRewritten: as `instants`.
+            SourceEmptied: what is read whole has no file any more, and the pipeline says to fail.
         """
-        if self._config.read.mode == "snapshot":
-            known = self._up_to_head(pin)
-            start = next((number_of(item) for item in known if item == after), 0)
-            rest = tuple(item for item in self._forgetful(pin) if number_of(item) > start)
-            return Following(rest, None, WindowKind.RELOAD)
-        return Following(self.instants(pin, after), after)
+        if not self._reads_whole:
+            return Following(self.instants(pin, after), after)
+        files = len(self._known(after).files)
+        if files and not self._head(pin).files and self._refuses_changes:
+            raise SourceEmptied(source=self._root, files=files)
+        found = (pin.head,) if pin.head is not None and pin.head != after else ()
+        return Following(found, None, WindowKind.RELOAD)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
-        """Say how many listings follow a checkpoint, or what stands against it."""
+        """Say how many files came after a checkpoint, or what stands against it."""
         head = pin.head.id if pin.head else None
         try:
-            following = len(self.instants(pin, checkpoint))
+            new = [
+                file
+                for instant in self.instants(pin, checkpoint)
+                for file in self._difference(checkpoint, instant).added
+            ]
         except (InstantNotFound, SourceRewritten, StateFileLost) as refused:
             return CheckpointState("unknown", str(refused), checkpoint.id, head)
-        state = "in lineage" if following else "caught up"
-        detail = f"the next load reads {following} listings" if following else "nothing to read"
-        return CheckpointState(state, detail, checkpoint.id, head)
+        if not new:
+            return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
+        files = "1 file" if len(new) == 1 else f"{len(new)} files"
+        return CheckpointState("in lineage", f"the next load reads {files}", checkpoint.id, head)
 
     def protect(self, pipeline: str, checkpoint: Instant) -> None:
         """Do nothing: listings are the pipeline's own."""
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
-        """List the listings after a checkpoint at which a window may end, the head last.
+        """Return the pinned listing, unless it is the checkpoint's: no window ends at another one.
 
-        Others are passed over where they were refused, or taken after another checkpoint, or call a
-        file gone that stands at the head, or half written: the directory was seen incomplete
-        (PC-R07).
+        What was looked at in between may have been seen incomplete, or half written, or after
+        another checkpoint; the pinned one was made for the window (PC-R07).
 
         Raises:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
         """
-        if after is None or pin.head is None:
-            return self._forgetful(pin)
-        start = self._store.head(after, self._root).number
+        if after is not None:
+            self._store.head(after, self._root)
+        if pin.head is None or (after is not None and is_same(pin.head, after)):
+            return ()
         self._compared(after, pin.head)
-        head = self._listing(pin.head)
-        following = (item for item in self._up_to_head(pin) if number_of(item) > start)
-        return tuple(
-            item for item in following if item == pin.head or self._joins(after, item, head)
-        )
+        return (pin.head,)
+
+    def retained(self, pin: Pin) -> tuple[Instant, ...]:
+        """List all listings up to the pinned one, also those that no window ended at."""
+        return tuple(self._up_to_head(pin))
 
     def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
-        """List the listings up to and including one, but for those that saw less than stands there.
+        """Cut the first window's start into the moments at which its files came.
 
-        Nothing was taken in when they were made, so that they remember no file.
+        Other files that were seen before it are not left out by `source.start`: a later window
+        takes them in.
+
+        Raises:
+            SourceRewritten: one of its files changed or vanished since, and the pipeline says to
+                fail.
         """
-        end, last = self._store.head(before, self._root).number, self._listing(before)
-        found: list[Instant] = []
-        known = Listing(())
-        for item in self._up_to_head(pin):
-            listing = self._listing(item).remembering(known)
-            if item == before or (number_of(item) < end and listing.fits(known, last)):
-                found.append(item)
-                known = listing
-        return tuple(found)
+        listing = self._listing(before)
+        self._refuse_disturbed(difference(listing, self._head(pin)))
+        return cuts(listing, before)
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
         """Say how many files each listing brought and lost against the one before it."""
@@ -269,16 +299,16 @@ class FilesSource:
         Raises:
             SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
                 fail.
-            FileCameBack: what is to be read whole calls a file gone that stands again.
             ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
         """
         del event_time, enough
-        whole = whole or self._config.read.mode == "snapshot"
-        if whole:
-            self._check_back(window.end_inclusive)
+        whole = whole or self._reads_whole
         start = None if whole else window.start_exclusive
         change = self._compared(start, window.end_inclusive)
+        if is_cut(window.end_inclusive):
+            change = change.standing(self._store.listing(self._store.heads()[-1]))
+            self._refuse_disturbed(change)
         partitions = {file.path: self._partition(file.path) for file in change.added}
         pruning = PartitionPruning(self._config, self.schema(pin))
         kept_partitions = pruning.keep(set(partitions.values()))
@@ -310,46 +340,24 @@ class FilesSource:
         end = number_of(pin.head)
         return [head.instant for head in self._store.heads() if head.number <= end]
 
-    def _forgetful(self, pin: Pin) -> tuple[Instant, ...]:
-        """List the listings that remember no file: only those follow a read of all that stands."""
-        known = {head.instant.id: head for head in self._store.heads()}
-        return tuple(item for item in self._up_to_head(pin) if not known[item.id].gone)
+    def _head(self, pin: Pin) -> Listing:
+        return self._listing(pin.head) if pin.head is not None else Listing(())
 
-    def _joins(self, after: Instant, instant: Instant, head: Listing) -> bool:
-        """Return whether a window between two listings takes in what it should."""
-        before, listing = self._listing(after), self._listing(instant)
-        if listing != listing.remembering(before) or not listing.fits(before, head):
-            return False
-        return not (self._refuses_changes and difference(before, listing).disturbed)
-
-    def _check_back(self, instant: Instant) -> None:
-        """Refuse to read whole by a listing that a file is missing from which stands again."""
-        newest = self._store.listing(self._store.heads()[-1])
-        standing = {file.path for file in newest.files}
-        for file in self._listing(instant).gone:
-            if file.path in standing:
-                raise FileCameBack(source=self._root, path=file.path)
-
-    def _taken_in(self, after: Instant | None) -> Listing:
-        """Read what the checkpoint knows; what is read whole replaces all that, so knows nothing.
+    def _known(self, after: Instant | None) -> Listing:
+        """Read what the checkpoint knows; what is read whole can do without.
 
         Of a file that was only looked at nothing was taken in, so it is still new when it is back.
         """
-        if after is None or self._config.read.mode == "snapshot":
-            return Listing(())
-        return self._listing(after)
-
-    def _last(self, last: ListingHead | None) -> Listing:
-        """Read the files that were listed before; what is read whole can do without."""
         try:
-            return self._store.listing(last) if last else Listing(())
+            return self._listing(after) if after is not None else Listing(())
         except StateFileLost:
-            if self._config.read.mode != "snapshot":
+            if not self._reads_whole:
                 raise
             return Listing(())
 
     def _listing(self, instant: Instant) -> Listing:
-        return self._store.listing(self._store.head(instant, self._root))
+        head = self._store.head(instant, self._root)
+        return cut(self._store.listing(head), head.instant, instant)
 
     def _difference(self, start: Instant | None, end: Instant) -> Difference:
         return difference(self._listing(start) if start else None, self._listing(end))
@@ -357,6 +365,10 @@ class FilesSource:
     def _compared(self, start: Instant | None, end: Instant) -> Difference:
         """Compare two listings and refuse changed files, before anything is read or advanced."""
         change = self._difference(start, end)
+        self._refuse_disturbed(change)
+        return change
+
+    def _refuse_disturbed(self, change: Difference) -> None:
         if change.disturbed and self._refuses_changes:
             file, found = change.disturbed[0]
             raise SourceRewritten(
@@ -365,11 +377,14 @@ class FilesSource:
                 expected=str(file),
                 found=str(found) if found else "no file",
             )
-        return change
 
     @property
     def _refuses_changes(self) -> bool:
         return self._config.on_changed_file == "fail"
+
+    @property
+    def _reads_whole(self) -> bool:
+        return self._config.read.mode == "snapshot"
 
     def _schema_of(self, listing: Listing) -> pa.Schema:
         """Take the columns of the first file by path: one that new files do not change (PC-R02)."""

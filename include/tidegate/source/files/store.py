@@ -9,7 +9,7 @@ import zlib
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.errors import InstantNotFound, StateFileLost
-from tidegate.source.files.listing import Listing, ListingHead
+from tidegate.source.files.listing import Listing, ListingHead, listing_id
 from tidegate.stored import as_stored, read_content
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ListingStore:
             InstantNotFound: the same of listings in memory.
         """
         for head in self.heads():
-            if head.instant.id == instant.id:
+            if head.instant.id == listing_id(instant):
                 return head
         if self._root is None:
             raise InstantNotFound(source=source, instant=instant.id)

@@ -22,7 +22,7 @@ from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.partition_values import parse_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from tidegate.config import SourceConfig
 
@@ -44,12 +44,7 @@ class _Walk:
 
     def visit(self, folder: str, depth: int) -> None:
         """List one directory and go down; hidden names are left out at every level (PC-P09)."""
-        for entry in _FILES.get_file_info(fs.FileSelector(f"{self.root}/{folder}".rstrip("/"))):
-            try:
-                name = entry.base_name
-            except UnicodeDecodeError as unreadable:
-                self._refuse_name(folder, unreadable)
-                continue
+        for name, entry in sorted(self._entries(folder), key=lambda item: item[0]):
             if name.startswith(("_", ".")):
                 continue
             path = f"{folder}/{name}".lstrip("/")
@@ -60,6 +55,14 @@ class _Walk:
                     self.visit(path, depth + 1)
             elif self._is_wanted(entry, path, depth):
                 self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
+
+    def _entries(self, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
+        """List one directory by name: which of two links to one place is followed depends on it."""
+        for entry in _FILES.get_file_info(fs.FileSelector(f"{self.root}/{folder}".rstrip("/"))):
+            try:
+                yield entry.base_name, entry
+            except UnicodeDecodeError as unreadable:
+                self._refuse_name(folder, unreadable)
 
     def _leads_back(self, path: str) -> bool:
         """Return whether a link leads to what is read already; others are followed."""

@@ -150,6 +150,14 @@ class IcebergSource:
         ref = {key: pin.details[key] for key in ("ref", "ref_head")}
         return self._pinned(table, head.snapshot_id, ref, own_schema=own_schema)
 
+    def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
+        """Pin the checkpoint's snapshot.
+
+        Raises:
+            SnapshotNotFound: it was expired.
+        """
+        return self.at(pin, checkpoint)
+
     def instant(self, pin: Pin, text: str) -> Instant:
         """Find a snapshot by id, or the last ancestor at or before an ISO time."""
         history = self._history(pin)
@@ -198,6 +206,10 @@ class IcebergSource:
         whole = History(self.name, self._table(pin).metadata, behind, self._time_key)
         later = {str(snapshot.snapshot_id) for snapshot in whole.after(end)}
         return after.id in later
+
+    def retained(self, pin: Pin) -> tuple[Instant, ...]:
+        """List the retained ancestors of the head, and the head."""
+        return self.history(pin, pin.head) if pin.head is not None else ()
 
     def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         """List the retained ancestors up to and including an instant; none off its lineage."""

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
 
 
 class Folder:
@@ -276,14 +277,19 @@ def test_listing_with_a_file_from_the_future_is_of_now(folder: Folder) -> None:
     assert folder.source().pin(NOW).head.time == NOW
 
 
-def test_listing_after_a_younger_one_does_not_go_back(folder: Folder) -> None:
+@pytest.mark.parametrize("stands", [True, False])
+def test_listing_after_a_younger_checkpoint_does_not_go_back(
+    folder: Folder, *, stands: bool
+) -> None:
     folder.put("a.parquet", id=[1])
     _age(folder.root / "a.parquet", NOW - HOUR)
-    folder.source().pin(NOW)
+    checkpoint = folder.source().pin(NOW).head
+    if not stands:
+        (folder.root / "a.parquet").unlink()
     folder.put("b.parquet", id=[2])
     _age(folder.root / "b.parquet", NOW - 5 * HOUR)
 
-    assert folder.source().pin(NOW).head.time == NOW - HOUR
+    assert folder.source().pin(NOW, after=checkpoint).head.time == NOW - HOUR
 
 
 def test_listing_until_a_moment_leaves_out_what_came_then_or_later(folder: Folder) -> None:
@@ -299,14 +305,27 @@ def test_listing_until_a_moment_leaves_out_what_came_then_or_later(folder: Folde
     assert _names(source.units(second, InstantRange(first.head, second.head))) == ["b.parquet"]
 
 
-def test_listing_until_an_earlier_moment_still_knows_what_was_listed(folder: Folder) -> None:
+@pytest.mark.parametrize("mode", ["append", "snapshot"])
+def test_listing_until_an_earlier_moment_still_knows_what_was_taken_in(
+    mode: str, folder: Folder
+) -> None:
     folder.put("a.parquet", id=[1])
     _age(folder.root / "a.parquet", NOW)
-    known = folder.source().pin(NOW + HOUR)
+    source = folder.source(read={"mode": mode})
+    taken = source.pin(NOW + HOUR)
+    folder.put("b.parquet", id=[2])
+    source.pin(NOW + HOUR)
 
-    again = folder.source().pin(NOW + HOUR, until=NOW - HOUR)
+    again = source.pin(NOW + HOUR, until=NOW - HOUR, after=taken.head)
 
-    assert again.head == known.head
+    assert _names(source.units(again, InstantRange(None, again.head))) == ["a.parquet"]
+
+
+def test_listing_until_a_moment_before_all_files_is_no_instant(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    folder.source().pin(NOW)
+
+    assert folder.source().pin(NOW, until=NOW - DAY).head is None
 
 
 def test_text_written_as_views_is_read_as_text(folder: Folder) -> None:

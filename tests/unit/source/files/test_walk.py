@@ -240,3 +240,19 @@ def test_name_that_is_no_text_is_refused_or_skipped(tmp_path: Path) -> None:
 
     assert [file.path for file in listing.files] == ["a/x.parquet"]
     assert len(listing.skipped) == 1
+
+
+@pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
+def test_of_two_links_to_one_place_the_first_by_name_is_followed(
+    tmp_path: Path, order: tuple[str, str]
+) -> None:
+    root, place = tmp_path / "root", tmp_path / "place"
+    root.mkdir()
+    _touch(place, "x.parquet")
+    for link in order:
+        (root / link).symlink_to(place)
+
+    listing = list_directory(_config(root, on_bad_path="skip"))
+
+    assert [file.path for file in listing.files] == ["a/x.parquet"]
+    assert listing.skipped == ("b",)
