@@ -246,8 +246,10 @@ class PartitionNotFound(TerminalError):
 
     pipeline: str
     partition: str
+    looked: str
+    """What else was looked at, as the message goes on; may be empty."""
     known: str
-    template = "pipeline '{pipeline}': no partition '{partition}'; known are {known}."
+    template = "pipeline '{pipeline}': no partition '{partition}'{looked}; known are {known}."
 
 
 class NotHeld(TerminalError):

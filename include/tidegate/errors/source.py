@@ -110,8 +110,8 @@ class SourceRewritten(TerminalError):
         "Restore it as it was, its modification time too, and run again; or set "
         "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the file "
         "brought stays, and is not read again when the file comes back. Rebuild the partitions of "
-        "its rows afterwards with `tidegate rebuild PIPELINE PARTITION`, to publish what stands in "
-        "it now."
+        "its rows afterwards, of those that it had and of those that it has now, with `tidegate "
+        "rebuild PIPELINE PARTITION`, to publish what stands in it now."
     )
 
 
