@@ -137,3 +137,28 @@ def test_open_window_of_a_file_that_is_gone_is_restored_or_left(
 
     expected = {"dt=2026-02-02": [3]}
     assert published_ids(target) == ({FIRST: [1, 2], **expected} if restored else expected)
+
+
+@pytest.mark.follows("StateFileLost")
+def test_announce_that_was_lost_is_written_anew_by_a_replay_once_the_file_it_read_is_gone(
+    tidegate: Typed,
+) -> None:
+    gone = tidegate.put(1, 1, 2)
+    tidegate.put(2, 3)
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    gone.unlink()
+    tidegate.put(3, 4)
+    tidegate.configure(on_changed_file="ignore")
+    tidegate("tidegate load orders")
+    next((tidegate.lake.work / "windows" / "000001").rglob("sealed.json")).unlink()
+
+    tidegate.printed(tidegate("tidegate fsck orders", 1), "replay")
+    tidegate("tidegate publish orders")
+    tidegate("tidegate fsck orders")
+    for path in tidegate.lake.root.glob("ledger.db*"):
+        path.unlink()
+    tidegate("tidegate fsck orders --rebuild")
+
+    expected = {FIRST: [1, 2], "dt=2026-02-02": [3], "dt=2026-02-03": [4]}
+    assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
