@@ -112,21 +112,50 @@ def test_file_that_was_only_looked_at_and_is_gone_is_passed_by_the_next_load(
     assert published_ids(tidegate.lake.target) == {FIRST: [1], "dt=2026-02-03": [3]}
 
 
-@pytest.mark.follows("ListedFileGone")
+@pytest.mark.follows("ListedFileChanged")
+@pytest.mark.parametrize("again", [f"rebuild orders {FIRST}", "replay orders 1"])
+@pytest.mark.parametrize("ids", [(1, 2), (1, 5, 6)], ids=["touched", "rewritten"])
+def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
+    tidegate: Typed, again: str, ids: tuple[int, ...]
+) -> None:
+    filtered = {"read": {"filter": "id <> 9"}}
+    tidegate.put(1, 1, 2)
+    tidegate.put(2, 3)
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    tidegate.put(1, *ids, moment=NOW)
+    tidegate.configure(**filtered)
+    text = tidegate(f"tidegate {again}", 1)
+    assert text.startswith("ListedFileChanged")
+    assert "If the source wrote it anew, set `source.on_changed_file: ignore`" in text
+
+    tidegate.configure(**filtered, on_changed_file="ignore")
+    tidegate.printed(text, "load")
+    tidegate.printed(text, "rebuild")
+    tidegate("tidegate publish orders")
+
+    expected = {FIRST: [*ids], "dt=2026-02-02": [3]}
+    assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+
+
+@pytest.mark.follows("ListedFileGone", "ListedFileChanged")
 @pytest.mark.parametrize("restored", [True, False], ids=["restored", "lost"])
-def test_open_window_of_a_file_that_is_gone_is_restored_or_left(
-    tidegate: Typed, *, restored: bool
+@pytest.mark.parametrize("changed", [False, True], ids=["gone", "changed"])
+def test_open_window_of_a_file_that_is_not_as_listed_is_restored_or_left(
+    tidegate: Typed, *, changed: bool, restored: bool
 ) -> None:
     tidegate.put(2, 3)
-    gone = tidegate.put(1, 1, 2)
+    path = tidegate.put(1, 1, 2)
     tidegate("tidegate plan orders")
     away = tidegate.lake.root / "away"
-    gone.rename(away)
+    path.rename(away)
+    if changed:
+        tidegate.put(1, 1, 5, 6, moment=NOW)
     assert "a new name and a new target" in tidegate("tidegate load orders", 1)
 
     target = tidegate.lake.target
     if restored:
-        away.rename(gone)
+        away.rename(path)
         tidegate("tidegate load orders")
         tidegate("tidegate publish orders")
     else:
@@ -135,8 +164,8 @@ def test_open_window_of_a_file_that_is_gone_is_restored_or_left(
         tidegate("tidegate load anew")
         tidegate("tidegate publish anew")
 
-    expected = {"dt=2026-02-02": [3]}
-    assert published_ids(target) == ({FIRST: [1, 2], **expected} if restored else expected)
+    first = {FIRST: [1, 2]} if restored else {FIRST: [1, 5, 6]} if changed else {}
+    assert published_ids(target) == {**first, "dt=2026-02-02": [3]}
 
 
 @pytest.mark.follows("StateFileLost")
