@@ -191,3 +191,29 @@ def test_announce_that_was_lost_is_written_anew_by_a_replay_once_the_file_it_rea
 
     expected = {FIRST: [1, 2], "dt=2026-02-02": [3], "dt=2026-02-03": [4]}
     assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+
+
+@pytest.mark.follows("StagedFileMissing")
+def test_staged_file_that_was_lost_of_a_window_that_no_replay_reads_is_left_by_a_rebuild(
+    tidegate: Typed,
+) -> None:
+    gone = tidegate.put(1, 1, 2)
+    tidegate("tidegate load orders")
+    gone.unlink()
+    late = tidegate.put(1, 5)
+    late.rename(late.with_name("late.parquet"))
+    filtered = {"read": {"filter": "id <> 9"}, "on_changed_file": "ignore"}
+    tidegate.configure(**filtered)
+    tidegate("tidegate load orders")
+    next((tidegate.lake.work / "windows" / "000001").rglob("part-*")).unlink()
+    text = tidegate(f"tidegate publish orders {FIRST}", 1)
+    assert text.startswith("StagedFileMissing")
+    found = tidegate("tidegate fsck orders", 1)
+
+    assert tidegate("tidegate replay orders 1", 1).startswith("ListedFileGone")
+    assert "if that is refused, the partition with `tidegate rebuild orders dt=" in found
+    tidegate.printed(text, "rebuild")
+    tidegate("tidegate publish orders")
+
+    assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == {FIRST: [5]}
+    tidegate("tidegate fsck orders")
