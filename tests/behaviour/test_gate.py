@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import sys
@@ -13,13 +14,18 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from small_lake import DAY_1, SmallLake, load, local, publish
 from tidegate.config import GateConfig, load_pipeline
 from tidegate.demo.expected import flights_per_day
 from tidegate.demo.flights import Flight, read_flights
 from tidegate.errors import ColumnTypesDiffer, ContentUnreadable, SuiteInvalid
+from tidegate.execute import frames
 from tidegate.gate import GateInput, check, load_suite
+from tidegate.gate.content import empty_footers, read_footers
+from tidegate.gate.frame import in_spark
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Outcome, Verdict
+from tidegate.model.run import Run
 from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
@@ -580,3 +586,94 @@ def test_verdict_query_as_a_check_runs_on_spark_however_small(
 
     assert (verdict.engine, verdict.outcome) == ("spark", Outcome.HOLD)
     assert verdict.checks[0].observed == "unexpected rows 3"
+
+
+NO_NEGATIVE = {
+    "type": "unexpected_rows_expectation",
+    "kwargs": {"unexpected_rows_query": "SELECT * FROM {batch} WHERE id < 0 OR dt IS NULL"},
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("left", ["an empty file", "no file"])
+def test_partition_that_lost_all_rows_is_judged_by_a_query(
+    tmp_path: Path, spark: SparkSession, left: str
+) -> None:
+    del spark  # the session that the gate finds
+    lake = SmallLake(tmp_path / "lake")
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    lake.source = {"kind": "files", "path": str(folder), "on_changed_file": "ignore"}
+    suite = {"suite": suite_of(tmp_path, NO_NEGATIVE).file}
+    lake.keys = {"commit": {"trigger": "process-time"}, "gate": suite}
+    pq.write_table(pa.table({"id": [1], "at": [DAY_1]}), folder / "a.parquet")
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    (folder / "a.parquet").unlink()
+    if left == "an empty file":
+        pq.write_table(pa.table({"id": [], "at": []}), folder / "b.parquet")
+    load(lake.pipeline())
+    pipeline = lake.pipeline()
+    planned = pipeline.rebuild([pipeline.parse_partition("2026-02-01")], Run("again", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+    outcomes = publish(pipeline)
+
+    assert [(item.state, item.gate) for item in outcomes] == [("committed", Outcome.PASS)]
+    assert lake.ids() == {"dt=2026-02-01": []}
+    assert lake.listed_ids() == {}
+
+
+def test_partition_that_lost_all_rows_still_has_the_columns_of_its_table(tmp_path: Path) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    names = {"column_set": ["id", "at", "amount", "dt"]}
+    columns = {"type": "expect_table_columns_to_match_set", "kwargs": names}
+    lake.keys = {
+        "commit": {"trigger": "process-time"},
+        "gate": {"suite": suite_of(tmp_path, columns).file},
+    }
+    lake.commit({1: 2})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    pipeline = lake.pipeline(source={"read": {"filter": "amount > 1"}})
+    planned = pipeline.rebuild([pipeline.parse_partition("2026-02-01")], Run("again", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+
+    outcomes = publish(pipeline)
+
+    assert [(item.state, item.gate) for item in outcomes] == [("committed", Outcome.PASS)]
+    assert lake.ids() == {"dt=2026-02-01": []}
+
+
+@pytest.mark.spark
+def test_columns_of_a_partition_without_files_have_the_types_that_spark_reads(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    kinds = {
+        "flag": pa.bool_(),
+        **{f"int{bits}": getattr(pa, f"int{bits}")() for bits in (8, 16, 32, 64)},
+        **{f"uint{bits}": getattr(pa, f"uint{bits}")() for bits in (8, 16, 32, 64)},
+        "float": pa.float32(),
+        "double": pa.float64(),
+        "date": pa.date32(),
+        "zoned": pa.timestamp("us", "UTC"),
+        "zoneless": pa.timestamp("us"),
+        "decimal": pa.decimal128(12, 3),
+        "text": pa.string(),
+        "bytes": pa.binary(),
+        "fixed": pa.binary(4),
+        "words": pa.dictionary(pa.int32(), pa.string()),
+        "a `struct`": pa.struct([("a `b`", pa.int64()), ("list", pa.list_(pa.date32()))]),
+        "map": pa.map_(pa.string(), pa.list_(pa.float64())),
+    }
+    schema = pa.schema(list(kinds.items()))
+    stored = content_of(tmp_path, schema.empty_table())
+    spark_frame = functools.partial(frames.spark_frame, spark)
+
+    read = in_spark(spark_frame, read_footers(stored), schema.names)
+    made = in_spark(spark_frame, empty_footers([schema], ()), schema.names)
+
+    assert [(field.name, field.dataType) for field in made.schema] == [
+        (field.name, field.dataType) for field in read.schema
+    ]
+    assert made.count() == 0

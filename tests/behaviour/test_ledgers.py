@@ -1077,6 +1077,24 @@ def test_approval_goes_when_a_replay_replaces_what_was_shown(ledger: Ledger) -> 
     assert ledger.publications.find(DAY_1, proposed.digest).state is PublicationState.DROPPED
 
 
+def test_approval_does_not_come_back_with_the_content_that_it_was_for(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    proposed = hold(ledger, DAY_1)
+    decide(ledger, proposed)
+    for plan in ("p2", "p1"):
+        taken = ledger.windows.resume(1, holder(), None)
+        announced = announcement(1, taken.attempt, contribution(1, DAY_1, plan), plan=plan)
+        announce(ledger, announced, NOW)
+        claim = ledger.partitions.claim(DAY_1, holder())
+        propose(ledger, DAY_1, claim)
+
+    again = ledger.publications.proposed(DAY_1)
+
+    assert again.publication.digest == proposed.digest
+    assert (again.verdict, again.approval) == (None, None)
+    assert ledger.publications.approved(DAY_1) is None
+
+
 @pytest.mark.parametrize("kind", [kind for kind in WindowKind if kind.replaces])
 def test_approval_goes_when_a_later_window_resets_the_partition(
     ledger: Ledger, kind: WindowKind

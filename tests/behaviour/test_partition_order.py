@@ -13,7 +13,7 @@ from small_lake import DAY, NOW, SmallLake, load, local, publish
 from tidegate.cli.app import app
 from tidegate.cli.output import MISUSED
 from tidegate.config import PipelineConfig
-from tidegate.errors import PartitionNotFound, PartitionPathInvalid, PipelineChanged
+from tidegate.errors import PartitionPathInvalid, PipelineChanged
 from tidegate.ledger import open_engine
 from tidegate.ledger.schema import pipeline as pipeline_table
 from tidegate.model.run import Run
@@ -110,27 +110,58 @@ def test_rebuild_replaces_the_partition_of_the_published_spelling(lake: SmallLak
     assert lake.ids() == {"amount=7": ids[:2]}
 
 
-@pytest.mark.parametrize(
-    ("spelling", "refused"),
-    [
-        pytest.param("dt=2026-02-09/amount=7", PartitionNotFound, id="unknown day"),
-        pytest.param("amount=7/dt=2026-02-01", PartitionPathInvalid, id="other order"),
-    ],
-)
-def test_rebuild_of_an_unknown_partition_is_refused_and_takes_no_window(
-    lake: SmallLake,
-    spelling: str,
-    refused: type[Exception],
-    monkeypatch: pytest.MonkeyPatch,
+def test_rebuild_of_an_illegal_partition_is_refused_and_takes_no_window(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.commit({1: 3, 2: 1}, amount=7)
     load(lake.pipeline())
 
-    done = command(lake, monkeypatch, "rebuild", "orders", spelling)
+    done = command(lake, monkeypatch, "rebuild", "orders", "amount=7/dt=2026-02-01")
 
     assert done.exit_code == MISUSED, done.output
-    assert refused.__name__ in done.output
+    assert PartitionPathInvalid.__name__ in done.output
     assert [item.window.sequence for item in lake.pipeline().ledger.windows.all()] == [1]
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
+@pytest.mark.parametrize("unknown", ["dt=2026-02-09/amount=7", "dt=9/amount=x"])
+def test_rebuild_of_a_partition_without_rows_is_an_error_and_leaves_nothing_that_hurts(
+    lake: SmallLake, unknown: str, options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = lake.commit({1: 3, 2: 1}, amount=7)
+    load(lake.pipeline())
+
+    done = command(lake, monkeypatch, "rebuild", "orders", unknown, *options)
+
+    assert done.exit_code == MISUSED, done.output
+    text = json.loads(done.output)["error"]["message"] if options else done.output
+    assert f"no partition '{unknown}', and the source was read: it has no rows" in text
+    assert "is rebuilt" not in text
+    assert list(lake.pipeline().findings()) == []
+    publish(lake.pipeline())
+    ids = [*ids[:3], *lake.commit({1: 1}, amount=7)]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids() == lake.listed_ids() == {"amount=7": ids}
+
+
+def test_rebuild_names_what_has_no_rows_and_rebuilds_the_others(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = lake.commit({1: 3, 2: 1}, amount=7)
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    lake.keys = {**lake.keys, "source": {"read": {"filter": "id <= 2"}}}
+    lake.pipeline()
+
+    unknown = [f"dt=2026-02-{number:02d}/amount=7" for number in (8, 9)]
+    done = command(lake, monkeypatch, "rebuild", "orders", PUBLISHED, *unknown)
+    publish(lake.pipeline())
+
+    assert done.exit_code == MISUSED, done.output
+    assert f"no partition '{', '.join(unknown)}'" in done.output
+    assert "what else was named is rebuilt; known are" in done.output
+    assert lake.ids() == {"amount=7": ids[:2]}
 
 
 def test_late_rows_of_a_second_window_join_the_partition(lake: SmallLake) -> None:

@@ -110,21 +110,50 @@ def test_file_that_was_only_looked_at_and_is_gone_is_passed_by_the_next_load(
     assert published_ids(tidegate.lake.target) == {FIRST: [1], "dt=2026-02-03": [3]}
 
 
-@pytest.mark.follows("ListedFileGone")
+@pytest.mark.follows("ListedFileChanged")
+@pytest.mark.parametrize("again", [f"rebuild orders {FIRST}", "replay orders 1"])
+@pytest.mark.parametrize("ids", [(1, 2), (1, 5, 6)], ids=["touched", "rewritten"])
+def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
+    tidegate: Typed, again: str, ids: tuple[int, ...]
+) -> None:
+    filtered = {"read": {"filter": "id <> 9"}}
+    tidegate.put(1, 1, 2)
+    tidegate.put(2, 3)
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    tidegate.put(1, *ids, moment=NOW)
+    tidegate.configure(**filtered)
+    text = tidegate(f"tidegate {again}", 1)
+    assert text.startswith("ListedFileChanged")
+    assert "If the source wrote it anew, set `source.on_changed_file: ignore`" in text
+
+    tidegate.configure(**filtered, on_changed_file="ignore")
+    tidegate.printed(text, "load")
+    tidegate.printed(text, "rebuild")
+    tidegate("tidegate publish orders")
+
+    expected = {FIRST: [*ids], "dt=2026-02-02": [3]}
+    assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+
+
+@pytest.mark.follows("ListedFileGone", "ListedFileChanged")
 @pytest.mark.parametrize("restored", [True, False], ids=["restored", "lost"])
-def test_open_window_of_a_file_that_is_gone_is_restored_or_left(
-    tidegate: Typed, *, restored: bool
+@pytest.mark.parametrize("changed", [False, True], ids=["gone", "changed"])
+def test_open_window_of_a_file_that_is_not_as_listed_is_restored_or_left(
+    tidegate: Typed, *, changed: bool, restored: bool
 ) -> None:
     tidegate.put(2, 3)
-    gone = tidegate.put(1, 1, 2)
+    path = tidegate.put(1, 1, 2)
     tidegate("tidegate plan orders")
     away = tidegate.lake.root / "away"
-    gone.rename(away)
+    path.rename(away)
+    if changed:
+        tidegate.put(1, 1, 5, 6, moment=NOW)
     assert "a new name and a new target" in tidegate("tidegate load orders", 1)
 
     target = tidegate.lake.target
     if restored:
-        away.rename(gone)
+        away.rename(path)
         tidegate("tidegate load orders")
         tidegate("tidegate publish orders")
     else:
@@ -133,5 +162,56 @@ def test_open_window_of_a_file_that_is_gone_is_restored_or_left(
         tidegate("tidegate load anew")
         tidegate("tidegate publish anew")
 
-    expected = {"dt=2026-02-02": [3]}
-    assert published_ids(target) == ({FIRST: [1, 2], **expected} if restored else expected)
+    first = {FIRST: [1, 2]} if restored else {FIRST: [1, 5, 6]} if changed else {}
+    assert published_ids(target) == {**first, "dt=2026-02-02": [3]}
+
+
+@pytest.mark.follows("StateFileLost")
+def test_announce_that_was_lost_is_written_anew_by_a_replay_once_the_file_it_read_is_gone(
+    tidegate: Typed,
+) -> None:
+    gone = tidegate.put(1, 1, 2)
+    tidegate.put(2, 3)
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    gone.unlink()
+    tidegate.put(3, 4)
+    tidegate.configure(on_changed_file="ignore")
+    tidegate("tidegate load orders")
+    next((tidegate.lake.work / "windows" / "000001").rglob("sealed.json")).unlink()
+
+    tidegate.printed(tidegate("tidegate fsck orders", 1), "replay")
+    tidegate("tidegate publish orders")
+    tidegate("tidegate fsck orders")
+    for path in tidegate.lake.root.glob("ledger.db*"):
+        path.unlink()
+    tidegate("tidegate fsck orders --rebuild")
+
+    expected = {FIRST: [1, 2], "dt=2026-02-02": [3], "dt=2026-02-03": [4]}
+    assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+
+
+@pytest.mark.follows("StagedFileMissing")
+def test_staged_file_that_was_lost_of_a_window_that_no_replay_reads_is_left_by_a_rebuild(
+    tidegate: Typed,
+) -> None:
+    gone = tidegate.put(1, 1, 2)
+    tidegate("tidegate load orders")
+    gone.unlink()
+    late = tidegate.put(1, 5)
+    late.rename(late.with_name("late.parquet"))
+    filtered = {"read": {"filter": "id <> 9"}, "on_changed_file": "ignore"}
+    tidegate.configure(**filtered)
+    tidegate("tidegate load orders")
+    next((tidegate.lake.work / "windows" / "000001").rglob("part-*")).unlink()
+    text = tidegate(f"tidegate publish orders {FIRST}", 1)
+    assert text.startswith("StagedFileMissing")
+    found = tidegate("tidegate fsck orders", 1)
+
+    assert tidegate("tidegate replay orders 1", 1).startswith("ListedFileGone")
+    assert "if that is refused, the partition with `tidegate rebuild orders dt=" in found
+    tidegate.printed(text, "rebuild")
+    tidegate("tidegate publish orders")
+
+    assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == {FIRST: [5]}
+    tidegate("tidegate fsck orders")

@@ -86,6 +86,31 @@ def test_partitions_of_a_changed_file_are_rebuilt_from_what_stands_there_now(
     load(folder.pipeline(on_changed_file="fail"))
 
 
+@pytest.mark.follows("SourceRewritten")
+@pytest.mark.parametrize("replayed", [False, True], ids=["rebuilt", "replayed"])
+def test_partition_that_a_changed_file_has_rows_of_now_is_rebuilt(
+    folder: Folder, *, replayed: bool
+) -> None:
+    at = [DAY_1, DAY_1 + DAY * (DAYS + 1)]
+    rows = pa.table({"id": [10, 55], "at": pa.array(at, pa.timestamp("us", "UTC"))})
+    pq.write_table(rows, folder.root / "1.parquet")
+    with pytest.raises(SourceRewritten, match="had and of those that it has now"):
+        load(folder.pipeline())
+
+    folder.lake.keys = {"commit": {"trigger": "process-time"}}
+    pipeline = folder.pipeline(on_changed_file="ignore")
+    load(pipeline)
+    rebuild(pipeline, "dt=2026-02-01")
+    rebuild(pipeline, f"dt=2026-02-0{DAYS + 2}")
+    if replayed:
+        newest = pipeline.ledger.windows.all()[-1].window.sequence
+        pipeline.finish_load(pipeline.replay(newest, Run("replay", "cli"), NOW), NOW, local)
+    publish(pipeline)
+
+    assert published_ids(folder.lake.target) == folder.lake.listed_ids() == folder.rows()
+    assert list(pipeline.findings()) == []
+
+
 def rebuild(pipeline: Pipeline, partition: str) -> None:
     planned = pipeline.rebuild([pipeline.parse_partition(partition)], Run("again", "cli"), NOW)
     pipeline.finish_load(planned, NOW, local)

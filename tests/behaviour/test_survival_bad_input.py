@@ -23,6 +23,7 @@ from tidegate import read_committed
 from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     ConfigInvalid,
+    ListedFileChanged,
     PartitionValueInvalid,
     PipelineChanged,
     SchemaIncompatible,
@@ -211,7 +212,7 @@ def test_column_that_is_changed_in_the_source_is_read(lake: SmallLake, drop: Pat
     assert lake.ids() == {"dt=2026-02-01": [1, 3]}
 
 
-@pytest.mark.follows("SourceFileDamaged")
+@pytest.mark.follows("ListedFileChanged")
 @pytest.mark.parametrize("step", ["replay", "stage"])
 def test_file_that_is_written_again_with_the_same_length_is_not_read_in_its_place(
     lake: SmallLake, drop: Path, step: str
@@ -229,7 +230,7 @@ def test_file_that_is_written_again_with_the_same_length_is_not_read_in_its_plac
     pq.write_table(rows([7, 8]), kept)
     assert kept.stat().st_size == status.st_size
 
-    with pytest.raises(SourceFileDamaged, match="written at"):
+    with pytest.raises(ListedFileChanged, match="written at"):
         again(pipeline, step)
 
     # What the message says to do.

@@ -168,6 +168,57 @@ def test_rebuild_beside_history_reads_every_row_once(
     assert lake.ids() == named({1: ids})
 
 
+@pytest.mark.parametrize("order", ["history first", "rebuild first"])
+def test_rebuild_of_a_partition_that_no_window_brought_reads_every_row_once(
+    lake: SmallLake, order: str
+) -> None:
+    ids = lake.commit({1: 3}) + lake.commit({1: 2})
+    pipeline = lake.pipeline(source={"start": "latest"})
+    load(pipeline)
+    others = lake.commit({2: 4, 3: 1})[:4]
+    load(pipeline, interval(3))
+    assert [str(item.partition) for item in pipeline.ledger.partitions.all()] == [
+        "dt=2026-02-02",
+        "dt=2026-02-03",
+    ]
+
+    if order == "history first":
+        load(pipeline, interval(1))
+        rebuild(pipeline, day(1))
+    else:
+        rebuild(pipeline, day(1))
+        publish(pipeline)
+        load(pipeline, interval(1))
+    publish(pipeline)
+    for sequence in (1, 2, 3):
+        replay(pipeline, sequence)
+    publish(pipeline)
+
+    assert lake.ids() == lake.listed_ids() == named({1: ids, 2: others})
+
+
+def test_rebuild_of_partitions_that_no_window_brought_is_restored_with_the_ledger(
+    lake: SmallLake,
+) -> None:
+    ids = lake.commit({1: 3})
+    pipeline = lake.pipeline(source={"start": "latest"})
+    load(pipeline)
+    others = lake.commit({2: 2, 3: 1})[:2]
+    load(pipeline, interval(2))
+    rebuild(pipeline, day(9))
+    rebuild(pipeline, day(1))
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+
+    again = lake.pipeline(source={"start": "latest"})
+    again.restore_ledger()
+    publish(again)
+
+    assert lake.ids() == lake.listed_ids() == named({1: ids, 2: others})
+    assert again.ledger.partitions.find(day(9)) is None
+    assert list(again.findings()) == []
+
+
 def test_rebuild_before_the_first_load_has_nothing_to_read(lake: SmallLake) -> None:
     lake.commit({1: 3})
 

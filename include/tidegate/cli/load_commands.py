@@ -51,7 +51,7 @@ def load(
             announced = opened.announce((), now)
             output.show(announced.to_json(), f"Nothing to load: {detail}.")
             raise typer.Exit(NOTHING)
-        _finish(opened, run, planned, now, output)
+        _show(opened, *_finish(opened, run, planned, now, output), output)
 
 
 def plan(
@@ -102,7 +102,8 @@ def replay(
         now = utc_now()
         opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
         run = run_for(opened, now, None, None)
-        _finish(opened, run, opened.replay(window, run, now), now, output)
+        planned = opened.replay(window, run, now)
+        _show(opened, *_finish(opened, run, planned, now, output), output)
 
 
 def rebuild(
@@ -112,7 +113,10 @@ def rebuild(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Read whole partitions again as of the checkpoint; what stands in them is replaced."""
+    """Read whole partitions again as of the checkpoint; what stands in them is replaced.
+
+    A partition that was never loaded comes to be if the source has rows for it.
+    """
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline)
@@ -122,7 +126,9 @@ def rebuild(
         if not planned:
             output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to rebuild.")
             raise typer.Exit(NOTHING)
-        _finish(opened, run, planned, now, output)
+        finished = _finish(opened, run, planned, now, output)
+        opened.check_rebuilt(named)
+        _show(opened, *finished, output)
 
 
 def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | None) -> Run:
@@ -163,8 +169,8 @@ def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
 
 def _finish(
     opened: Pipeline, run: Run, planned: Sequence[PlannedWindow], now: datetime, output: Output
-) -> None:
-    """Stage and announce what was planned, and say what that changed.
+) -> tuple[Sequence[PlannedWindow], Announced]:
+    """Stage and announce what was planned; all that was announced.
 
     After the window of a dead run comes what this one is for.
     """
@@ -175,6 +181,13 @@ def _finish(
             latest = opened.plan(run, now)
             planned = (*planned, *latest)
             announced = announced.joined(_stage_and_announce(opened, latest, now, progress))
+    return planned, announced
+
+
+def _show(
+    opened: Pipeline, planned: Sequence[PlannedWindow], announced: Announced, output: Output
+) -> None:
+    """Say what a load, replay or rebuild changed."""
     plans = [opened.stored_plan(item.sequence)[0] for item in planned]
     raw = {
         "planned": [item.to_json() for item in planned],

@@ -142,10 +142,16 @@ class PipelineConfig(Section):
         event_time = whole["event_time"]
         # Which table it is stands in the pinned identity; these only say how to find and open it.
         where = {"catalog", "table", "metadata", "path", "location_rewrite", "instant_time"}
-        # What these decide stands in the window: which instants it covers, how it was taken.
-        taking = {"branch", "snapshot_id", "tag", "as_of_timestamp", "end", "limits"}
+        # What these decide stands in the window: which instants it covers, how it was taken; of
+        # plain files also which ones a listing has.
+        taking = {"branch", "snapshot_id", "tag", "as_of_timestamp", "end", "limits", "start"}
         taking |= {"on_truncated_history", "protect_cursor", "max_planning_failures"}
+        taking |= {"on_changed_file", "on_bad_path", "path_regex"}
         source = {key: item for key, item in whole["source"].items() if key not in where | taking}
+        # All that `start` decides of rows; a plan stays when the rest changes, so that what it
+        # read need not be there any more.
+        reads_state = self.source.kind == "iceberg" and self.source.start.kind == "full"
+        source["reads_state_from_the_beginning"] = reads_state
         return {
             "timezone": whole["timezone"],
             "source": source,

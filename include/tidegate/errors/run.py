@@ -246,8 +246,10 @@ class PartitionNotFound(TerminalError):
 
     pipeline: str
     partition: str
+    looked: str
+    """What else was looked at, as the message goes on; may be empty."""
     known: str
-    template = "pipeline '{pipeline}': no partition '{partition}'; known are {known}."
+    template = "pipeline '{pipeline}': no partition '{partition}'{looked}; known are {known}."
 
 
 class NotHeld(TerminalError):
@@ -308,8 +310,9 @@ class StagedFileMissing(TerminalError):
     window: int
     template = (
         "{path}: sealed, but found neither there nor at {target}. "
-        "Read window {window} again with `tidegate replay PIPELINE {window}`; if the file was "
-        "published before, read its partition again with `tidegate rebuild PIPELINE PARTITION`."
+        "Read window {window} again with `tidegate replay PIPELINE {window}`; if that is refused, "
+        "or the file was published before, read its partition again with `tidegate rebuild "
+        "PIPELINE PARTITION`."
     )
 
 
@@ -322,8 +325,8 @@ class FileLengthWrong(TerminalError):
     template = (
         "{path}: expected {expected} bytes, found {found}: it was damaged after it was sealed. "
         "Nothing was changed. Remove the file and read its window again with "
-        "`tidegate replay PIPELINE WINDOW`; if it was published before, its partition with "
-        "`tidegate rebuild PIPELINE PARTITION`."
+        "`tidegate replay PIPELINE WINDOW`; if that is refused, or it was published before, its "
+        "partition with `tidegate rebuild PIPELINE PARTITION`."
     )
 
 
@@ -382,8 +385,8 @@ class ContentUnreadable(TerminalError):
     template = (
         "{path}: cannot be read by the gate: {problem}. Nothing was published. "
         "Remove the file, if it is there, and read its window again with "
-        "`tidegate replay PIPELINE WINDOW`; if it was published before, its partition with "
-        "`tidegate rebuild PIPELINE PARTITION`."
+        "`tidegate replay PIPELINE WINDOW`; if that is refused, or it was published before, its "
+        "partition with `tidegate rebuild PIPELINE PARTITION`."
     )
 
 

@@ -74,6 +74,19 @@ class SourceFileDamaged(TerminalError):
     )
 
 
+class ListedFileChanged(SourceFileDamaged):
+    """A file of a folder was written since it was listed; nothing says that it is damaged."""
+
+    template = (
+        "{path}: expected, as it was listed, {problem}. Restore it as it was, its modification "
+        "time too, and run again. If the source wrote it anew, set `source.on_changed_file: "
+        "ignore` and load with `tidegate load PIPELINE`, which takes the folder as it stands. Read "
+        "the partitions of its rows afterwards, of those that it had and of those that it has now, "
+        "with `tidegate rebuild PIPELINE PARTITION`. If the load stops at the same file, its "
+        "window was planned before: start a new pipeline with a new name and a new target."
+    )
+
+
 class ColumnUnreadable(TerminalError):
     """A column has a value that no Arrow array of its type can hold (ICE-6.18)."""
 
@@ -110,8 +123,8 @@ class SourceRewritten(TerminalError):
         "Restore it as it was, its modification time too, and run again; or set "
         "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the file "
         "brought stays, and is not read again when the file comes back. Rebuild the partitions of "
-        "its rows afterwards with `tidegate rebuild PIPELINE PARTITION`, to publish what stands in "
-        "it now."
+        "its rows afterwards, of those that it had and of those that it has now, with `tidegate "
+        "rebuild PIPELINE PARTITION`, to publish what stands in it now."
     )
 
 

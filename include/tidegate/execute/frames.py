@@ -17,9 +17,12 @@ def spark_frame(
 
     Args:
         session: to read with.
-        files: paths of part files, at least one; directories above them add no columns.
+        files: paths of part files; directories above them add no columns. Without any, the frame
+            has no row.
         columns: the only ones to read, in this order; None: all.
     """
+    if not files:
+        return session.range(0).select()
     # A column that was added later is missing in older files, and NULL there.
     frame = session.read.option("mergeSchema", "true").parquet(*files)
     if columns is None:

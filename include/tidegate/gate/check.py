@@ -64,7 +64,7 @@ def check(
         verdict = Verdict(Outcome.PASS, (), footers.rows, NO_ENGINE, now)
         return verdict, _record(verdict, content)
     if not content.files:
-        footers = empty_footers(suite.columns or ())
+        footers = empty_footers(content.planned(), suite.columns or ())
     columns = _needed(suite, content, footers)
     engine = _engine(suite, footers, columns, config)
     rows = _frame(engine, suite, content, footers, columns, spark_frame)
@@ -126,7 +126,7 @@ def _frame(
 ) -> Any:
     if engine == library.PANDAS:
         return to_pandas(read_columns(content, footers, columns))
-    if spark_frame is None or not content.files:
+    if spark_frame is None:
         problem = "needs Spark, which is not to be had here: a query as a check, or too many bytes"
         raise SuiteInvalid(suite=suite.file, problem=problem)
     frame = in_spark(spark_frame, footers, columns)

@@ -35,6 +35,8 @@ class GateInput:
     """Where each Parquet file stands now, in window order."""
     unify: Unify
     """What the target says of files whose schemas differ."""
+    planned: Callable[[], Iterable[pa.Schema]] = tuple
+    """Gives the columns that were planned to come here, newest first; asked without any file."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +71,21 @@ def read_footers(content: GateInput) -> Footers:
     return Footers(rows, content.unify(own.items()), weights, own)
 
 
-def empty_footers(columns: Iterable[str]) -> Footers:
-    """Stand in for the footers of a partition without any file; its columns are unknown."""
-    return Footers(0, pa.schema([(name, pa.null()) for name in sorted(columns)]), {}, {})
+def empty_footers(planned: Iterable[pa.Schema], columns: Iterable[str]) -> Footers:
+    """Stand in for the footers of a partition without any file.
+
+    Args:
+        planned: columns that were planned to come here; the first type that is known counts.
+        columns: what a suite names; what nobody planned has no type.
+    """
+    types: dict[str, pa.DataType] = {}
+    for schema in planned:
+        for field in schema:
+            if pa.types.is_null(types.get(field.name, pa.null())):
+                types[field.name] = field.type
+    for name in sorted(columns):
+        types.setdefault(name, pa.null())
+    return Footers(0, pa.schema(list(types.items())), {}, {})
 
 
 def read_columns(content: GateInput, footers: Footers, columns: Iterable[str]) -> pa.Table:

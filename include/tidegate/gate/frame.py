@@ -14,7 +14,28 @@ if TYPE_CHECKING:
     from tidegate.gate.content import Footers
 
 SparkFrame = Callable[[list[str], list[str]], Any]
-"""Files and columns → a Spark frame of these columns; a column that a file lacks is NULL there."""
+"""Files and columns → a Spark frame of these columns; a column that a file lacks is NULL there.
+
+Without any file, a frame without rows.
+"""
+
+_SQL_TYPES = {
+    pa.bool_(): "BOOLEAN",
+    pa.int8(): "TINYINT",
+    pa.int16(): "SMALLINT",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    pa.uint8(): "SMALLINT",
+    pa.uint16(): "INT",
+    pa.uint32(): "BIGINT",
+    pa.uint64(): "DECIMAL(20, 0)",
+    pa.float32(): "FLOAT",
+    pa.float64(): "DOUBLE",
+    pa.date32(): "DATE",
+    pa.binary(): "BINARY",
+    pa.large_binary(): "BINARY",
+}
+"""How Spark reads what stands in Parquet files; what is not named here it reads as text."""
 
 
 def to_pandas(table: pa.Table) -> Any:
@@ -45,9 +66,14 @@ def in_spark(spark_frame: SparkFrame, footers: Footers, columns: Sequence[str]) 
     """Read columns of all files as one Spark frame, each as the type that all files share.
 
     Spark reads files together only if they agree on the types of their columns; so those that do
-    are read together, and joined by a union, which widens types as the target does.
+    are read together, and joined by a union, which widens types as the target does. Without any
+    file the frame has the columns, and no row.
     """
     stored = [name for name in columns if name in footers.schema.names]
+    if not footers.own:
+        typed = ((name, _sql_type(footers.schema.field(name).type)) for name in stored)
+        nulls = (f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in typed)
+        return spark_frame([], []).selectExpr(*nulls)
     frames = []
     for files in _agreeing(footers, stored):
         names = {name for path in files for name in footers.own[path].names}
@@ -76,6 +102,28 @@ def _literal(text: str | None) -> str:
 def _quoted(name: str) -> str:
     doubled = name.replace("`", "``")
     return f"`{doubled}`"
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    if pa.types.is_dictionary(kind):
+        return _sql_type(kind.value_type)
+    if pa.types.is_nested(kind):
+        return _nested_sql_type(kind)
+    if pa.types.is_timestamp(kind):
+        return "TIMESTAMP" if kind.tz else "TIMESTAMP_NTZ"
+    if pa.types.is_decimal(kind):
+        return f"DECIMAL({kind.precision}, {kind.scale})"
+    text = "BINARY" if pa.types.is_fixed_size_binary(kind) else "STRING"
+    return _SQL_TYPES.get(kind, text)
+
+
+def _nested_sql_type(kind: pa.DataType) -> str:
+    if pa.types.is_struct(kind):
+        inner = (f"{_quoted(field.name)}: {_sql_type(field.type)}" for field in kind)
+        return f"STRUCT<{', '.join(inner)}>"
+    if pa.types.is_map(kind):
+        return f"MAP<{_sql_type(kind.key_type)}, {_sql_type(kind.item_type)}>"
+    return f"ARRAY<{_sql_type(kind.value_type)}>"
 
 
 def _agreeing(footers: Footers, columns: Sequence[str]) -> list[list[str]]:

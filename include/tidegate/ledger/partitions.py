@@ -64,14 +64,24 @@ class Partitions:
         """
         found = self.find(target)
         if found is None:
-            known = [str(state.partition) for state in self.all()]
-            listed = ", ".join(known[:5]) + (
-                f" and {len(known) - 5} more" if len(known) > 5 else ""
-            )
-            raise PartitionNotFound(
-                pipeline=self.name, partition=str(target), known=listed or "none"
-            )
+            raise self.not_found(target)
         return found
+
+    def not_found(self, *targets: Partition, looked: str = "") -> PartitionNotFound:
+        """Make the error for partitions that no window ever touched.
+
+        Args:
+            targets: the partitions.
+            looked: what else was looked at, as the message goes on.
+        """
+        known = [str(state.partition) for state in self.all()]
+        listed = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
+        return PartitionNotFound(
+            pipeline=self.name,
+            partition=", ".join(map(str, targets)),
+            looked=looked,
+            known=listed or "none",
+        )
 
     def record_why(self, target: Partition, why: Evaluation) -> None:
         """Keep the latest look at a partition; a verdict of a hold is not overwritten by a look."""

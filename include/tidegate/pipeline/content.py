@@ -6,13 +6,21 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.commit.propose import propose, with_content
+from tidegate.config import PipelineConfig
 from tidegate.errors import PublicationLapsed
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
+from tidegate.pipeline.plan_files import read_plan
+from tidegate.pipeline.reading import Reading
+from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry
     from tidegate.model.message import Contribution
@@ -90,6 +98,14 @@ class Contents:
         standing = self.standing(partition)
         content = standing.content if standing else ()
         return replace(entry, publication=with_content(entry.publication, content))
+
+    def planned_columns(self, partition: Partition) -> Iterator[pa.Schema]:
+        """Read which columns the rows of a partition were planned to have, newest window first."""
+        for item in reversed(self.ledger.windows.contributions(partition)):
+            root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
+            scan = read_plan(self.storage, root)
+            source = PipelineConfig.from_resolved(scan.config).source
+            yield Reading.of(source, open_source(source, self.storage), scan.pin).schema
 
     def commit_plan(self, path: str) -> CommitPlan:
         """Read the plan of one commit, which the ledger names from the work directory on."""

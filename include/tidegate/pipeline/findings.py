@@ -150,11 +150,12 @@ class Findings:
             if found == file.length or (found is None and self.storage.exists(target)):
                 continue
             again = f"`{command('replay', self.config.name, file.window)}`"
+            rebuild = f"`{command('rebuild', self.config.name, state.partition)}`"
             away = "" if found is None else f"move {staged} away, then "
             yield (
                 f"{staged}: expected {file.length} bytes for the next revision of "
                 f"{state.partition}, found {'no file' if found is None else found}; {away}read its "
-                f"window again with {again}"
+                f"window again with {again}; if that is refused, the partition with {rebuild}"
             )
 
     def _of_marker(self, state: PartitionState, plan: CommitPlan, marker: str) -> Iterator[str]:

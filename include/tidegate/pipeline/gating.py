@@ -60,7 +60,9 @@ class Gatekeeper:
         """
         publication = entry.publication
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
-        content = GateInput(partition, tuple(self.contents.files_of(publication)), unified)
+        files = tuple(self.contents.files_of(publication))
+        planned = functools.partial(self.contents.planned_columns, partition)
+        content = GateInput(partition, files, unified, planned)
         verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
         rules = self._holding_rules(partition, publication)
         if rules:

@@ -99,9 +99,6 @@ class Loader:
         """Take a window that reads partitions whole, as of the checkpoint.
 
         None before the first load.
-
-        Raises:
-            PartitionNotFound: no window ever touched one of them.
         """
         return self._undertaken(lambda: self._taker.rebuild(partitions, run, now), now)[1]
 

@@ -253,11 +253,23 @@ class Pipeline:
     ) -> tuple[PlannedWindow, ...]:
         """Plan to read whole partitions again, as of the checkpoint.
 
-        Raises:
-            PartitionNotFound: no window ever touched one of them.
+        One that the ledger does not know comes to be if the source has rows for it.
         """
         self.adopt(now)
         return self._loader.rebuild(partitions, run, now)
+
+    def check_rebuilt(self, partitions: Sequence[Partition]) -> None:
+        """Make sure that the partitions of a rebuild are there, once it was announced.
+
+        Raises:
+            PartitionNotFound: no window ever touched some of them, nor has the source rows.
+        """
+        unknown = [item for item in partitions if self.ledger.partitions.find(item) is None]
+        if unknown:
+            looked = ", and the source was read: it has no rows for it either"
+            if len(unknown) < len(partitions):
+                looked += "; what else was named is rebuilt"
+            raise self.ledger.partitions.not_found(*unknown, looked=looked)
 
     def engine_for(self, planned: Sequence[PlannedWindow]) -> str:
         """Choose where to read: `none` when all is staged, else `local` or `spark` (design §6)."""

@@ -105,10 +105,10 @@ class Taker:
     def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> Taken:
         """Take a window that reads partitions whole, as of the checkpoint.
 
-        Without one before the first load.
+        Without one before the first load. The ledger need not know the partitions: the source may
+        have brought rows for one in a file that was written anew.
 
         Raises:
-            PartitionNotFound: no window ever touched one of them.
             SnapshotNotFound: the checkpoint's snapshot was expired; nothing was taken.
             WindowOpen: another run works on the pipeline's open window (Transient).
             LedgerMoved: others came between each time (Transient).
@@ -161,8 +161,6 @@ class Taker:
         seen, holder = self._seen(run, now), self._holder(run, now)
         if seen.state.checkpoint is None:
             return Taken(seen.pin, ())
-        for partition in partitions:
-            self.ledger.partitions.get(partition)
         draft = Window(
             sequence=0,
             range=InstantRange(None, seen.state.checkpoint),

@@ -29,7 +29,9 @@ GONE = SourceFileGone(path="s3://lake/[a].parquet")
         ),
         pytest.param(PipelineNotFound(name="a", folder="f", known="b"), MISUSED, id="name"),
         pytest.param(
-            PartitionNotFound(pipeline="a", partition="p", known=""), MISUSED, id="partition"
+            PartitionNotFound(pipeline="a", partition="p", looked="", known=""),
+            MISUSED,
+            id="partition",
         ),
         pytest.param(GONE, FAILED, id="terminal"),
         pytest.param(

@@ -114,6 +114,48 @@ def test_plan_inputs_leave_out_what_comes_later(said: dict[str, Any]) -> None:
     assert config(**said).plan_inputs() == config().plan_inputs()
 
 
+TABLE = {"kind": "iceberg", "table": "lake.raw.orders"}
+FOLDER = {"kind": "files", "path": "/in"}
+CHANGELOG = {"columns": ["id", "at", "_change_type"], "mode": "changelog"}
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (FOLDER, {"on_changed_file": "ignore"}),
+        (FOLDER, {"on_bad_path": "skip"}),
+        (FOLDER, {"path_regex": ".*[.]parquet"}),
+        (FOLDER, {"start": "latest"}),
+        ({**TABLE, "start": "earliest"}, {"start": "latest"}),
+    ],
+    ids=["changed file", "bad path", "regex", "start of files", "start of a table"],
+)
+def test_plan_inputs_leave_out_what_decides_only_windows_and_refusals(
+    source: dict[str, Any], said: dict[str, Any]
+) -> None:
+    other = config(source={**source, **said})
+
+    assert other.resolved() != config(source=source).resolved()
+    assert other.plan_inputs() == config(source=source).plan_inputs()
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"start": "earliest"},
+        {"on_expired_cursor": "from_oldest"},
+        {"on_off_lineage": "snapshot_diff"},
+        {"path_match": "exact"},
+        {"read": {**CHANGELOG, "strict_identifiers": True}},
+    ],
+    ids=["start", "expired", "off lineage", "path match", "checked in tasks"],
+)
+def test_plan_inputs_hold_what_decides_how_a_window_is_read(said: dict[str, Any]) -> None:
+    source = {**TABLE, "read": CHANGELOG}
+
+    assert config(source={**source, **said}).plan_inputs() != config(source=source).plan_inputs()
+
+
 def test_configurations_that_say_the_same_are_equal_wherever_they_stand() -> None:
     assert config() == config()
     assert config() != config(timezone="Europe/Berlin")

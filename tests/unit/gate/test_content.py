@@ -101,7 +101,7 @@ def test_read_columns_dictionary_becomes_plain_text(tmp_path: Path) -> None:
 def test_empty_footers_give_a_table_without_rows(tmp_path: Path) -> None:
     content = GateInput(DAY, (), unified)
 
-    table = read_columns(content, empty_footers({"b", "a", "dt"}), ["a", "b", "dt"])
+    table = read_columns(content, empty_footers((), {"b", "a", "dt"}), ["a", "b", "dt"])
 
     assert (table.num_rows, table.column_names) == (0, ["a", "b", "dt"])
 
@@ -122,6 +122,16 @@ def test_to_pandas_nulls_leave_integers_and_booleans_what_they_are() -> None:
     assert frame["unsigned"][0] == 2**64 - 1
     assert bool(frame["flag"][0])
     assert list(frame.isna().sum()) == [1, 1, 1, 1]
+
+
+def test_empty_footers_take_the_first_type_that_is_known() -> None:
+    newest = pa.schema([("a", pa.null()), ("b", pa.int32())])
+    older = pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.date32())])
+
+    footers = empty_footers([newest, older], {"c", "d"})
+
+    expected = [("a", pa.int64()), ("b", pa.int32()), ("c", pa.date32()), ("d", pa.null())]
+    assert footers.schema == pa.schema(expected)
 
 
 def test_content_on_a_busy_machine_is_not_called_unreadable(tmp_path: Path) -> None:

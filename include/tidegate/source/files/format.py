@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import ListedFileGone, SourceFileDamaged
+from tidegate.errors import ListedFileChanged, ListedFileGone, SourceFileDamaged
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
@@ -97,8 +97,8 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
 
     Raises:
         ListedFileGone: it was deleted after it was listed.
-        SourceFileDamaged: it is not as long as it was, was written since, has no footer, or may
-            not be read.
+        ListedFileChanged: it is not as long as it was, or was written since.
+        SourceFileDamaged: it has no footer, or may not be read.
         StorageSilent: the file system does not answer now (Transient).
     """
     try:
@@ -112,14 +112,13 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         ) from refused
     if found != length:
         file.close()
-        raise SourceFileDamaged(path=path, problem=f"expected {length} bytes, found {found}")
+        raise ListedFileChanged(path=path, problem=f"{length} bytes, found {found}")
     if written != modified:
         file.close()
-        raise SourceFileDamaged(
-            path=path,
-            problem=f"expected what was written at {_moment(modified)}, found what was written at "
-            f"{_moment(written)}",
+        problem = (
+            f"what was written at {_moment(modified)}, found what was written at {_moment(written)}"
         )
+        raise ListedFileChanged(path=path, problem=problem)
     try:
         return ParquetRows(file)
     except (pa.ArrowInvalid, OSError) as broken:
