@@ -292,19 +292,6 @@ def test_listing_after_a_younger_checkpoint_does_not_go_back(
     assert folder.source().pin(NOW, after=checkpoint).head.time == NOW - HOUR
 
 
-def test_listing_whose_youngest_file_went_does_not_go_back(folder: Folder) -> None:
-    for name, moment in (("a", NOW - 5 * HOUR), ("b", NOW - HOUR)):
-        folder.put(f"{name}.parquet", id=[1])
-        _age(folder.root / f"{name}.parquet", moment)
-    first = folder.source().pin(NOW).head
-    (folder.root / "b.parquet").unlink()
-
-    second = folder.source().pin(NOW).head
-
-    assert first != second
-    assert first.time == second.time == NOW - HOUR
-
-
 def test_listing_until_a_moment_leaves_out_what_came_then_or_later(folder: Folder) -> None:
     for name, moment in (("a", NOW - HOUR), ("b", NOW), ("c", NOW + HOUR)):
         folder.put(f"{name}.parquet", id=[1])
