@@ -206,10 +206,22 @@ class Findings:
         if file.name in {kept.name for kept in next_one.content}:
             again = self._typed("rebuild", state.partition)
             return f"read its rows with {again} and bring them out with {published}"
+        return f"bring out the next revision, which does without it: {self._bringing_out(state)}"
+
+    def _bringing_out(self, state: PartitionState) -> str:
+        """Say how the next revision of a partition comes out."""
         if state.pending == "held":
-            explain = self._typed("explain", state.partition)
-            return f"decide on the next revision, which does without it: {explain} says how"
-        return f"bring out the next revision, which does without it, with {published}"
+            return f"{self._typed('explain', state.partition)} says how it is decided on"
+        return f"{self._typed('publish', state.partition)} commits it"
+
+    def _waiting_for(self, name: str) -> PartitionState | None:
+        """Find the partition whose next revision has a file among those that come."""
+        folder, _, file = name.rpartition("/")
+        for state in self.ledger.partitions.all():
+            if state.partition.path == folder and state.pending != "none":
+                coming = self.contents.drafted(state.partition, state).adds
+                return state if file in {item.name for item in coming} else None
+        return None
 
     def _of_stray(self, name: str) -> str:
         problem = f"{name}: stands in the table, and no revision or marker of the ledger names it"
@@ -220,6 +232,10 @@ class Findings:
                 f"{name}: the marker beside it lists it, and no revision of the ledger does; "
                 f"{self._restoring()} brings the ledger up to date, or says what is lost"
             )
+        waiting = self._waiting_for(name)
+        if waiting is not None:
+            brings = f"the next revision of {waiting.partition} brings it"
+            return f"{problem}; {brings}: {self._bringing_out(waiting)}"
         return f"{problem}; move it out of the table, where readers that list files see it"
 
     def _replacing(self, marker: str, state: PartitionState) -> str:
