@@ -237,7 +237,9 @@ class Pipeline:
         Raises:
             WindowNotFound: there is no such window.
             PlanMissing: it has no plan, or that was swept.
+            LedgerLost: the ledger has lost the pipeline.
         """
+        self._check_known()
         uri = self.ledger.windows.plan_uri(sequence)
         if uri is None or not has_plan(self.storage, uri):
             raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
@@ -450,6 +452,7 @@ class Pipeline:
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
+            LedgerLost: the ledger has lost the pipeline.
             PartitionNotFound: no window ever touched the partition.
             DecisionRefused: the publication was replaced, or its commit has begun.
             NotHeld: it waits for no decision.
@@ -466,6 +469,7 @@ class Pipeline:
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
+            LedgerLost: the ledger has lost the pipeline.
             PartitionNotFound: no window ever touched the partition.
             NotHeld: it waits for no decision.
             LedgerBehind: the files know more than the ledger; nothing was changed.
@@ -585,7 +589,11 @@ class Pipeline:
         """Return the partitions that reconcile announces again: pending, and claimed by nobody.
 
         One that is held waits for a person, unless its commit has begun: that has to be finished.
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline.
         """
+        self._check_known()
         return tuple(
             state.partition
             for state in self.ledger.partitions.all()
@@ -605,9 +613,9 @@ class Pipeline:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
                 not its own target or its own ledger.
         """
+        self._check_known()
         report = self._reporter.status(now)
         if report is None:
-            check_owner(self.roots, self.ledger, self.storage)
             return None
         waiting = [item.state.partition for item in report.partitions if item.rows_pending]
         return replace(report, notes=(*report.notes, *self._refusals(waiting)))
@@ -624,7 +632,13 @@ class Pipeline:
             yield str(refused)
 
     def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
-        """Report on one partition."""
+        """Report on one partition.
+
+        Raises:
+            PartitionNotFound: no window ever touched it.
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
         return self._reporter.explain(partition, now)
 
     def restore_ledger(self) -> Restored:
@@ -652,7 +666,11 @@ class Pipeline:
 
         Where the pipeline file names a snapshot that is not there, those of the whole branch: who
         corrects the file chooses from this list.
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline, and does not tell what was taken in.
         """
+        self._check_known()
         try:
             return source_instants(self.source, self.ledger, now)
         except (SnapshotLogMissing, SnapshotNotFound, StartNotAncestor):
@@ -674,7 +692,12 @@ class Pipeline:
             return CheckpointState("unknown", str(refused), state.checkpoint.id)
 
     def preview(self, run: Run, now: datetime) -> Preview:
-        """Say what a load would read; of `looking()` it changes nothing (PC-C08)."""
+        """Say what a load would read; of `looking()` it changes nothing (PC-C08).
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
         return self._loader.preview(run, now)
 
     def parse_partition(self, text: str) -> Partition:
@@ -710,7 +733,18 @@ class Pipeline:
         )
 
     def _check_identity(self) -> None:
+        self._check_known()
         check_identity(self.config, self.ledger, self.storage)
+
+    def _check_known(self) -> None:
+        """Check that a ledger that does not know the pipeline is not one that has lost it.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
+                not its own target or its own ledger.
+        """
+        if self.ledger.pipeline.find() is None:
+            check_owner(self.roots, self.ledger, self.storage)
 
     def _holder(self, owner: str, now: datetime) -> Holder:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
