@@ -28,6 +28,7 @@ from tidegate.errors import (
     StartNotAncestor,
     TidegateError,
 )
+from tidegate.errors.commands import naming
 from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
@@ -528,7 +529,8 @@ class Pipeline:
         self.own(now)
         looked = self._evaluator.evaluate(partition, now)
         if looked is None:
-            return self._outcome(partition, None)
+            # A person's word stands in the revision that comes of it: here none does.
+            return self._outcome(partition, None, state="unchanged" if override else None)
         with contextlib.suppress(NotCommittable):
             # Before anything is claimed: a look holds nobody up.
             self._evaluator.check(partition, looked, override, by_command=by_command)
@@ -629,7 +631,7 @@ class Pipeline:
             for partition in waiting:
                 self._watch.check_partition(partition)
         except TidegateError as refused:
-            yield str(refused)
+            yield self._naming(str(refused))
 
     def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
         """Report on one partition.
@@ -687,9 +689,11 @@ class Pipeline:
         source = self.looking().source
         try:
             pin = source.pin(now, state.source_identity, after=state.checkpoint)
-            return source.checkpoint_state(pin, state.checkpoint)
+            found = source.checkpoint_state(pin, state.checkpoint)
         except TidegateError as refused:
-            return CheckpointState("unknown", str(refused), state.checkpoint.id)
+            found = CheckpointState("unknown", str(refused), state.checkpoint.id)
+        ways_out = tuple(map(self._naming, found.ways_out))
+        return replace(found, detail=self._naming(found.detail), ways_out=ways_out)
 
     def preview(self, run: Run, now: datetime) -> Preview:
         """Say what a load would read; of `looking()` it changes nothing (PC-C08).
@@ -731,6 +735,10 @@ class Pipeline:
             error=error,
             digest=held.publication.digest if held else None,
         )
+
+    def _naming(self, message: str) -> str:
+        """Return a message whose commands name this pipeline."""
+        return naming(message, self.config.name)
 
     def _check_identity(self) -> None:
         self._check_known()
