@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -157,3 +158,24 @@ def test_lost_ledger_beside_an_old_work_directory_leads_to_the_decision_again(
     typed(f"tidegate publish orders {FIRST}")
     assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+@pytest.mark.parametrize("differs", ["marker of other files", "another ledger"])
+def test_commit_plan_is_not_told_by_what_does_not_fit(lake: SmallLake, differs: str) -> None:
+    held(lake)
+    save(lake)
+    decide(lake.pipeline(), day(1))
+    publish(lake.pipeline())
+    put_back(lake)
+    if differs == "another ledger":
+        for path in (lake.target / ".tidegate.json", lake.work / "owner.json"):
+            path.write_text(re.sub(r'("ledger": ")[^"]*', r"\1another", path.read_text()))
+    else:
+        says = json.loads(marker(lake).read_text())
+        says["files"][0]["sha256"] = "0" * 64
+        marker(lake).write_text(json.dumps(says))
+
+    said = typed("tidegate fsck orders --rebuild", 1)
+
+    assert "remove the marker of its partition" in said
+    assert not list((lake.work / "publications" / FIRST).glob("*[0-9a-f]-[0-9].json"))
