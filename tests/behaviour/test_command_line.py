@@ -329,6 +329,20 @@ def test_partition_named_as_final_is_published_before_its_turn_with_who_and_why(
     ).stdout.replace("\n", " ")
 
 
+def test_partition_named_as_final_with_nothing_pending_is_said_to_be_unchanged(
+    tidegate: Command, root: Path
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders", THIRD, "--final", "-m", "the shop closed")
+    marker = (root / "published" / THIRD / "_SUCCESS").read_bytes()
+
+    again = tidegate("publish", "orders", THIRD, "--final", "-m", "another reason")
+
+    assert again.exit_code == 3
+    assert f"{THIRD}: nothing is pending, so that nothing was committed." in again.stdout
+    assert (root / "published" / THIRD / "_SUCCESS").read_bytes() == marker
+
+
 @pytest.mark.follows("NotCommittable")
 def test_remedy_of_a_partition_whose_turn_has_not_come_brings_it_out(tidegate: Command) -> None:
     tidegate("load", "orders")

@@ -15,7 +15,7 @@ import pyarrow.dataset as ds
 import pytest
 from typer.testing import CliRunner
 
-from small_lake import NOW, SmallLake, day, load, publish
+from small_lake import NOW, SmallLake, day, load, local, publish
 from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.cli.output import NOTHING
@@ -333,7 +333,7 @@ def put_back(lake: SmallLake) -> None:
     shutil.copy(lake.root / "before.db", lake.root / "ledger.db")
 
 
-@pytest.mark.parametrize("moment", ["window", "revision", "partition"])
+@pytest.mark.parametrize("moment", ["window", "revision", "partition", "replaced"])
 def test_ledger_that_is_behind_is_brought_up_to_date_as_each_finding_says(
     lake: SmallLake, moment: str
 ) -> None:
@@ -347,6 +347,11 @@ def test_ledger_that_is_behind_is_brought_up_to_date_as_each_finding_says(
     save(lake)
     if moment == "window":
         load(lake.pipeline())
+    if moment == "replaced":
+        narrow = lake.pipeline(**NARROW)
+        load(narrow)
+        narrow.finish_load(narrow.replay(1, Run("again", "cli"), NOW), NOW, local)
+        ids.remove(2)
     publish(lake.pipeline())
     put_back(lake)
 

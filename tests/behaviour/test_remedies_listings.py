@@ -142,6 +142,10 @@ def test_folder_whose_listings_were_lost_is_read_whole_once(
         with pytest.raises(StateFileLost) as refused:
             load(folder.pipeline())
     assert "`read.mode: snapshot`" in str(refused.value)
+    state = folder.pipeline().checkpoint_state(NOW)
+    assert state is not None
+    assert "PIPELINE" not in state.detail
+    assert ("`tidegate load orders`" in state.detail) == ("PIPELINE" in str(refused.value))
     by_interval = DataInterval(NOW - DAY, NOW + 1000 * DAY)
     load(folder.pipeline(read={"mode": "snapshot"}), by_interval if scheduled else None)
     publish(folder.pipeline(read={"mode": "snapshot"}))

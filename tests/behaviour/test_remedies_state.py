@@ -198,8 +198,12 @@ def test_work_directory_from_a_backup_is_brought_up_to_date(
     # What the files of the backup do not tell is told by a ledger in use, which a replay asks.
     announce = tidegate("tidegate fsck orders --rebuild", 1)
     tidegate(re.findall("`(tidegate replay [^`]*)`", announce)[0])
-    if ledger_is_lost:
-        (lake.root / "ledger.db").unlink()
+    if not ledger_is_lost:
+        # It tells the commit as well.
+        tidegate("tidegate fsck orders --rebuild")
+        check_ends_well(lake, tidegate, {FIRST: ids})
+        return
+    (lake.root / "ledger.db").unlink()
 
     said = tidegate("tidegate fsck orders --rebuild", 1)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import shlex
 import shutil
 import threading
 from dataclasses import dataclass, field
@@ -11,8 +12,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 import pytest
+from typer.testing import CliRunner
 
-from small_lake import NOW, SmallLake, load, publish, published_ids, stamps
+from small_lake import NOW, SmallLake, day, load, publish, published_ids, stamps
+from tidegate.cli.app import app
+from tidegate.cli.output import FAILED
 from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
@@ -315,6 +319,47 @@ def test_new_empty_ledger_on_an_owned_target_is_lost(
     publish(owned.pipeline())
     assert sum(len(ids) for ids in owned.ids().values()) == 6
     assert rows_listed(owned) == [1, 2, 3, 4, 5, 7]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("status orders", "instants orders", "load orders", "publish orders", "gc orders"),
+        *("plan orders", "plan orders --dry-run", "plan orders --window 1", "replay orders 1"),
+        *("explain orders dt=2026-02-01", "rebuild orders dt=2026-02-01"),
+        *("publish orders dt=2026-02-01", "reopen orders dt=2026-02-01"),
+        *("approve orders dt=2026-02-01 --digest x", "reject orders dt=2026-02-01 --digest x"),
+        "fsck orders",
+    ],
+)
+def test_command_beside_a_ledger_that_was_lost_says_so(
+    owned: SmallLake, monkeypatch: pytest.MonkeyPatch, line: str
+) -> None:
+    owned.found_by_name(monkeypatch)
+    (owned.root / "ledger.db").unlink()
+
+    result = CliRunner().invoke(app, shlex.split(line))
+
+    assert result.exit_code == FAILED
+    assert "published with ledger" in result.output
+    assert "`tidegate fsck orders --rebuild`" in result.output
+
+
+ASKED_IN_AIRFLOW: dict[str, Callable[[Pipeline], object]] = {
+    "evaluate": lambda pipeline: pipeline.evaluate(day(1), NOW),
+    "gate": lambda pipeline: pipeline.gate(day(1), "x", "cli", NOW),
+    "pending": lambda pipeline: pipeline.pending(NOW),
+}
+
+
+@pytest.mark.parametrize("step", ASKED_IN_AIRFLOW.values(), ids=ASKED_IN_AIRFLOW.keys())
+def test_step_in_airflow_beside_a_ledger_that_was_lost_says_so(
+    owned: SmallLake, step: Callable[[Pipeline], object]
+) -> None:
+    (owned.root / "ledger.db").unlink()
+
+    with pytest.raises(LedgerLost, match="fsck orders --rebuild"):
+        step(owned.pipeline())
 
 
 @pytest.mark.follows("OwnerInvalid")

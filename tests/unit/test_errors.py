@@ -11,7 +11,13 @@ import typing
 import pytest
 
 import tidegate.errors
-from tidegate.errors import TerminalError, TidegateError, TransientError, WindowNotFound
+from tidegate.errors import (
+    SourceFileDamaged,
+    TerminalError,
+    TidegateError,
+    TransientError,
+    WindowNotFound,
+)
 
 ROOTS = {TidegateError, TerminalError, TransientError}
 ERRORS = sorted(
@@ -93,3 +99,19 @@ def test_errors_without_a_template_are_only_families() -> None:
 def test_error_raised_with_other_values_names_the_expected(values: dict[str, object]) -> None:
     with pytest.raises(TypeError, match=r"takes the values \['pipeline', 'sequence'\]"):
         WindowNotFound(**values)
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        ("no footer.", "no footer. Restore"),
+        ("no footer", "no footer. Restore"),
+        ("'PAR1'.", "'PAR1'. Restore"),
+        ("below /lake/..", "below /lake/... Restore"),
+        ("cut off …", "cut off …. Restore"),
+    ],
+)
+def test_message_has_one_stop_where_a_value_ends_with_one(problem: str, told: str) -> None:
+    said = str(SourceFileDamaged(path="a.parquet", problem=problem))
+
+    assert f"cannot be read: {told} the file" in said

@@ -55,13 +55,21 @@ def publish(
                 progress.update(task, description=f"{outcome.partition}: {outcome.state}")
         raw = {"outcomes": [item.to_json() for item in outcomes]}
         shown = outcome_table(outcomes) if outcomes else "No partition is pending."
-        output.show(raw, shown, *_errors(outcomes))
+        output.show(raw, shown, *_errors(outcomes), *_unchanged(outcomes))
         _advise(pipeline, outcomes, output)
         raise typer.Exit(exit_of(outcomes))
 
 
 def _errors(outcomes: Sequence[PublishOutcome]) -> list[str]:
     return [f"{item.partition}: {item.error}" for item in outcomes if item.error]
+
+
+def _unchanged(outcomes: Sequence[PublishOutcome]) -> list[str]:
+    return [
+        f"{item.partition}: nothing is pending, so that nothing was committed."
+        for item in outcomes
+        if item.state == "unchanged"
+    ]
 
 
 def exit_of(outcomes: Sequence[PublishOutcome]) -> int:

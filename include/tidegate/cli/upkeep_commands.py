@@ -93,11 +93,19 @@ def _rebuild(opened: Pipeline, output: Output) -> None:
         "windows": restored.windows,
         "revisions": restored.revisions,
         "unfinished": list(restored.unfinished),
+        "undecided": list(restored.undecided),
     }
     text = (
         f"Restored {wording.plural(restored.windows, 'window')} and "
         f"{wording.plural(restored.revisions, 'revision')}."
     )
-    output.show(raw, text)
+    lost = [
+        f"{partition}: what a person decided on it is in no file of the work directory, and has to "
+        "be decided again."
+        for partition in restored.undecided
+    ]
+    output.show(raw, text, *lost)
     for partition in restored.unfinished:
         output.next(command("publish", opened.config.name, partition))
+    for partition in restored.undecided:
+        output.next(command("explain", opened.config.name, partition))

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _COMMAND = re.compile(r"(`tidegate [^`]*`)")
+_TWO_STOPS = re.compile(r"(?<=[\w)'\"])\.\.(?=\s|$)")
+"""Where a value ends a sentence, as what a library says does, and the template ends it as well."""
 
 
 def command(*words: object) -> str:
@@ -21,7 +23,12 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     """Fill in a message; inside of a command a value stands as it is typed."""
     typed = {name: shlex.quote(str(value)) for name, value in values.items()}
     parts = _COMMAND.split(template)
-    return "".join(part.format(**(typed if _COMMAND.fullmatch(part) else values)) for part in parts)
+    return "".join(
+        part.format(**typed)
+        if _COMMAND.fullmatch(part)
+        else _TWO_STOPS.sub(".", part.format(**values))
+        for part in parts
+    )
 
 
 def naming(message: str, pipeline: str) -> str:

@@ -133,8 +133,19 @@ class Watch:
 
     def standing_marker(self, partition: Partition) -> dict[str, Any] | None:
         """Read the marker that stands, of the latest revision where there are several."""
-        found = [self._marker_called(name, partition) for name in self._marker_names(partition)]
+        found = [self._marker_called(name, partition) for name in self.marker_names(partition)]
         return max(filter(None, found), key=lambda marker: marker["revision"], default=None)
+
+    def marker_names(self, partition: Partition) -> set[str]:
+        """Return how the marker of a partition may be called, by what the files tell.
+
+        It may have been renamed since the last commit, and the ledger need not know that one.
+        """
+        names = {self.config.commit.marker.name}
+        plan = self._records.newest_commit(partition)
+        if plan is not None:
+            names |= {plan.marker_name, plan.former_marker or plan.marker_name}
+        return names
 
     def findings(self) -> Iterator[str]:
         """Yield which windows and records the files know and the ledger does not."""
@@ -208,17 +219,6 @@ class Watch:
     @property
     def _records(self) -> Records:
         return Records(self.roots, self.storage)
-
-    def _marker_names(self, partition: Partition) -> set[str]:
-        """Say how the marker of a partition may be called, by what the files tell.
-
-        It may have been renamed since the last commit, and the ledger need not know that one.
-        """
-        names = {self.config.commit.marker.name}
-        plan = self._records.newest_commit(partition)
-        if plan is not None:
-            names |= {plan.marker_name, plan.former_marker or plan.marker_name}
-        return names
 
     def _marker_called(self, name: str, partition: Partition) -> dict[str, Any] | None:
         path = f"{self.roots.partition(partition)}/{name}"

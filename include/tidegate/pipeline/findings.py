@@ -66,6 +66,16 @@ class Findings:
             # What another ledger knows says nothing of these files.
             yield str(refused)
             return
+        # A ledger that is behind tells of old files, and remedies that rest on it are refused.
+        behind = tuple(self._behind())
+        yield from behind or self._of_all_files()
+
+    def _behind(self) -> Iterator[str]:
+        """Say what the files know and the ledger does not, as far as they can be read."""
+        with contextlib.suppress(StateFileDamaged, FormatUnknown):
+            yield from self.watch.findings()
+
+    def _of_all_files(self) -> Iterator[str]:
         yield from self._of_announces()
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
@@ -100,9 +110,6 @@ class Findings:
                 continue
             if sequence in known and known[sequence] not in told:
                 yield str(lost_announce(self.roots, self.ledger, sequence, known[sequence]))
-        # What cannot be read was named by now.
-        with contextlib.suppress(StateFileDamaged, FormatUnknown):
-            yield from self.watch.findings()
 
     def _has_moved(self, state: PartitionState) -> bool:
         """Return whether a commit came while its partition was looked at."""
@@ -202,15 +209,29 @@ class Findings:
 
     def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
         """Say how a partition is published without a file that cannot be had again."""
-        published = self._typed("publish", state.partition)
         next_one = self.contents.drafted(state.partition, state)
         if file.name in {kept.name for kept in next_one.content}:
             again = self._typed("rebuild", state.partition)
+            published = self._typed("publish", state.partition)
             return f"read its rows with {again} and bring them out with {published}"
+        return self._bringing_out(state, "does without it")
+
+    def _bringing_out(self, state: PartitionState, what: str) -> str:
+        """Say how the next revision of a partition comes out, and what it does."""
         if state.pending == "held":
             explain = self._typed("explain", state.partition)
-            return f"decide on the next revision, which does without it: {explain} says how"
-        return f"bring out the next revision, which does without it, with {published}"
+            return f"decide on the next revision, which {what}: {explain} says how"
+        published = self._typed("publish", state.partition)
+        return f"bring out the next revision, which {what}, with {published}"
+
+    def _waiting_for(self, name: str) -> PartitionState | None:
+        """Find the partition whose next revision has a file among those that come."""
+        folder, _, file = name.rpartition("/")
+        for state in self.ledger.partitions.all():
+            if state.partition.path == folder and state.pending != "none":
+                coming = self.contents.drafted(state.partition, state).adds
+                return state if file in {item.name for item in coming} else None
+        return None
 
     def _of_stray(self, name: str) -> str:
         problem = f"{name}: stands in the table, and no revision or marker of the ledger names it"
@@ -221,6 +242,9 @@ class Findings:
                 f"{name}: the marker beside it lists it, and no revision of the ledger does; "
                 f"{self._restoring()} brings the ledger up to date, or says what is lost"
             )
+        waiting = self._waiting_for(name)
+        if waiting is not None:
+            return f"{problem}; {self._bringing_out(waiting, 'brings it')}"
         return f"{problem}; move it out of the table, where readers that list files see it"
 
     def _replacing(self, marker: str, state: PartitionState) -> str:

@@ -18,11 +18,11 @@ from tidegate.stage import layout
 from tidegate.stage.stored import lost_commit_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import DecisionRecord, GateRecord
+    from tidegate.model.publication import DecisionRecord, GateRecord, Publication
     from tidegate.pipeline.announces import Announces
     from tidegate.pipeline.behind import Watch
     from tidegate.pipeline.records import CommitFile, SealedFile
@@ -38,6 +38,8 @@ class Past:
     plans: Sequence[CommitFile]
     verdicts: Sequence[GateRecord]
     decisions: Sequence[DecisionRecord]
+    lost: Sequence[CommitFile]
+    """Those of the plans that the work directory lost, and the ledger in use still tells."""
     newest_number: int
     """The greatest number of a record, also of an announce that never was; 0 if there is none."""
 
@@ -51,6 +53,8 @@ class PastReader:
     """The one in use: what it knows has to be told by the files, too, and helps where it is not."""
     storage: Storage
     watch: Watch
+    lost_plans: Callable[[], Sequence[CommitFile]]
+    """Tells the commit plans that the ledger in use knows, and the work directory lost."""
 
     def read(self) -> Past:
         """Read all records.
@@ -62,20 +66,21 @@ class PastReader:
         """
         # In this order: what one of them knows stands in those that are read after it.
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
-        plans = list(records.commits())
+        lost = self.lost_plans()
+        plans = [*records.commits(), *lost]
         sealed = list(self._sealed(records, known))
         verdicts, decisions = list(records.verdicts()), list(records.decisions())
         announces = tell(item for item in sealed if not self._came_too_late(item))
         self._check_whole(announces, plans, known)
         self._check_plans(announces, known)
-        self._check_commits(announces, plans)
+        self._check_commits(announces, plans, lost)
         numbers = (
             *(item.sealed.number for item in sealed),
             *(item.plan.number for item in plans),
             *(item.number for item in verdicts),
             *(item.number for item in decisions),
         )
-        return Past(announces, plans, verdicts, decisions, max(numbers, default=0))
+        return Past(announces, plans, verdicts, decisions, lost, max(numbers, default=0))
 
     def _sealed(self, records: Records, known: Mapping[int, str]) -> Iterator[SealedFile]:
         for sequence in records.sealed_windows():
@@ -101,8 +106,11 @@ class PastReader:
             with self._naming(item.sealed.window.sequence, known):
                 read_plan(self.storage, item.plan_uri)
 
-    def _check_commits(self, announces: Announces, plans: Sequence[CommitFile]) -> None:
+    def _check_commits(
+        self, announces: Announces, plans: Sequence[CommitFile], lost: Sequence[CommitFile]
+    ) -> None:
         """Compare the marker of each partition, which tells of a commit, with the newest plan."""
+        told = {item.path: item.plan.publication for item in lost}
         known = {item.partition for file in announces.files for item in file.sealed.contributions}
         known |= {item.plan.publication.partition for item in plans}
         known |= {state.partition for state in self.ledger.partitions.all()}
@@ -110,18 +118,25 @@ class PastReader:
             # The marker first: it stands after the plan.
             marker = self.watch.standing_marker(partition)
             if marker is not None:
-                self._check_commit(partition, marker["revision"])
+                self._check_commit(partition, marker["revision"], told)
 
-    def _check_commit(self, partition: Partition, revision: int) -> None:
-        """Make sure that the commit of a standing marker has its plan."""
+    def _check_commit(
+        self, partition: Partition, revision: int, told: Mapping[str, Publication]
+    ) -> None:
+        """Make sure that the commit of a standing marker has its plan, or that it is told.
+
+        A plan that was written since the others were read is one: who wrote it has lost its fence,
+        or recorded something, and that is noticed.
+        """
         work = self.roots.work
         recorded = self.ledger.publications.revisions(partition)
         if recorded and recorded[-1].revision == revision:
             path = f"{work}/{recorded[-1].commit_plan}"
-            if not self.storage.exists(path):
+            if recorded[-1].commit_plan not in told and not self.storage.exists(path):
                 raise lost_commit_plan(path)
         newest = Records(self.roots, self.storage).newest_commit(partition)
-        if newest is None or newest.publication.revision < revision:
+        known = [item.revision for item in told.values() if item.partition == partition]
+        if max([*known, newest.publication.revision if newest else 0]) < revision:
             raise lost_commit_plan(layout.publication_file(work, partition, revision, "*"))
 
     @contextmanager

@@ -28,6 +28,7 @@ from tidegate.errors import (
     StartNotAncestor,
     TidegateError,
 )
+from tidegate.errors.commands import naming
 from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
@@ -237,7 +238,9 @@ class Pipeline:
         Raises:
             WindowNotFound: there is no such window.
             PlanMissing: it has no plan, or that was swept.
+            LedgerLost: the ledger has lost the pipeline.
         """
+        self._check_known()
         uri = self.ledger.windows.plan_uri(sequence)
         if uri is None or not has_plan(self.storage, uri):
             raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
@@ -462,6 +465,7 @@ class Pipeline:
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
+            LedgerLost: the ledger has lost the pipeline.
             PartitionNotFound: no window ever touched the partition.
             DecisionRefused: the publication was replaced, or its commit has begun.
             NotHeld: it waits for no decision.
@@ -478,6 +482,7 @@ class Pipeline:
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
+            LedgerLost: the ledger has lost the pipeline.
             PartitionNotFound: no window ever touched the partition.
             NotHeld: it waits for no decision.
             LedgerBehind: the files know more than the ledger; nothing was changed.
@@ -536,7 +541,8 @@ class Pipeline:
         self.own(now)
         looked = self._evaluator.evaluate(partition, now)
         if looked is None:
-            return self._outcome(partition, None)
+            # A person's word stands in the revision that comes of it: here none does.
+            return self._outcome(partition, None, state="unchanged" if override else None)
         with contextlib.suppress(NotCommittable):
             # Before anything is claimed: a look holds nobody up.
             self._evaluator.check(partition, looked, override, by_command=by_command)
@@ -597,7 +603,11 @@ class Pipeline:
         """Return the partitions that reconcile announces again: pending, and claimed by nobody.
 
         One that is held waits for a person, unless its commit has begun: that has to be finished.
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline.
         """
+        self._check_known()
         return tuple(
             state.partition
             for state in self.ledger.partitions.all()
@@ -617,9 +627,9 @@ class Pipeline:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
                 not its own target or its own ledger.
         """
+        self._check_known()
         report = self._reporter.status(now)
         if report is None:
-            check_owner(self.roots, self.ledger, self.storage)
             return None
         waiting = [item.state.partition for item in report.partitions if item.rows_pending]
         return replace(report, notes=(*report.notes, *self._refusals(waiting)))
@@ -633,10 +643,16 @@ class Pipeline:
             for partition in waiting:
                 self._watch.check_partition(partition)
         except TidegateError as refused:
-            yield str(refused)
+            yield self._naming(str(refused))
 
     def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
-        """Report on one partition."""
+        """Report on one partition.
+
+        Raises:
+            PartitionNotFound: no window ever touched it.
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
         return self._reporter.explain(partition, now)
 
     def restore_ledger(self) -> Restored:
@@ -664,7 +680,11 @@ class Pipeline:
 
         Where the pipeline file names a snapshot that is not there, those of the whole branch: who
         corrects the file chooses from this list.
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline, and does not tell what was taken in.
         """
+        self._check_known()
         try:
             return source_instants(self.source, self.ledger, now)
         except (SnapshotLogMissing, SnapshotNotFound, StartNotAncestor):
@@ -681,12 +701,19 @@ class Pipeline:
         source = self.looking().source
         try:
             pin = source.pin(now, state.source_identity, after=state.checkpoint)
-            return source.checkpoint_state(pin, state.checkpoint)
+            found = source.checkpoint_state(pin, state.checkpoint)
         except TidegateError as refused:
-            return CheckpointState("unknown", str(refused), state.checkpoint.id)
+            found = CheckpointState("unknown", str(refused), state.checkpoint.id)
+        ways_out = tuple(map(self._naming, found.ways_out))
+        return replace(found, detail=self._naming(found.detail), ways_out=ways_out)
 
     def preview(self, run: Run, now: datetime) -> Preview:
-        """Say what a load would read; of `looking()` it changes nothing (PC-C08)."""
+        """Say what a load would read; of `looking()` it changes nothing (PC-C08).
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
         return self._loader.preview(run, now)
 
     def parse_partition(self, text: str) -> Partition:
@@ -721,8 +748,23 @@ class Pipeline:
             digest=held.publication.digest if held else None,
         )
 
+    def _naming(self, message: str) -> str:
+        """Return a message whose commands name this pipeline."""
+        return naming(message, self.config.name)
+
     def _check_identity(self) -> None:
+        self._check_known()
         check_identity(self.config, self.ledger, self.storage)
+
+    def _check_known(self) -> None:
+        """Check that a ledger that does not know the pipeline is not one that has lost it.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
+                not its own target or its own ledger.
+        """
+        if self.ledger.pipeline.find() is None:
+            check_owner(self.roots, self.ledger, self.storage)
 
     def _holder(self, owner: str, now: datetime) -> Holder:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)

@@ -20,10 +20,12 @@ from tidegate.ledger.restoring import fence_off, replace_rows
 from tidegate.model.ledger_rows import PublicationEntry
 from tidegate.model.message import Contribution, EventTimes
 from tidegate.model.publication import GateRecord, Publication, PublicationState
+from tidegate.model.wire import pretty
 from tidegate.pipeline.announce import announcement_of
 from tidegate.pipeline.announces import turn_of, turn_of_plan
 from tidegate.pipeline.commit_chain import chain_of
 from tidegate.pipeline.commit_plans import revision_of
+from tidegate.pipeline.lost_plans import LostPlans
 from tidegate.pipeline.past import PastReader
 from tidegate.pipeline.plan_files import read_plan
 from tidegate.pipeline.work import Roots, check_identity, is_same_place, owner_to_restore
@@ -32,7 +34,7 @@ from tidegate.stage import layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from tidegate.model.ledger_rows import Claim, PipelineState
+    from tidegate.model.ledger_rows import Claim, PartitionState, PipelineState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord
     from tidegate.model.sealed import SealedWindow
@@ -60,6 +62,8 @@ class Restored:
     revisions: int
     unfinished: tuple[str, ...]
     """Partitions whose commit was under way; the next publish finishes it."""
+    undecided: tuple[str, ...] = ()
+    """Partitions with a decision that the ledger in use knew and no file tells."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,7 @@ class Restorer:
             LedgerMoved: another run recorded something meanwhile (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
-        reader = PastReader(self.roots, self.ledger, self.storage, self.watch)
+        reader = self._reader(owner.ledger)
         # What is refused takes nobody's fence.
         if not reader.read().announces.files:
             check_identity(self.config, self.ledger, self.storage)
@@ -114,13 +118,53 @@ class Restorer:
             self.contents,
         )
         past = reader.read()
+        for item in past.lost:
+            path = f"{self.roots.work}/{item.path}"
+            self.storage.write_once(path, pretty(item.plan.to_json()))
         restored = made.restore(owner.ledger, past)
         newest = past.newest_number
+        restored = replace(restored, undecided=tuple(self._undecided(made.ledger)))
         if before is not None:
             made.keep(before.state)
             newest = max(newest, before.state.next_number, before.state.first_fence)
         replace_rows(self.ledger, made.ledger, before, (newest // _NUMBERS + 1) * _NUMBERS)
         return restored
+
+    def _reader(self, ledger_id: str) -> PastReader:
+        state = self.ledger.pipeline.find()
+        # Another ledger than that of the target tells nothing of its commits.
+        is_its_own = state is not None and state.ledger_id == ledger_id
+        lost = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
+        return PastReader(
+            self.roots,
+            self.ledger,
+            self.storage,
+            self.watch,
+            lost.told if is_its_own else tuple,
+        )
+
+    def _undecided(self, made: Ledger) -> Iterator[str]:
+        """Yield the partitions of which the ledger in use knows a decision that is not restored."""
+        for state in self.ledger.partitions.all():
+            known = self._decided(state)
+            if known is None:
+                continue
+            now = made.partitions.find(state.partition)
+            found = made.publications.find(state.partition, known.publication.digest)
+            is_told = found is not None and _is_decided(found)
+            # What the files know more than the ledger came after its decision.
+            has_passed = now is not None and now.revision >= known.publication.revision
+            if not is_told and not has_passed:
+                yield str(state.partition)
+
+    def _decided(self, state: PartitionState) -> PublicationEntry | None:
+        """Find the newest publication of a partition on which a person decided."""
+        waiting = self.ledger.publications.proposed(state.partition)
+        if waiting is not None and _is_decided(waiting):
+            return waiting
+        revisions = self.ledger.publications.revisions(state.partition)[-1:]
+        stood = [self.ledger.publications.find(state.partition, item.digest) for item in revisions]
+        return next((item for item in stood if item is not None and _is_decided(item)), None)
 
     def _await_movers(self) -> None:
         """Make sure that nobody who has lost its fence is still moving files.
@@ -341,6 +385,10 @@ class _Restoring:
 
     def _claim(self, target: Partition, now: datetime) -> Claim:
         return self.ledger.partitions.claim(target, Holder(_OWNER, now, _CLAIM))
+
+
+def _is_decided(entry: PublicationEntry) -> bool:
+    return entry.approval is not None or entry.override is not None
 
 
 def _emptied(sealed: SealedWindow, plans: Iterable[CommitFile]) -> Iterator[Contribution]:

@@ -52,12 +52,14 @@ def as_stored(path: str, decode: Callable[[], _Said]) -> _Said:
 def lost_commit_plan(path: str) -> StateFileLost:
     """Make the error for a commit whose marker stands, and whose plan is not there.
 
-    Raised by the restoration once all else is whole: a restored ledger knows no revision without
-    its plan, and the marker would tell of one; readers miss it until it is written again.
+    Raised by the restoration once all else is whole, and the ledger in use does not tell the plan
+    either: a restored ledger knows no revision without its plan, and the marker would tell of one;
+    readers miss it until it is written again.
     """
-    return StateFileLost(
-        path=path, remedy=f"remove the marker of its partition and {_remedy(path)}"
+    remedy = (
+        "remove the marker of its partition, which alone tells its revision and who approved it"
     )
+    return StateFileLost(path=path, remedy=f"{remedy}, and {_remedy(path)}")
 
 
 def damaged(path: str, found: str) -> StateFileDamaged:

@@ -1,0 +1,181 @@
+"""A work directory from a backup beside a good ledger: what the ledger tells is not lost."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from small_lake import NOW, SmallLake, day, decide, load, publish
+from tidegate.cli.app import app
+from tidegate.model.publication import Override
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from tidegate.model.ledger_rows import RevisionEntry
+
+FIRST, SECOND = "dt=2026-02-01", "dt=2026-02-02"
+OVERRIDE = Override("ada", NOW, "no more rows come")
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    small = {"name": "small", "where": "amount < 50", "on_failure": "hold"}
+    lake = SmallLake(tmp_path / "lake", keys={"rows": [small]})
+    lake.found_by_name(monkeypatch)
+    return lake
+
+
+def typed(line: str, *codes: int) -> str:
+    program, *arguments = shlex.split(line)
+    assert program == "tidegate"
+    result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert result.exit_code in (codes or (0,)), result.output
+    return " ".join(result.output.split())
+
+
+def commands(said: str) -> Iterator[str]:
+    yield from dict.fromkeys(re.findall("`(tidegate [^`]*)`", said))
+
+
+def save(lake: SmallLake) -> None:
+    shutil.copytree(lake.work, lake.root / "yesterday")
+
+
+def put_back(lake: SmallLake) -> None:
+    shutil.rmtree(lake.work)
+    (lake.root / "yesterday").rename(lake.work)
+
+
+def held(lake: SmallLake) -> list[int]:
+    """Load rows of a day that the gate holds."""
+    ids = lake.commit({1: 2, 3: 1}, amount=100)[:2]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    return ids
+
+
+def facts(revisions: Sequence[RevisionEntry]) -> list[RevisionEntry]:
+    return [replace(item, owner="", committed_at=NOW) for item in revisions]
+
+
+def marker(lake: SmallLake) -> Path:
+    return lake.target / FIRST / "_SUCCESS"
+
+
+@pytest.mark.follows("StateFileLost")
+@pytest.mark.parametrize("marker_is_gone", [False, True], ids=["marker stands", "marker removed"])
+def test_commits_whose_plans_were_lost_are_restored_with_what_was_decided(
+    lake: SmallLake, *, marker_is_gone: bool
+) -> None:
+    ids = held(lake)
+    decide(lake.pipeline(), day(1), comment="seen")
+    ids += lake.commit({1: 1, 2: 1}, amount=100)[:1]
+    load(lake.pipeline())
+    save(lake)
+    publish(lake.pipeline())
+    publish(lake.pipeline())
+    decide(lake.pipeline(), day(1), comment="again")
+    publish(lake.pipeline())
+    lake.pipeline().publish(day(3), "cli", NOW, OVERRIDE)
+    decide(lake.pipeline(), day(3))
+    publish(lake.pipeline())
+    ledger = lake.pipeline().ledger.publications
+    revisions = {number: ledger.revisions(day(number)) for number in (1, 3)}
+    assert [item.revision for item in revisions[1]] == [1, 2]
+    assert revisions[3][0].override is not None
+    committed = [ledger.find(day(1), item.digest) for item in revisions[1]]
+    put_back(lake)
+    if marker_is_gone:
+        marker(lake).unlink()
+
+    said = typed("tidegate fsck orders", 1)
+    for line in commands(said):
+        typed(line, 0, 3)
+
+    for number, known in revisions.items():
+        # Whose marker was gone is committed once more.
+        assert facts(ledger.revisions(day(number))) == facts(known)
+    assert [ledger.find(day(1), item.digest) for item in revisions[1]] == committed
+    assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+    ids += lake.commit({1: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.pipeline().ledger.partitions.get(day(1)).revision == 3
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+@pytest.mark.parametrize("approved", [True, False])
+def test_restoration_names_decisions_that_no_file_tells(lake: SmallLake, *, approved: bool) -> None:
+    ids = held(lake)
+    save(lake)
+    decide(lake.pipeline(), day(1), approved=approved)
+    put_back(lake)
+
+    said = typed("tidegate fsck orders --rebuild")
+
+    assert f"{FIRST}: what a person decided on it is in no file" in said
+    assert f"Next: tidegate explain orders {FIRST}" in said
+    (line,) = re.findall(
+        r"tidegate approve orders \S+ --digest \w+", typed(f"tidegate explain orders {FIRST}")
+    )
+    typed(line)
+    typed(f"tidegate publish orders {FIRST}")
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+@pytest.mark.follows("StateFileLost")
+def test_lost_ledger_beside_an_old_work_directory_leads_to_the_decision_again(
+    lake: SmallLake,
+) -> None:
+    ids = held(lake)
+    save(lake)
+    decide(lake.pipeline(), day(1))
+    publish(lake.pipeline())
+    put_back(lake)
+    (lake.root / "ledger.db").unlink()
+    said = typed("tidegate fsck orders --rebuild", 1)
+    assert "remove the marker of its partition" in said
+    marker(lake).unlink()
+    for line in commands(said):
+        typed(line, 0, 3)
+
+    found = typed("tidegate fsck orders", 1)
+
+    assert "move" not in found
+    (line,) = commands(found)
+    (line,) = re.findall(r"tidegate approve orders \S+ --digest \w+", typed(line))
+    typed(line)
+    typed(f"tidegate publish orders {FIRST}")
+    assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+@pytest.mark.parametrize("differs", ["marker of other files", "another ledger"])
+def test_commit_plan_is_not_told_by_what_does_not_fit(lake: SmallLake, differs: str) -> None:
+    held(lake)
+    save(lake)
+    decide(lake.pipeline(), day(1))
+    publish(lake.pipeline())
+    put_back(lake)
+    if differs == "another ledger":
+        for path in (lake.target / ".tidegate.json", lake.work / "owner.json"):
+            path.write_text(re.sub(r'("ledger": ")[^"]*', r"\1another", path.read_text()))
+    else:
+        says = json.loads(marker(lake).read_text())
+        says["files"][0]["sha256"] = "0" * 64
+        marker(lake).write_text(json.dumps(says))
+
+    said = typed("tidegate fsck orders --rebuild", 1)
+
+    assert "remove the marker of its partition" in said
+    assert not list((lake.work / "publications" / FIRST).glob("*[0-9a-f]-[0-9].json"))
