@@ -21,7 +21,7 @@ from crash.faults import Stopper, stopping_storage
 from small_lake import load
 from tidegate.errors import TidegateError
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
     from small_lake import SmallLake

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pyiceberg.types import LongType
 
-from tidegate.source.iceberg.delete_rules import delete_rules
-from tidegate.source.iceberg.entries import Content, Entry
-from tidegate.source.iceberg.manifests import ManifestReader
-from tidegate.source.iceberg.metrics import ColumnMetrics, Metrics
-from tidegate.source.iceberg.pruning import Pruning
-from tidegate.source.iceberg.states import StateReader
+from tidegate.source.iceberg.changes.states import StateReader
+from tidegate.source.iceberg.deletes.rules import delete_rules
+from tidegate.source.iceberg.manifests.decode import ManifestReader
+from tidegate.source.iceberg.manifests.entries import Content, Entry
+from tidegate.source.iceberg.manifests.metrics import ColumnMetrics, Metrics
+from tidegate.source.iceberg.manifests.pruning import Pruning
 
 if TYPE_CHECKING:
     from pyiceberg.table import Table

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from tidegate.model.message import CommitMessage
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.plan_files import read_splits
+from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidegate.execute import Executor
     from tidegate.model.run import PlannedWindow
     from tidegate.pipeline import Pipeline
-    from tidegate.pipeline.load import Preview
+    from tidegate.pipeline.load.loader import Preview
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 

@@ -27,7 +27,7 @@ NEAREST = {
     "commit": ("tests/unit/commit",),
     "ledger": ("tests/unit/ledger", "tests/behaviour/test_ledgers.py"),
     "plan": ("tests/unit/plan",),
-    "read": ("tests/unit/read", "tests/unit/pipeline/test_change_stream.py"),
+    "read": ("tests/unit/read", "tests/unit/pipeline/load/test_change_stream.py"),
     "target": ("tests/unit/target", "tests/behaviour/test_survival_owner.py"),
 }
 """Package → the tests that should notice. mutmut runs of them those that call what it broke."""

@@ -43,7 +43,7 @@ def tidegate(job: Job, folder: Path) -> Findings:
 
     from benchmarks.pipelines import NOW, open_job
     from tidegate.model.run import Run
-    from tidegate.pipeline.reading import Reading
+    from tidegate.pipeline.state.reading import Reading
 
     pa.set_cpu_count(1)
     pipeline = open_job(job, folder)

@@ -13,7 +13,7 @@ from tidegate.model.run import Run
 from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.changes import read_changes
 from tidegate.pipeline.executors import executors_for
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 from tidegate.target.committed import read_committed
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.report import PartitionExplanation, PipelineReport
     from tidegate.model.run import Announced, PublishOutcome
-    from tidegate.pipeline.load import Preview
+    from tidegate.pipeline.load.loader import Preview
 
 __all__ = ["LoadedPipeline", "load_pipeline", "read_changes", "read_committed"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from airflow.sdk.exceptions import AirflowRuntimeError
 
 from tidegate.ledger.holder import Life
-from tidegate.pipeline.holders import life_of
+from tidegate.pipeline.state.holders import life_of
 from tidegate_airflow.runs import read_owner
 
 UNFINISHED = ["queued", "running"]

@@ -223,7 +223,7 @@ def spark_connection() -> Connection:
 
 def driver_environment(connection: Connection) -> dict[str, str] | None:
     """Give what the driver's process needs; None where Spark refuses to set it (AF-5.3)."""
-    from tidegate.pipeline.holders import process_owner
+    from tidegate.pipeline.state.holders import process_owner
 
     master = connection.host or ""
     if master.startswith("spark://") and connection.extra_dejson.get("deploy-mode") == "cluster":

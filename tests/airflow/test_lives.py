@@ -20,7 +20,7 @@ from tidegate.errors import FenceLost, SourceFileGone, TidegateError, WindowOpen
 from tidegate.ledger.holder import Life
 from tidegate.model.run import Run
 from tidegate.model.wire import pretty
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 from tidegate.storage import LocalStorage
 from tidegate_airflow import operators
 from tidegate_airflow.lives import life_in_airflow

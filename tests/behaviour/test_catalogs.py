@@ -24,7 +24,7 @@ from tidegate.errors import (
 )
 from tidegate.model.run import Run
 from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.source.iceberg.tagging import tag_name
+from tidegate.source.iceberg.table.tagging import tag_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -27,8 +27,8 @@ from tidegate.execute.local import LocalExecutor
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.change_stream import ChangeStream
-from tidegate.pipeline.reading import Reading
+from tidegate.pipeline.load.change_stream import ChangeStream
+from tidegate.pipeline.state.reading import Reading
 from tidegate.source.iceberg import IcebergSource
 from tidegate.stage import layout
 

@@ -13,8 +13,8 @@ import pytest
 from golden_iceberg import Golden, bag, expected, golden, golden_copy
 from golden_questions import question
 from tidegate import errors
-from tidegate.source.iceberg import deletes
-from tidegate.source.iceberg.delete_cache import DeleteCache
+from tidegate.source.iceberg.deletes import loading as deletes
+from tidegate.source.iceberg.deletes.cache import DeleteCache
 
 if TYPE_CHECKING:
     from collections import Counter

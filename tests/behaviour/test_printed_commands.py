@@ -18,7 +18,7 @@ from tidegate.errors import LedgerBehind, NotCommittable, NotHeld, PublicationLa
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder
 from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
     from pathlib import Path

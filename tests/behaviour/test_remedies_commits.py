@@ -15,7 +15,7 @@ from small_lake import NOW, SmallLake, day, decide, load, local, publish
 from tidegate.cli.app import app
 from tidegate.errors import PolicyFailed, PolicyUnknown, PublicationLapsed
 from tidegate.model.run import Run
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -23,7 +23,7 @@ from tidegate.errors import (
     StagedFileMissing,
     TidegateError,
 )
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:

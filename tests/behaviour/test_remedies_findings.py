@@ -21,7 +21,7 @@ from tidegate.cli.app import app
 from tidegate.cli.output import NOTHING
 from tidegate.errors import CommittedFileMissing
 from tidegate.model.run import Run
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from small_lake import NOW, SmallLake, day
 from tidegate.cli.app import app
 from tidegate.cli.output import NOTHING
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:

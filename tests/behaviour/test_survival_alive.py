@@ -22,7 +22,7 @@ from tidegate.ledger import Ledger
 from tidegate.ledger.clock import database_time
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
-from tidegate.pipeline.finishing import Finisher
+from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ def test_partition_is_kept_from_others_while_its_gate_runs(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Great Expectations may take longer than a claim lasts, above all on Spark."""
-    from tidegate.pipeline import gating
+    from tidegate.pipeline.publish import gating
 
     lake.commit({1: 4, 2: 1})
     lake.keys = SHORT

@@ -30,8 +30,8 @@ from tidegate.ledger.holder import Holder
 from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Window, WindowKind
 from tidegate.model.run import Run
-from tidegate.pipeline.holders import process_owner
-from tidegate.pipeline.load import Loader
+from tidegate.pipeline.load.loader import Loader
+from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable

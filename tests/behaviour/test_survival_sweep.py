@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.run import PlannedWindow
     from tidegate.pipeline import Pipeline
-    from tidegate.pipeline.sweeping import Garbage
+    from tidegate.pipeline.upkeep.sweeping import Garbage
 
 NARROW: dict[str, Any] = {"source": {"read": {"filter": "id != 2"}, "split": {"max_rows": 2}}}
 WIDE: dict[str, Any] = {"source": {"split": {"max_rows": 2}}}

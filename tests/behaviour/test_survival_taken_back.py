@@ -12,7 +12,7 @@ from small_lake import NOW, SmallLake, day, load, local, publish
 from tidegate.errors import FileLengthWrong, StagedFileMissing, TidegateError
 from tidegate.ledger.publications import Publications
 from tidegate.model.run import Run
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:

@@ -13,7 +13,8 @@ from tidegate.commit.publisher import Publisher
 from tidegate.ledger import windows
 from tidegate.ledger.announcing import Announcing
 from tidegate.ledger.windows import Windows
-from tidegate.pipeline import pipeline, staging
+from tidegate.pipeline import pipeline
+from tidegate.pipeline.load import staging
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:

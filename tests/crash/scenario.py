@@ -30,7 +30,7 @@ from tidegate.model.message import CommitMessage
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
 from tidegate.pipeline import ExecutorFactory, Pipeline, open_pipeline
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

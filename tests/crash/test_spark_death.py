@@ -25,8 +25,8 @@ from tidegate.execute.spark import SparkExecutor
 from tidegate.model.message import CommitMessage
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.plan_files import read_splits
-from tidegate.pipeline.staging import stage_split
+from tidegate.pipeline.load.staging import stage_split
+from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Storage
 

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from tidegate.commit.publisher import Publisher
 from tidegate.ledger import connect
-from tidegate.pipeline.announce import Announcer
+from tidegate.pipeline.load.announce import Announcer
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:

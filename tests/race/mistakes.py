@@ -11,8 +11,9 @@ from tidegate.ledger import schema as tables
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.ledger.windows import Windows
 from tidegate.model.plan import WindowKind
-from tidegate.pipeline import Pipeline, restore
-from tidegate.pipeline.behind import Watch
+from tidegate.pipeline import Pipeline
+from tidegate.pipeline.state.behind import Watch
+from tidegate.pipeline.upkeep import restore
 from tidegate.target.owner import Grounds
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ def look_around(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage,
     """Report of the worker as row counts by name."""
     import polars as pl
 
-    import tidegate.pipeline.staging  # noqa: F401 (the product's task can be imported)
+    import tidegate.pipeline.load.staging  # noqa: F401 (the product's task can be imported)
 
     seen = {
         "polars_threads": pl.thread_pool_size(),

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import typer
 
 from tidegate.ledger.holder import Life
-from tidegate.pipeline.holders import life_by_time, life_of
+from tidegate.pipeline.state.holders import life_by_time, life_of
 
 PipelineName = Annotated[
     str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or its file.")

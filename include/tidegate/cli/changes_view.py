@@ -12,7 +12,7 @@ from tidegate.cli import wording
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tidegate.pipeline.history import SourceInstant
+    from tidegate.pipeline.upkeep.history import SourceInstant
 
 
 def instant_table(entries: Sequence[SourceInstant], zone: str) -> Table:

@@ -24,8 +24,8 @@ from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
 from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.executors import executors_for
-from tidegate.pipeline.holders import process_owner
-from tidegate.pipeline.touching import touched_partitions
+from tidegate.pipeline.partition_preview import touched_partitions
+from tidegate.pipeline.state.holders import process_owner
 
 
 def load(

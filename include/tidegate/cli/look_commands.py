@@ -16,7 +16,7 @@ from tidegate.config import find_pipeline, load_pipeline
 from tidegate.errors.commands import command
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.changes import read_changes
-from tidegate.pipeline.evaluating import ONLY_BY_COMMAND
+from tidegate.pipeline.publish.evaluating import ONLY_BY_COMMAND
 
 if TYPE_CHECKING:
     import pyarrow as pa

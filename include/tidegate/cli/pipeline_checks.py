@@ -17,7 +17,7 @@ from tidegate.config import (
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
 from tidegate.gate import load_suite
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.work import check_identity, check_owner, check_places
+from tidegate.pipeline.state.work import check_identity, check_owner, check_places
 from tidegate.source import open_source
 from tidegate.source.files.directory_keys import guess_keys, named_directory
 from tidegate.source.files.walk import list_directory

@@ -15,7 +15,7 @@ from tidegate.errors.commands import command
 from tidegate.model.publication import Override
 from tidegate.model.run import PublishOutcome
 from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.holders import process_owner
+from tidegate.pipeline.state.holders import process_owner
 
 
 def publish(

@@ -12,7 +12,7 @@ from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.config.words import parse_duration
 from tidegate.errors.commands import command
 from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.sweeping import Garbage
+from tidegate.pipeline.upkeep.sweeping import Garbage
 
 _LISTED = 20
 

@@ -9,8 +9,8 @@ from tidegate.config import SourceConfig, Start, read_source
 from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import InstantNotFound
 from tidegate.model.instant import Instant, InstantRange
-from tidegate.pipeline.change_stream import ChangeStream
-from tidegate.pipeline.reading import Reading, filter_columns
+from tidegate.pipeline.load.change_stream import ChangeStream
+from tidegate.pipeline.state.reading import Reading, filter_columns
 from tidegate.read import first_rows
 from tidegate.source import open_source
 from tidegate.storage import LocalStorage

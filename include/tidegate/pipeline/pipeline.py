@@ -44,27 +44,27 @@ from tidegate.model.run import (
     PublishOutcome,
     Run,
 )
-from tidegate.pipeline.announce import Announcer
-from tidegate.pipeline.behind import Watch
-from tidegate.pipeline.content import Contents
-from tidegate.pipeline.evaluating import Evaluator
 from tidegate.pipeline.executors import part_files_in_spark
-from tidegate.pipeline.findings import Findings
-from tidegate.pipeline.finishing import Finisher
-from tidegate.pipeline.gating import Gatekeeper
-from tidegate.pipeline.history import SourceInstant, source_instants
-from tidegate.pipeline.holders import life_of
-from tidegate.pipeline.load import Loader, Preview
-from tidegate.pipeline.plan_files import has_plan, pending_stages, read_plan, read_splits
-from tidegate.pipeline.publish import Committer
-from tidegate.pipeline.reading import filter_columns
-from tidegate.pipeline.rebuilding import LedgerRebuilding
-from tidegate.pipeline.renewing import Renewing, renewing_windows
-from tidegate.pipeline.report import Reporter
-from tidegate.pipeline.restore import Restored, Restorer
-from tidegate.pipeline.staging import stage_split
-from tidegate.pipeline.sweeping import Garbage, Sweeper
-from tidegate.pipeline.work import Roots, adopt, check_identity, check_owner
+from tidegate.pipeline.load.announce import Announcer
+from tidegate.pipeline.load.loader import Loader, Preview
+from tidegate.pipeline.load.rebuilding import LedgerRebuilding
+from tidegate.pipeline.load.staging import stage_split
+from tidegate.pipeline.publish.content import Contents
+from tidegate.pipeline.publish.evaluating import Evaluator
+from tidegate.pipeline.publish.finishing import Finisher
+from tidegate.pipeline.publish.gating import Gatekeeper
+from tidegate.pipeline.publish.publisher import Committer
+from tidegate.pipeline.state.behind import Watch
+from tidegate.pipeline.state.holders import life_of
+from tidegate.pipeline.state.plan_files import has_plan, pending_stages, read_plan, read_splits
+from tidegate.pipeline.state.reading import filter_columns
+from tidegate.pipeline.state.renewing import Renewing, renewing_windows
+from tidegate.pipeline.state.work import Roots, adopt, check_identity, check_owner
+from tidegate.pipeline.upkeep.findings import Findings
+from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
+from tidegate.pipeline.upkeep.report import Reporter
+from tidegate.pipeline.upkeep.restore import Restored, Restorer
+from tidegate.pipeline.upkeep.sweeping import Garbage, Sweeper
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Scratch, Storage

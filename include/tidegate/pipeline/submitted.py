@@ -19,8 +19,8 @@ from typing import Any
 
 from tidegate.errors import TerminalError, TidegateError
 from tidegate.model.wire import pretty
-from tidegate.pipeline.holders import is_gone
 from tidegate.pipeline.pipeline import Pipeline, open_pipeline
+from tidegate.pipeline.state.holders import is_gone
 from tidegate.storage import LocalStorage
 
 TERMINAL_EXIT = 65

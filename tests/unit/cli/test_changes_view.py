@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from strategies import values_of
 from terminal import text_of
 from tidegate.cli import changes_view
-from tidegate.pipeline.history import SourceInstant
+from tidegate.pipeline.upkeep.history import SourceInstant
 from tidegate.source.protocol import InstantReport
 
 

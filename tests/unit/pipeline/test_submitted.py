@@ -90,7 +90,9 @@ time.sleep(30)
 
 
 def test_job_ends_when_its_submitter_is_gone() -> None:
-    script = "from tidegate.pipeline.holders import process_owner; print(process_owner('task'))"
+    script = (
+        "from tidegate.pipeline.state.holders import process_owner; print(process_owner('task'))"
+    )
     gone = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )

@@ -19,25 +19,25 @@ from tidegate.errors import (
 )
 from tidegate.model.plan import Pin
 from tidegate.model.settling import SettleRules
-from tidegate.source.iceberg.changes import ChangeReader
-from tidegate.source.iceberg.continuing import describe_checkpoint, go_on
-from tidegate.source.iceberg.delete_rules import delete_rules
-from tidegate.source.iceberg.event_bounds import EventBounds
-from tidegate.source.iceberg.format import IcebergFormat, open_rows
-from tidegate.source.iceberg.history import History, operation
-from tidegate.source.iceberg.listed import instant_actions, listed
-from tidegate.source.iceberg.manifests import ManifestReader
-from tidegate.source.iceberg.opening import TableOpener
-from tidegate.source.iceberg.paths import local_places
-from tidegate.source.iceberg.pieces import PieceMaker
-from tidegate.source.iceberg.pruning import Pruning
-from tidegate.source.iceberg.refs import end_of, select_head
-from tidegate.source.iceberg.selection import pinned_selection
-from tidegate.source.iceberg.starts import first_checkpoint
-from tidegate.source.iceberg.states import StateReader
-from tidegate.source.iceberg.tagging import tag_checkpoint
-from tidegate.source.iceberg.volumes import split_defaults, volumes
-from tidegate.source.iceberg.window_files import WindowFiles
+from tidegate.source.iceberg.changes.appends import ChangeReader
+from tidegate.source.iceberg.changes.listed import instant_actions, listed
+from tidegate.source.iceberg.changes.pieces import PieceMaker
+from tidegate.source.iceberg.changes.states import StateReader
+from tidegate.source.iceberg.changes.volumes import split_defaults, volumes
+from tidegate.source.iceberg.changes.window_files import WindowFiles
+from tidegate.source.iceberg.columns.selection import pinned_selection
+from tidegate.source.iceberg.deletes.rules import delete_rules
+from tidegate.source.iceberg.manifests.decode import ManifestReader
+from tidegate.source.iceberg.manifests.event_bounds import EventBounds
+from tidegate.source.iceberg.manifests.pruning import Pruning
+from tidegate.source.iceberg.reading.format import IcebergFormat, open_rows
+from tidegate.source.iceberg.table.opening import TableOpener
+from tidegate.source.iceberg.table.paths import local_places
+from tidegate.source.iceberg.table.tagging import tag_checkpoint
+from tidegate.source.iceberg.timeline.continuing import describe_checkpoint, go_on
+from tidegate.source.iceberg.timeline.history import History, operation
+from tidegate.source.iceberg.timeline.refs import end_of, select_head
+from tidegate.source.iceberg.timeline.starts import first_checkpoint
 from tidegate.source.protocol import (
     Following,
     InstantReport,
@@ -164,7 +164,7 @@ class IcebergSource:
         return history.instant(history.find(text))
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
-        """See `tidegate.source.iceberg.starts`."""
+        """See `tidegate.source.iceberg.timeline.starts`."""
         return first_checkpoint(self._history(pin), self._config)
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
@@ -177,7 +177,7 @@ class IcebergSource:
         return self.following(pin, after).instants
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
-        """See `tidegate.source.iceberg.continuing`."""
+        """See `tidegate.source.iceberg.timeline.continuing`."""
         history = self._history(pin)
         if after is not None and self._lies_past_end(pin, after):
             return Following((), after)
@@ -186,7 +186,7 @@ class IcebergSource:
         return Following(ends, found.start, found.kind, joins_on=not found.notes)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
-        """See `tidegate.source.iceberg.continuing`."""
+        """See `tidegate.source.iceberg.timeline.continuing`."""
         return describe_checkpoint(self._history(pin), checkpoint, self._config)
 
     def protect(self, pipeline: str, checkpoint: Instant) -> None:

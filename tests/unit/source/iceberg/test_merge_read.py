@@ -13,8 +13,8 @@ import pytest
 from golden_iceberg import Golden, answers, expected_lines, golden, golden_copy, lines, read
 from tidegate.errors import MissingFieldIds, TidegateError
 from tidegate.model.instant import InstantRange
-from tidegate.source.iceberg import deletes as module
-from tidegate.source.iceberg.delete_cache import DeleteCache
+from tidegate.source.iceberg.deletes import loading as module
+from tidegate.source.iceberg.deletes.cache import DeleteCache
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,21 +16,21 @@ from pyiceberg.types import LongType, StringType
 
 from iceberg_states import entry_of
 from tidegate.errors import AmbiguousPath
-from tidegate.source.iceberg import live_manifests
-from tidegate.source.iceberg.delete_index import DeleteIndex
-from tidegate.source.iceberg.delete_rules import DeleteRules, KeyField
-from tidegate.source.iceberg.entries import Content, Entry, Status
-from tidegate.source.iceberg.manifests import ManifestReader
-from tidegate.source.iceberg.pruning import Pruning
-from tidegate.source.iceberg.states import State, StateReader
+from tidegate.source.iceberg.changes import live_manifests
+from tidegate.source.iceberg.changes.states import State, StateReader
+from tidegate.source.iceberg.deletes.index import DeleteIndex
+from tidegate.source.iceberg.deletes.rules import DeleteRules, KeyField
+from tidegate.source.iceberg.manifests.decode import ManifestReader
+from tidegate.source.iceberg.manifests.entries import Content, Entry, Status
+from tidegate.source.iceberg.manifests.pruning import Pruning
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
 
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.source.iceberg.delete_entries import FoundDelete
-    from tidegate.source.iceberg.delete_file import DeleteFile
+    from tidegate.source.iceberg.deletes.entries import FoundDelete
+    from tidegate.source.iceberg.deletes.file import DeleteFile
 
 WHOLE, BY_REGION = 0, 1
 REGIONS = ["de", "fr", "us", None]

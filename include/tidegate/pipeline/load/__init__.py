@@ -1,0 +1,1 @@
+"""From what changed to announced contributions: take a window, plan, stage, announce."""

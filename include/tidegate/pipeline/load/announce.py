@@ -1,0 +1,319 @@
+"""Fold commit messages into contributions and seal their window."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.commit.partition_time import PartitionClock
+from tidegate.commit.watermark import advance, commit_times
+from tidegate.config import PipelineConfig
+from tidegate.errors import NumberPassed, RowsUnaccounted
+from tidegate.ledger.announcing import Announcement
+from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
+from tidegate.model.run import Announced, PlannedWindow
+from tidegate.model.sealed import SealedWindow
+from tidegate.model.wire import pretty
+from tidegate.pipeline.load.balancing import check_balance
+from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.records import Records
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PipelineState
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import ScanPlan
+    from tidegate.pipeline.load.loader import Loader
+    from tidegate.pipeline.state.renewing import Renewing
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Announcer:
+    """Seals windows: the one place where checkpoint and watermark move.
+
+    Runs on: the process of one run's step. Called: at least once per run, also when there was no
+    window.
+    Failure: `sealed.json` may stand without its transaction; the next attempt announces what it
+    says.
+    """
+
+    config: PipelineConfig
+    ledger: Ledger
+    storage: Storage
+    loader: Loader
+
+    def announce(
+        self, planned: Sequence[PlannedWindow], now: datetime, held: Renewing
+    ) -> Announced:
+        """Seal the windows of a run.
+
+        Without one, let an idle source move the watermark (design §7).
+
+        Args:
+            planned: the windows.
+            now: clock of the step.
+            held: what renews them until they are sealed.
+
+        Raises:
+            WindowIncomplete: a sub-split has no message yet (Transient).
+            RowsUnaccounted: the contributions have other rows than were kept.
+            FenceLost: a newer attempt took a window over before it was sealed.
+        """
+        touched: dict[Partition, None] = {}
+        summaries = []
+        for item in planned:
+            partitions, summary = self._seal(item, now)
+            touched |= dict.fromkeys(partitions)
+            summaries.append(summary)
+        held.end()
+        if not planned:
+            self._idle(now)
+        state = self.ledger.pipeline.get()
+        if state.checkpoint is not None:
+            # Also without a window: a run that died here announced and did not come so far.
+            self.loader.source.protect(self.config.name, state.checkpoint)
+        return Announced(
+            partitions=tuple(touched),
+            windows=tuple(item.sequence for item in planned),
+            watermark=state.watermark,
+            summary=functools.reduce(RunSummary.merged, summaries, RunSummary()),
+        )
+
+    def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
+        scan = read_plan(self.storage, item.uri)
+        announcements = self._announcements(item, scan, now)
+        first = next(announcements)
+        # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger
+        # knows, since a run that dies here comes by again and one that dies afterwards does not.
+        self.storage.delete_tree(layout.exchange_root(item.uri))
+        # From here on the ledger relies on the messages, on the plan and on what was just removed;
+        # whoever wrote a message may have died before its name was on the disk.
+        for folder in (layout.messages_root(item.uri), item.uri):
+            if self.storage.exists(folder):
+                self.storage.sync(folder)
+        announcements = itertools.chain([first], announcements)
+        changed = again_if(NumberPassed, lambda: self.ledger.windows.announce(*next(announcements)))
+        summary = self.ledger.windows.get(item.sequence).summary
+        return changed, summary or first[0].summary
+
+    def _announcements(
+        self, item: PlannedWindow, scan: ScanPlan, now: datetime
+    ) -> Iterator[tuple[Announcement, datetime]]:
+        """Yield what the ledger is told, and when; it stands in a file before the ledger knows.
+
+        The second one and those after it are written anew: something newer was recorded meanwhile.
+        """
+        sealed = self._newest_written(item)
+        if sealed is not None:
+            _check_rows(sealed, item.uri)
+        while True:
+            sealed = sealed or self._write(item, scan, now)
+            announcement = announcement_of(self.config, sealed, item.attempt, item.uri)
+            yield announcement, sealed.announced_at
+            sealed = None
+
+    def _newest_written(self, item: PlannedWindow) -> SealedWindow | None:
+        """Read what an attempt before this one wrote, unless it was overtaken since.
+
+        An earlier plan that comes back into effect is written anew.
+        """
+        held = self.ledger.windows.get(item.sequence)
+        files = Records(self.loader.roots, self.storage).sealed(item.sequence)
+        written = [file.sealed for file in files]
+        own = [sealed for sealed in written if sealed.plan_digest == item.digest]
+        if not own:
+            return None
+        if own[-1].number > held.number:
+            # A restoration came since, which believes no file of a lower number.
+            is_fenced = own[-1].number < self.ledger.pipeline.get().first_fence
+            return None if is_fenced else own[-1]
+        is_announced = held.sealed and held.plan_digest == item.digest
+        # A file that tells of a later announce, which never was, would be believed.
+        is_outdone = written[-1].number > held.number
+        return own[-1] if is_announced and not is_outdone else None
+
+    def _write(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
+        """Write the next `sealed.json`, under a number that the ledger gave to this attempt."""
+        drafted = self._draft(item, scan, now)
+        _check_rows(drafted, item.uri)
+        # Drafting takes long: an attempt that lost its window meanwhile gets no number.
+        number = self.ledger.windows.reserve(item.sequence, item.attempt, item.digest)
+        drafted = replace(drafted, number=number)
+        text = pretty(drafted.to_json())
+        for path in (layout.sealed_file(item.uri), layout.sealed_file(item.uri, number)):
+            if self.storage.write_once(path, text):
+                return drafted
+        msg = f"number {number} was given twice"
+        raise AssertionError(msg)
+
+    def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
+        state = self.ledger.pipeline.get()
+        messages = list(self.loader.messages(item))
+        check_balance(self.loader.source.name, (message.balance for message in messages))
+        event_times = EventTimes()
+        for message in messages:
+            event_times = event_times.merged(message.event_times)
+        said = PipelineConfig.from_resolved(scan.config).event_time
+        if said is not None and said.watermark_from == "commit_time":
+            event_times = commit_times(scan.window.range.end_inclusive.time, said, now)
+        step = advance(
+            said,
+            state.watermark_step,
+            event_times,
+            rows_read=sum(message.rows_read for message in messages),
+            now=now,
+        )
+        return SealedWindow(
+            pipeline=self.config.name,
+            ledger_id=state.ledger_id,
+            window=scan.window,
+            plan_digest=item.digest,
+            contributions=(*contributions_of(messages, scan), *self._emptied(messages, scan)),
+            watermark=step,
+            summary=_summary(messages, scan),
+            announced_at=now,
+            first_start=state.first_start,
+            source_identity=scan.pin.identity,
+            fingerprint=scan.fingerprint,
+        )
+
+    def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
+        """Give empty contributions where a window read a partition whole and found no row.
+
+        The ledger adds those of a window that replaces everything (design §2).
+        """
+        filled = {part.partition for message in messages for part in message.parts}
+        for partition in scan.window.partitions:
+            if partition not in filled and self.ledger.partitions.find(partition) is not None:
+                yield Contribution(
+                    window=scan.window.sequence,
+                    partition=partition,
+                    plan_digest=scan.digest,
+                    messages=(),
+                    rows=0,
+                    bytes=0,
+                    event_times=EventTimes(),
+                    kind=scan.window.kind,
+                )
+
+    def _idle(self, now: datetime) -> None:
+        state = self.ledger.pipeline.get()
+        step = advance(
+            self.config.event_time, state.watermark_step, EventTimes(), rows_read=0, now=now
+        )
+        if step.value is None or step.value == state.watermark:
+            return
+        if not self._is_unread(state, now):
+            self.ledger.pipeline.advance_watermark(step, state.watermark_step)
+
+    def _is_unread(self, state: PipelineState, now: datetime) -> bool:
+        """Say whether the source has brought something that no window took in.
+
+        A run without a window may have looked at an old interval only.
+        """
+        source = self.loader.source
+        pin = source.pin(now, state.source_identity, after=state.checkpoint)
+        if pin.head is None:
+            return False
+        return bool(source.following(pin, state.checkpoint).instants)
+
+
+def announcement_of(
+    config: PipelineConfig, sealed: SealedWindow, attempt: int, uri: str
+) -> Announcement:
+    """Give what the ledger is told of a sealed window."""
+    clock = PartitionClock.of(config)
+    return Announcement(
+        sequence=sealed.window.sequence,
+        attempt=attempt,
+        number=sealed.number,
+        plan_digest=sealed.plan_digest,
+        messages_uri=layout.messages_root(uri),
+        contributions=sealed.contributions,
+        times={item.partition: clock.bounds(item.partition) for item in sealed.contributions},
+        watermark=sealed.watermark,
+        summary=sealed.summary,
+    )
+
+
+def _check_rows(sealed: SealedWindow, uri: str) -> None:
+    """Check that every kept row goes to one partition, told by its path as the ledger tells it."""
+    by_path = {item.partition.path: item.rows for item in sealed.contributions}
+    contributed, kept = sum(by_path.values()), sealed.summary.rows_kept
+    if contributed != kept:
+        raise RowsUnaccounted(
+            pipeline=sealed.pipeline,
+            sequence=sealed.window.sequence,
+            kept=kept,
+            contributed=contributed,
+            plan=uri,
+        )
+
+
+def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple[Contribution, ...]:
+    """Group what a window staged by partition, in path order; messages stay in plan order."""
+    parts: dict[Partition, list[PartFile]] = defaultdict(list)
+    speakers: dict[Partition, dict[str, None]] = defaultdict(dict)
+    for message in messages:
+        for part in message.parts:
+            parts[part.partition].append(part)
+            speakers[part.partition][message.sub_split] = None
+    rules = _holding_rules(messages, scan)
+    return tuple(
+        Contribution(
+            window=scan.window.sequence,
+            partition=partition,
+            plan_digest=scan.digest,
+            messages=tuple(speakers[partition]),
+            rows=sum(part.rows for part in parts[partition]),
+            bytes=sum(part.length for part in parts[partition]),
+            event_times=functools.reduce(
+                EventTimes.merged, (part.event_times for part in parts[partition])
+            ),
+            held_rule=rules.get(partition),
+            kind=scan.window.kind,
+        )
+        for partition in sorted(parts, key=lambda item: item.path)
+    )
+
+
+def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Partition, str]:
+    """Name the rules that rows of each held partition failed, in the order of the pipeline file."""
+    names = [rule["name"] for rule in scan.config["rows"] if rule["on_failure"] == "hold"]
+    failed: dict[Partition, set[str]] = defaultdict(set)
+    for message in messages:
+        rules = message.held_rules or [names] * len(message.held)
+        for partition, found in zip(message.held, rules, strict=True):
+            failed[partition].update(found)
+    return {
+        partition: ", ".join(name for name in names if name in found)
+        for partition, found in failed.items()
+    }
+
+
+def _summary(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
+    parts = [part for message in messages for part in message.parts]
+    ignored = [message.ignored for message in messages if message.ignored is not None]
+    return RunSummary(
+        rows_read=sum(message.rows_read for message in messages),
+        rows_kept=sum(message.rows_kept for message in messages),
+        rows_quarantined=sum(part.rows for message in messages for part in message.quarantined),
+        rows_future=sum(message.event_times.future for message in messages),
+        rows_carried_over=sum(message.settled.carried_over for message in messages),
+        rows_unpaired=sum(message.settled.unpaired for message in messages),
+        deletes_ignored=functools.reduce(IgnoredDeletes.plus, ignored, IgnoredDeletes()).total,
+        bytes_written=sum(part.length for part in parts),
+        files_written=len(parts),
+        sub_splits=len(messages),
+        left_out=scan.record.listed.left_out if scan.record else {},
+    )

@@ -1,0 +1,257 @@
+"""From the source's head to announced contributions: window, plan, stage, announce.
+
+Each step can be repeated, by the same run or by another one, and finds what its predecessor left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.errors import TerminalError, WindowIncomplete
+from tidegate.model.message import CommitMessage
+from tidegate.model.run import Look, PlannedWindow, Run
+from tidegate.model.wire import pretty
+from tidegate.pipeline.load.pins import Pins
+from tidegate.pipeline.load.plan_names import PlanNames
+from tidegate.pipeline.load.scanning import Scanner
+from tidegate.pipeline.load.taker import Taken, Taker
+from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits, write_splits
+from tidegate.pipeline.state.renewing import renewing_windows
+from tidegate.stage import layout
+from tidegate.stage.stored import damaged, read_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.ledger.holder import Life
+    from tidegate.model.instant import InstantRange
+    from tidegate.model.ledger_rows import WindowState
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.source.protocol import Source
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a load would read (PC-C08)."""
+
+    range: InstantRange | None
+    """None: there is nothing to take."""
+    plan: ScanPlan | None
+    splits: tuple[Split, ...]
+
+
+@dataclass(frozen=True)
+class Loader:
+    """The first half of a pipeline: once per window.
+
+    Runs on: the process of one run's step. Called: at least once per step and run.
+    Failure: a window that was taken stays taken; the next attempt goes on with it, plans to the
+    same digest, and stages only the sub-splits without a message. A window whose planning is
+    refused is given back; without a plan it was promised to nobody, and is dropped.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    source: Source
+    life_of: Callable[[str], Life]
+    """Finds out what became of the run that holds a window."""
+    watch: Watch
+
+    def look(self, run: Run, now: datetime) -> Look:
+        """Say what a run would find, from the source's metadata alone; takes nothing."""
+        return self._taker.look(run, now)
+
+    def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Take the run's window, or those that it replays.
+
+        And make their plans stand in the work directory.
+
+        Returns:
+            One entry per window; none when there is nothing to do.
+
+        Raises:
+            WindowOpen: another run works on the pipeline's open window (Transient).
+            LedgerMoved: other runs came between each time (Transient).
+        """
+        taken, found = self._undertaken(lambda: self._taker.take(run, now), now)
+        return tuple(
+            replace(planned, taken_over=not item.sealed and item.window.run != run.id)
+            for item, planned in zip(taken.windows, found, strict=True)
+        )
+
+    def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Plan one window again, with the configuration as it is now."""
+        return self._undertaken(lambda: self._taker.replay(sequence, run, now), now)[1]
+
+    def rebuild(
+        self, partitions: Sequence[Partition], run: Run, now: datetime
+    ) -> tuple[PlannedWindow, ...]:
+        """Take a window that reads partitions whole, as of the checkpoint.
+
+        None before the first load.
+        """
+        return self._undertaken(lambda: self._taker.rebuild(partitions, run, now), now)[1]
+
+    def preview(self, run: Run, now: datetime) -> Preview:
+        """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
+        draft, pin = self._taker.preview(run, now)
+        if draft is None:
+            return Preview(None, None, ())
+        return Preview(draft.range, *self._scanner.scan(draft, pin, now))
+
+    def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
+        """Read the commit messages of a plan, in plan order.
+
+        Raises:
+            WindowIncomplete: a sub-split has none yet (Transient).
+            StateFileDamaged: the plan has lost splits.
+        """
+        missing = expected = 0
+        found = []
+        splits = read_splits(self.storage, planned.uri)
+        if len(splits) != planned.splits:
+            told = f"{len(splits)} of {planned.splits} splits"
+            raise damaged(layout.splits_file(planned.uri), told)
+        for split in splits:
+            for sub_split in split.sub_splits:
+                expected += 1
+                path = layout.message_file(planned.uri, sub_split.id)
+                if self.storage.exists(path):
+                    found.append(read_stored(self.storage, path, CommitMessage))
+                else:
+                    missing += 1
+        if missing:
+            raise WindowIncomplete(
+                pipeline=self.config.name,
+                sequence=planned.sequence,
+                missing=missing,
+                expected=expected,
+            )
+        return iter(found)
+
+    def _undertaken(
+        self, take: Callable[[], Taken], now: datetime
+    ) -> tuple[Taken, tuple[PlannedWindow, ...]]:
+        """Take windows and plan them; what cannot be planned is given back.
+
+        Where that drops the window of a run before, this one takes its own.
+        """
+        while True:
+            taken = take()
+            try:
+                return taken, self._planned(taken, now)
+            except TerminalError:
+                dropped = [
+                    self.ledger.windows.give_back(item.window.sequence, item.attempt)
+                    for item in taken.windows
+                ]
+                if not (taken.goes_on and any(dropped)):
+                    raise
+
+    def _planned(self, taken: Taken, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Plan what was taken, one after the other; all of it is kept meanwhile."""
+        attempts = {item.window.sequence: item.attempt for item in taken.windows}
+        with renewing_windows(self.ledger, attempts, self.config.execute.claim_timeout):
+            return tuple(self._plan_window(item, taken.pin, now) for item in taken.windows)
+
+    def _plan_window(self, taken: WindowState, pin: Pin, now: datetime) -> PlannedWindow:
+        window = taken.window
+        digest = self._pins.digest(taken, self._pins.of(taken, pin))
+        uri = layout.plan_root(self.roots.work, window.sequence, digest)
+        is_new = not self.storage.exists(layout.plan_file(uri))
+        if not has_plan(self.storage, uri):
+            with self._pins.naming(taken):
+                scan, splits = self._scanner.scan(window, pin, now, digest)
+            self._write_plan(uri, scan, splits)
+        scan = read_plan(self.storage, uri)
+        self.ledger.windows.record_plan(scan, uri)
+        names = self._pins.names
+        if taken.sealed and taken.plan_digest == digest:
+            if self._is_told(uri) and not names.is_silent(taken):
+                return _planned(taken, digest, uri, scan, (0, 0))
+            # What the messages that stand say is in effect, whether its files were moved or swept.
+            self._drop(taken, uri, names.spent)
+        elif taken.sealed and not is_new:
+            self._drop(taken, uri, names.hollow)
+        return _planned(taken, digest, uri, scan, self._pending(uri, scan.totals))
+
+    def _drop(self, taken: WindowState, uri: str, of: Callable[[str], Sequence[str]]) -> None:
+        """Take away messages that speak for files which are gone: they are staged again.
+
+        No sweep of a window begins once it is taken; one that had begun has ended where the lock is
+        free.
+
+        Raises:
+            PartitionBusy: a sweep is at work (Transient).
+        """
+        lock = layout.window_lock(self.roots.work, taken.window.sequence)
+        with self.storage.lock(lock, str(taken.owner)):
+            dropped = of(uri)
+            for path in dropped:
+                self.storage.delete(path)
+            if dropped:
+                self.storage.sync(layout.messages_root(uri))
+
+    def _is_told(self, uri: str) -> bool:
+        """Return whether the file of a plan's announce stands; it is written again by messages."""
+        return any(map(layout.is_sealed_file, self.storage.list_names(uri)))
+
+    @property
+    def _taker(self) -> Taker:
+        return Taker(self.config, self.ledger, self.source, self.life_of, self.watch, self._pins)
+
+    @property
+    def _pins(self) -> Pins:
+        names = PlanNames(self.roots, self.ledger, self.storage)
+        return Pins(self.ledger, self.storage, self.source, names, self._scanner)
+
+    @property
+    def _scanner(self) -> Scanner:
+        return Scanner(self.config, self.source)
+
+    def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
+        """Write the splits first; of a plan that lost one of the two, the other stays as it is."""
+        write_splits(self.storage, uri, splits)
+        self.storage.write_once(layout.plan_file(uri), pretty(scan.to_json()))
+
+    def _pending(self, uri: str, totals: PlanTotals) -> tuple[int, int]:
+        """Count the splits that lack a message, and their bytes."""
+        done = {
+            layout.sub_split_of_message(name)
+            for name in self.storage.list_files(layout.messages_root(uri))
+        }
+        if not done:
+            # A plan of many files takes long to read, and a new one need not be.
+            return totals.splits, totals.bytes
+        pending = [
+            split
+            for split in read_splits(self.storage, uri)
+            if any(part.id not in done for part in split.sub_splits)
+        ]
+        parts = (part for split in pending for part in split.sub_splits)
+        return len(pending), sum(piece.size_bytes for part in parts for piece in part.pieces)
+
+
+def _planned(
+    taken: WindowState, digest: str, uri: str, scan: ScanPlan, pending: tuple[int, int]
+) -> PlannedWindow:
+    return PlannedWindow(
+        sequence=taken.window.sequence,
+        attempt=taken.attempt,
+        digest=digest,
+        uri=uri,
+        splits=scan.totals.splits,
+        pending=pending[0],
+        pending_bytes=pending[1],
+        sealed=taken.sealed and taken.plan_digest == digest,
+    )

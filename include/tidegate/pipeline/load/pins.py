@@ -1,0 +1,151 @@
+"""Pin the source as a window reads it, and say what to do where the source has forgotten it.
+
+A window that was planned is read as its plan says, which needs the snapshot no more. Takes nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import PlannedOtherwise, SnapshotNotFound, StateFileLost, TerminalError
+from tidegate.errors.commands import command
+from tidegate.pipeline.load.rebuilding import rebuild_of
+from tidegate.pipeline.load.scanning import pinned_at
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import WindowState
+    from tidegate.model.plan import Pin, ScanPlan, Window
+    from tidegate.pipeline.load.plan_names import PlanNames
+    from tidegate.pipeline.load.scanning import Scanner
+    from tidegate.source.protocol import Source
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Pins:
+    """Knows from source, ledger and work directory whether a window can be read."""
+
+    ledger: Ledger
+    storage: Storage
+    source: Source
+    names: PlanNames
+    scanner: Scanner
+
+    def of_rebuild(self, draft: Window, pin: Pin) -> Pin:
+        """Pin the source for a rebuild that is not taken yet.
+
+        Raises:
+            SnapshotNotFound: the checkpoint's snapshot was expired.
+            FileCameBack: a file stands again that the checkpoint calls gone.
+        """
+        try:
+            return self.source.whole_at(pin, draft.range.end_inclusive)
+        except SnapshotNotFound as gone:
+            again = rebuild_of(self.ledger.name, draft.partitions)
+            remedy = (
+                "Nothing was taken. Bring the checkpoint to a snapshot that is kept with "
+                f"`{command('load', self.ledger.name)}`, then go on with {again}."
+            )
+            reader = f", which a rebuild of pipeline '{self.ledger.name}' reads,"
+            raise _lost(gone, reader, remedy) from gone
+
+    def of(self, taken: WindowState, pin: Pin) -> Pin:
+        """Pin the source for a window that stands in the ledger.
+
+        Raises:
+            SnapshotNotFound: its snapshot was expired, and it has no plan, or one that was made
+                otherwise.
+        """
+        with self.naming(taken):
+            try:
+                return pinned_at(self.source, pin, taken.window)
+            except SnapshotNotFound:
+                stored = self._stored(taken.window.sequence)
+                if stored is None or stored.digest != self.digest(taken, stored.pin):
+                    raise
+                return stored.pin
+
+    def digest(self, taken: WindowState, pinned: Pin) -> str:
+        """Name the plan of a window as it is read now."""
+        return self.names.choose(
+            taken, lambda again: self.scanner.digest(taken.window, pinned, again=again)
+        )
+
+    @contextmanager
+    def naming(self, taken: WindowState) -> Iterator[None]:
+        """Say which window is refused, and what helps in its state.
+
+        Raises:
+            SnapshotNotFound: what it reads was expired.
+            PlannedOtherwise: it is open and keeps a plan that another configuration made.
+        """
+        try:
+            yield
+        except SnapshotNotFound as gone:
+            reader = (
+                f", which window {taken.window.sequence} of pipeline '{self.ledger.name}' reads,"
+            )
+            raise _lost(gone, reader, self._remedy(taken)) from gone
+        except StateFileLost as lost:
+            if taken.sealed:
+                remedy = (
+                    "start a new pipeline with a new name and a new target: nothing else tells "
+                )
+                remedy += f"what window {taken.window.sequence} read"
+                raise StateFileLost(path=lost.path, remedy=remedy) from lost
+            raise
+        except TerminalError as refused:
+            sequence = taken.window.sequence
+            if taken.sealed or self._stored(sequence) is None:
+                raise
+            raise PlannedOtherwise(
+                pipeline=self.ledger.name, window=sequence, problem=str(refused)
+            ) from refused
+
+    def is_lost(self, taken: WindowState, pin: Pin) -> bool:
+        """Return whether a window was not planned and cannot be any more."""
+        if self.ledger.windows.plan_uri(taken.window.sequence) is not None:
+            return False
+        try:
+            self.of(taken, pin)
+        except (SnapshotNotFound, StateFileLost):
+            return True
+        return False
+
+    def _stored(self, sequence: int) -> ScanPlan | None:
+        uri = self.ledger.windows.plan_uri(sequence)
+        if uri is None or not self.storage.exists(layout.plan_file(uri)):
+            return None
+        return read_plan(self.storage, uri)
+
+    def _remedy(self, taken: WindowState) -> str:
+        name, sequence = self.ledger.name, taken.window.sequence
+        if taken.sealed:
+            brought = self.ledger.windows.contributions_of(sequence)
+            if not brought:
+                return "It brought no rows, so there is nothing to read again."
+            again = rebuild_of(name, [item.partition for item in brought])
+            return f"What it brought stays as it is. Read its partitions again with {again}."
+        if self._stored(sequence) is None:
+            return (
+                f"No plan was made of it: `{command('load', name)}` takes from the checkpoint what "
+                "is there now."
+            )
+        return (
+            "It was planned with another configuration and is read as it was planned. Set the "
+            f"pipeline file back to what `{command('plan', name, '--window', sequence, '--json')}` "
+            f"shows under `config`, and finish the window with `{command('load', name)}`; where "
+            "that is not possible, start a new pipeline with a new name and a new target."
+        )
+
+
+def _lost(gone: SnapshotNotFound, reader: str, remedy: str) -> SnapshotNotFound:
+    values = {**gone.values, "reader": reader, "remedy": remedy}
+    return SnapshotNotFound(**values)

@@ -1,0 +1,132 @@
+"""Choose the name of a window's plan: a plan whose files may be gone is never revived.
+
+Same inputs, same name; but what a replay replaced was retired and may be swept, and its messages
+stand on. Where such a plan, or one that lost its staged files, is wanted again, the same inputs get
+the next name and everything is staged anew. Touches nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.model.message import CommitMessage
+from tidegate.pipeline.state.plan_files import read_splits
+from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PartitionState, WindowState
+    from tidegate.model.message import Contribution, PartFile
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class PlanNames:
+    """Knows from ledger and work directory which names of a window's plans are used up."""
+
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+
+    def choose(self, taken: WindowState, name: Callable[[int], str]) -> str:
+        """Give the digest of the plan that a window is staged under.
+
+        Args:
+            taken: the window; its effective plan is found done unless files of it were lost.
+            name: the digest for the same inputs the first time (0), the second time (1), …
+
+        Returns:
+            The same digest for each attempt until it is announced.
+        """
+        for again in itertools.count():
+            digest = name(again)
+            if digest == taken.plan_digest:
+                if not self._lost(taken, digest):
+                    return digest
+            elif not self.ledger.windows.was_announced(taken.window.sequence, digest):
+                return digest
+        raise AssertionError
+
+    def hollow(self, uri: str) -> list[str]:
+        """Name the messages of a plan that was never announced whose files are gone."""
+        messages = dict(self._messages(uri))
+        found = [
+            path
+            for path, message in messages.items()
+            if any(self._is_lost(uri, part) for part in (*message.parts, *message.quarantined))
+        ]
+        wanted = sum(len(split.sub_splits) for split in read_splits(self.storage, uri))
+        if found or len(messages) < wanted:
+            # What sub-splits handed each other goes once all of them are done.
+            found += self._spent(uri, messages)
+        return found
+
+    def spent(self, uri: str) -> list[str]:
+        """Name the messages of a plan that speak for rows handed on, which are gone by now."""
+        return self._spent(uri, dict(self._messages(uri)))
+
+    def is_silent(self, taken: WindowState) -> bool:
+        """Return whether a publication of the effective plan has yet to read a lost message."""
+        uri = layout.plan_root(self.roots.work, taken.window.sequence, str(taken.plan_digest))
+        return not all(
+            self.storage.exists(layout.message_file(uri, sub_split))
+            for item in self._waiting(taken)
+            for sub_split in item.messages
+        )
+
+    def _spent(self, uri: str, messages: Mapping[str, CommitMessage]) -> list[str]:
+        return [
+            path
+            for path, message in messages.items()
+            if message.spread is not None
+            and self.storage.length(f"{uri}/{message.spread.path}") != message.spread.length
+        ]
+
+    def _lost(self, taken: WindowState, digest: str) -> bool:
+        """Say whether a file is gone, or cut, that a publication of this plan has yet to move."""
+        waiting = {item.partition for item in self._waiting(taken)}
+        if not waiting:
+            return False
+        uri = layout.plan_root(self.roots.work, taken.window.sequence, digest)
+        parts = [part for part in self._parts(uri) if part.partition in waiting]
+        return any(self._is_lost(uri, part) for part in parts)
+
+    def _waiting(self, taken: WindowState) -> list[Contribution]:
+        """Give what the effective plan of a window brought and no revision holds yet."""
+        pending = {
+            state.partition: state
+            for state in self.ledger.partitions.all()
+            if state.pending != "none"
+        }
+        return [
+            item
+            for item in self.ledger.windows.contributions_of(taken.window.sequence)
+            if item.partition in pending and not self._stands(pending[item.partition], taken)
+        ]
+
+    def _stands(self, state: PartitionState, taken: WindowState) -> bool:
+        revisions = self.ledger.publications.revisions(state.partition)
+        stood = revisions[-1].contributions if revisions else {}
+        return stood.get(str(taken.window.sequence)) == taken.plan_digest
+
+    def _parts(self, uri: str) -> Iterator[PartFile]:
+        for _path, message in self._messages(uri):
+            yield from message.parts
+
+    def _messages(self, uri: str) -> Iterator[tuple[str, CommitMessage]]:
+        root = layout.messages_root(uri)
+        for name in self.storage.list_files(root):
+            if not name.startswith("."):
+                path = f"{root}/{name}"
+                yield path, read_stored(self.storage, path, CommitMessage)
+
+    def _is_lost(self, uri: str, part: PartFile) -> bool:
+        # A commit that was begun may have moved it.
+        places = f"{uri}/{part.staged}", f"{self.roots.partition(part.partition)}/{part.name}"
+        return all(self.storage.length(place) != part.length for place in places)

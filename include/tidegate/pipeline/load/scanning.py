@@ -1,0 +1,208 @@
+"""From a window to its plan: list the files, cut and pack them, and say why they are so."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tidegate.errors import ChangesReadWhole
+from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
+from tidegate.model.plan_record import PlanRecord
+from tidegate.pipeline.load.event_bounds import event_column, with_bounds
+from tidegate.pipeline.load.fingerprint import library_fingerprint
+from tidegate.pipeline.load.limits import limit_cut
+from tidegate.plan import (
+    Scale,
+    adapted_target,
+    delete_totals,
+    merged_bounds,
+    plan_change_splits,
+    plan_one_split,
+    plan_splits,
+    row_width,
+    split_totals,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig, SplitConfig
+    from tidegate.model.plan import Piece, Pin, Split, Window
+    from tidegate.physical import RowGroup
+    from tidegate.source.protocol import Source, Units
+
+# Fixed, not the machine's cores: the same window is cut alike wherever it is planned.
+_PARALLELISM = 8
+
+
+def pinned_at(source: Source, pin: Pin, window: Window) -> Pin:
+    """Pin the source as a window reads it; at the head it is read as the run saw it (ICE-2.9)."""
+    end = window.range.end_inclusive
+    return pin if pin.head is not None and pin.head.id == end.id else source.at(pin, end)
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Make many values that live on: looking for garbage among them takes a quarter of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if not gc.get_freeze_count():
+            # Both together make everything old, so that it is not looked through right now.
+            gc.freeze()
+            gc.unfreeze()
+        if was_enabled:
+            gc.enable()
+
+
+@dataclass
+class _Footers:
+    """Reads footers for the planner and counts them."""
+
+    source: Source
+    paths: list[str] = field(default_factory=list)
+
+    def __call__(self, piece: Piece) -> Sequence[RowGroup]:
+        self.paths.append(piece.path)
+        return self.source.row_groups(piece)
+
+
+@dataclass(frozen=True)
+class _Found:
+    """The files of a window, and what they were cut into."""
+
+    units: Units
+    pieces: tuple[Piece, ...]
+    splits: tuple[Split, ...]
+    target_size: int
+    footers_read: int
+
+
+@dataclass(frozen=True)
+class Scanner:
+    """Plans windows of one pipeline; takes none and writes nothing."""
+
+    config: PipelineConfig
+    source: Source
+
+    def digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
+        """Name the plan of a window, before planning it."""
+        inputs = self.config.plan_inputs()
+        # With what the table says: it decides the splits as much as the pipeline file does.
+        split = self._split(pinned).model_dump(mode="json")
+        inputs = {**inputs, "source": {**inputs["source"], "split": split}}
+        fingerprint = library_fingerprint()
+        return plan_digest(self.config.name, window, pinned, inputs, fingerprint, again=again)
+
+    def scan(
+        self, window: Window, pin: Pin, now: datetime, digest: str | None = None
+    ) -> tuple[ScanPlan, tuple[Split, ...]]:
+        """Plan a window.
+
+        Args:
+            window: what is read.
+            pin: the source as the run sees it; the window's end need not be its head.
+            now: clock of the run.
+            digest: the plan's name, if it was chosen already.
+
+        Raises:
+            ChangesReadWhole: the mode was changed since the window was taken.
+            StatsMissing: the order that is asked for, or bounds, need what a file does not say.
+            TidegateError: the source refuses to have the window published; see `Units`.
+        """
+        pinned = pinned_at(self.source, pin, window)
+        with _without_collections():
+            found = self._find(window, pinned)
+        scan = ScanPlan(
+            digest=digest or self.digest(window, pinned),
+            pipeline=self.config.name,
+            window=window,
+            pin=pinned,
+            config=self.config.resolved(),
+            fingerprint=library_fingerprint(),
+            planned_at=now,
+            totals=PlanTotals(
+                instants=self._instants(found, pinned, window),
+                files=len(found.pieces),
+                bytes=sum(piece.size_bytes for piece in found.pieces),
+                rows=sum(piece.rows for piece in found.pieces),
+                splits=len(found.splits),
+                sub_splits=sum(len(split.sub_splits) for split in found.splits),
+            ),
+            notes=found.units.notes,
+            record=self._record(found, window, pin),
+        )
+        return scan, found.splits
+
+    def _find(self, window: Window, pinned: Pin) -> _Found:
+        self._check_reads_changes(window)
+        limit = self.config.source.read.limit
+        units = self.source.units(
+            pinned,
+            window.range,
+            whole=window.kind.reads_whole,
+            event_time=event_column(self.config),
+            enough=limit,
+        )
+        if units.refusal is not None:
+            raise units.refusal
+        pieces = with_bounds(units.pieces, self.source, self.config)
+        split, footers = self._split(pinned), _Footers(self.source)
+        width = row_width(self.source.schema(pinned))
+        rules = self.source.settling(pinned)
+        exchanges = rules.exchanges if rules else 0
+        if limit is None:
+            splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
+        else:
+            splits = plan_one_split(pieces, split, width)
+        splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
+        scale = Scale(width, split.open_cost)
+        target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
+        return _Found(units, pieces, splits, target, len(footers.paths))
+
+    def _check_reads_changes(self, window: Window) -> None:
+        """Refuse to read the whole source for a window that joins on to others."""
+        joins_on = window.range.start_exclusive is not None and not window.kind.replaces
+        if joins_on and self.config.source.read.mode == "snapshot":
+            raise ChangesReadWhole(pipeline=self.config.name, window=window.sequence)
+
+    def _record(self, found: _Found, window: Window, pin: Pin) -> PlanRecord:
+        unknown = sum(piece.event_times is None for piece in found.pieces)
+        cut = None
+        if window.kind is WindowKind.LOAD:
+            cut = limit_cut(window.range, self.source, self.config.source.limits, pin)
+        return PlanRecord(
+            checkpoint=self._checkpoint(window, pin),
+            listed=found.units.listed,
+            deletes=delete_totals(found.pieces),
+            target_size=found.target_size,
+            terms=split_totals(found.splits),
+            footers_read=found.footers_read,
+            event_times=merged_bounds(found.pieces),
+            files_without_bounds=unknown if event_column(self.config) else 0,
+            limit=cut,
+        )
+
+    def _checkpoint(self, window: Window, pin: Pin) -> str:
+        start = window.range.start_exclusive
+        if start is None or window.kind is not WindowKind.LOAD:
+            return ""
+        state = self.source.checkpoint_state(pin, start)
+        return f"{state.state}: {state.detail}"
+
+    def _split(self, pin: Pin) -> SplitConfig:
+        """Give `source.split`, with the table's own words where the pipeline says nothing."""
+        said = self.config.source.split
+        defaults = self.source.split_defaults(pin)
+        unsaid = {key: item for key, item in defaults.items() if key not in said.model_fields_set}
+        return said.model_copy(update=unsaid)
+
+    def _instants(self, found: _Found, pinned: Pin, window: Window) -> int:
+        if window.range.start_exclusive is None:
+            return sum(action.count for action in found.units.listed.instants) or 1
+        return len(self.source.instants(pinned, window.range.start_exclusive))

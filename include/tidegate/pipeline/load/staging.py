@@ -1,0 +1,187 @@
+"""What one task does: read a split of a plan, stage it, and leave a commit message per sub-split.
+
+Everything a task needs stands in the plan directory; it looks at no ledger and at no pipeline file.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.config import PipelineConfig
+from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.row_changes import is_check
+from tidegate.model.wire import pretty
+from tidegate.pipeline.load.exchanging import PlanExchange, SpreadRows, spreading, write_spread
+from tidegate.pipeline.state.plan_files import read_plan, read_splits
+from tidegate.pipeline.state.reading import Reading
+from tidegate.source import open_source
+from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
+from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+    from tidegate.model.exchange import Exchange
+    from tidegate.model.plan import ScanPlan, Split, SubSplit
+    from tidegate.pipeline.load.exchanging import Spreading
+    from tidegate.read.changes import Settler
+    from tidegate.storage import Storage
+
+
+def stage_split(
+    storage: Storage, plan_uri: str, index: int, attempt: str
+) -> tuple[CommitMessage, ...]:
+    """Stage what one split of a plan still lacks.
+
+    *Runs on:* a Spark task or a local thread. *Called:* at least once per split, also twice at the
+    same
+    time. *Failure:* sub-splits with a message are done; the others are staged again under another
+    attempt's name, with the same file names and bytes.
+
+    Args:
+        storage: where plans, parts and messages stand; bound before the function goes to a task.
+        plan_uri: directory of the plan.
+        index: position of the split in the plan.
+        attempt: names this execution; completed by a random word.
+
+    Returns:
+        The messages of the split's sub-splits that this call finished.
+    """
+    scan, splits = _plan(storage, plan_uri)
+    task = _Attempt(storage, scan, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
+    return tuple(
+        task.finish(sub_split)
+        for sub_split in splits[index].sub_splits
+        if not storage.exists(layout.message_file(plan_uri, sub_split.id))
+    )
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """One execution of a task."""
+
+    storage: Storage
+    scan: ScanPlan
+    plan_uri: str
+    name: str
+
+    def finish(self, sub_split: SubSplit) -> CommitMessage:
+        """Read one sub-split, write its rows, and leave its message unless another was first."""
+        try:
+            message = self._write(sub_split)
+        except Exception:
+            # Retries on a full disk must not keep it full with what they left.
+            self._discard(sub_split)
+            raise
+        path = layout.message_file(self.plan_uri, sub_split.id)
+        if self.storage.write_once(path, pretty(message.to_json())):
+            return message
+        # Another attempt was first: its message counts, this one's files are garbage.
+        self._discard(sub_split)
+        return read_stored(self.storage, path, CommitMessage)
+
+    def _write(self, sub_split: SubSplit) -> CommitMessage:
+        config = PipelineConfig.from_resolved(self.scan.config)
+        rows = Reading.of(config.source, open_source(config.source, self.storage), self.scan.pin)
+        if is_check(sub_split.pieces):
+            return self._check(sub_split, rows)
+        exchange, settler = sub_split.exchange, rows.settler()
+        if exchange is not None and exchange.stage > 0 and settler is not None:
+            changes = self._gathered(exchange, settler)
+        elif exchange is None and settler is not None:
+            changes = settler.commits(sub_split.pieces, rows.changes)
+        else:
+            changes = rows.changes(sub_split.pieces)
+        balance = rows.balance()
+        if exchange is not None and exchange.spreads:
+            message = self._spread(sub_split, exchange, rows, changes)
+        else:
+            counted = balance.changes(changes) if balance else changes
+            message = self._stage(sub_split, config, rows, rows.shown(counted))
+        return replace(
+            message,
+            settled=settler.counts if settler else message.settled,
+            balance=balance.sums if balance else {},
+            ignored=rows.ignored,
+        )
+
+    def _gathered(self, exchange: Exchange, settler: Settler) -> Iterator[pa.RecordBatch]:
+        spread = _spreading(self.storage, self.plan_uri)
+        bucket = PlanExchange(self.storage, self.plan_uri, spread).read(exchange)
+        if not exchange.spreads:
+            return settler.all(bucket, net=exchange.net)
+        # What is not paired takes no part in the exchange by row id either.
+        return bucket if exchange.net else settler.by_row_id(bucket)
+
+    def _check(self, sub_split: SubSplit, rows: Reading) -> CommitMessage:
+        """Read what changes are checked with; nothing of it is staged."""
+        balance = rows.balance()
+        if balance is None:
+            return self._without_parts(sub_split)
+        balance.states(sub_split.pieces, rows.changes)
+        return replace(self._without_parts(sub_split), balance=balance.sums)
+
+    def _stage(
+        self,
+        sub_split: SubSplit,
+        config: PipelineConfig,
+        rows: Reading,
+        batches: Iterator[pa.RecordBatch],
+    ) -> CommitMessage:
+        return stage_sub_split(
+            batches,
+            rows.schema,
+            StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions),
+            AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name),
+            self.storage,
+        )
+
+    def _spread(
+        self,
+        sub_split: SubSplit,
+        exchange: Exchange,
+        rows: Reading,
+        changes: Iterator[pa.RecordBatch],
+    ) -> CommitMessage:
+        path = layout.attempt_exchange(sub_split.id, self.name)
+        spread = SpreadRows(changes, rows.changes_schema, rows.placement(exchange))
+        file = write_spread(self.storage, self.plan_uri, path, spread)
+        return replace(self._without_parts(sub_split), spread=file)
+
+    def _without_parts(self, sub_split: SubSplit) -> CommitMessage:
+        """Begin the message of a sub-split whose rows count elsewhere, if anywhere."""
+        return CommitMessage(
+            sub_split=sub_split.id,
+            attempt=self.name,
+            parts=(),
+            quarantined=(),
+            rows_read=0,
+            rows_kept=0,
+            event_times=EventTimes(),
+        )
+
+    def _discard(self, sub_split: SubSplit) -> None:
+        for path in (
+            layout.attempt_staged(sub_split.id, self.name),
+            layout.attempt_quarantine(sub_split.id, self.name),
+        ):
+            self.storage.delete_tree(f"{self.plan_uri}/{path}")
+        self.storage.delete(f"{self.plan_uri}/{layout.attempt_exchange(sub_split.id, self.name)}")
+
+
+@functools.lru_cache(maxsize=4)
+def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, Sequence[Split]]:
+    """Read a plan once per process; it never changes."""
+    return read_plan(storage, plan_uri), read_splits(storage, plan_uri)
+
+
+@functools.lru_cache(maxsize=4)
+def _spreading(storage: Storage, plan_uri: str) -> Spreading:
+    """Look through a plan once per process for what its sub-splits hand each other."""
+    return spreading(_plan(storage, plan_uri)[1])

@@ -1,0 +1,1 @@
+"""From contributions to a standing revision: evaluate, propose, judge, commit."""

@@ -1,0 +1,166 @@
+"""The plan of one commit: written before anything changes, and what it is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.commit.policies import BUILT_IN, SUCCESS_FILE, CommitPolicy
+from tidegate.commit.policies.custom import load_custom
+from tidegate.config import CustomPolicy, PipelineConfig
+from tidegate.model.ledger_rows import PublicationEntry, RevisionEntry
+from tidegate.model.publication import CommitPlan, Outcome, PolicySpec, Publication, Verdict
+from tidegate.model.wire import instant_text, pretty
+from tidegate.stage import layout
+from tidegate.target.marker import MarkerFacts, write_marker
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class CommitPlans:
+    """Writes the commit plans of one pipeline.
+
+    Runs on: one process per partition, under its claim. Called: before each commit is prepared.
+    Failure: a plan that was written and never prepared stays beside the others and is not used.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+
+    def write(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> str:
+        """Write what committing a publication does; where, relative to the work directory.
+
+        The number tells one attempt from another: verdict, decision and policies may have changed
+        since one that died before it was prepared.
+        """
+        publication = entry.publication
+        plan = self._plan(entry, owner, now, number)
+        name = f"{publication.digest}-{number}"
+        path = layout.publication_file(
+            self.roots.work, publication.partition, publication.revision, name
+        )
+        self.storage.write_once(path, pretty(plan.to_json()))
+        return layout.relative_to_work(self.roots.work, path)
+
+    def _plan(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> CommitPlan:
+        publication = entry.publication
+        pipeline = self.ledger.pipeline.find()
+        watermark = pipeline.watermark if pipeline else None
+        source_range = self._source_range(publication)
+        verdict = entry.verdict or Verdict(Outcome.PASS, (), publication.rows, "none", now)
+        facts = MarkerFacts(
+            pipeline=self.config.name,
+            watermark=watermark,
+            partition_end=self.ledger.partitions.get(publication.partition).end,
+            trigger=self.config.commit.trigger,
+            source_range=source_range,
+            verdict=verdict,
+            approval=entry.approval,
+            owner=owner,
+            prepared_at=now,
+            override=entry.override,
+        )
+        return CommitPlan(
+            pipeline=self.config.name,
+            publication=publication,
+            policies=policies_of(self.config),
+            marker_name=self.config.commit.marker.name,
+            marker=write_marker(publication, facts),
+            watermark=watermark,
+            source_range=source_range,
+            verdict=verdict,
+            approval=entry.approval,
+            owner=owner,
+            prepared_at=now,
+            override=entry.override,
+            number=number,
+            former_marker=self._former_marker(publication.partition),
+        )
+
+    def _former_marker(self, partition: Partition) -> str | None:
+        """Say what the marker that stands is called, where the pipeline's was renamed since."""
+        standing = self.contents.standing_plan(partition)
+        if standing is None or standing.marker_name == self.config.commit.marker.name:
+            return None
+        return standing.marker_name
+
+    def _source_range(self, publication: Publication) -> dict[str, Any]:
+        """Say which source instants are in a revision: window by window, ends included."""
+        windows = [
+            self.ledger.windows.get(int(sequence))
+            for sequence in sorted(publication.contributions, key=int)
+        ]
+        return {
+            str(item.window.sequence): {
+                "after": item.window.range.start_exclusive.id
+                if item.window.range.start_exclusive
+                else None,
+                "to": item.window.range.end_inclusive.id,
+                "to_time": instant_text(item.window.range.end_inclusive.time),
+            }
+            for item in windows
+        }
+
+
+def policies_of(config: PipelineConfig) -> tuple[PolicySpec, ...]:
+    """Name the policies of a pipeline file, as a plan does."""
+    return tuple(_spec(policy) for policy in config.commit.policies)
+
+
+def writes_marker(plan: CommitPlan) -> bool:
+    """Return whether a commit ends with a marker: its policies may leave that out."""
+    return any(policy.name == SUCCESS_FILE for policy in plan.policies)
+
+
+def policies_to_finish(plan: CommitPlan, config: PipelineConfig) -> tuple[PolicySpec, ...]:
+    """Return the policies with which a begun commit is finished (PC-A05).
+
+    The pipeline file's, so that one that never succeeds can be corrected or taken out of it. The
+    marker also where only the plan has it: the ledger is restored by the markers that plans have.
+    """
+    named = policies_of(config)
+    marker = PolicySpec(SUCCESS_FILE)
+    return (*named, marker) if writes_marker(plan) and marker not in named else named
+
+
+def build_policy(spec: PolicySpec) -> CommitPolicy:
+    """Make the policy that a plan or the pipeline file names."""
+    if spec.reference is not None:
+        return load_custom(spec.reference, spec.parameters)
+    return BUILT_IN[spec.name]()
+
+
+def revision_of(plan: CommitPlan, commit_plan: str, owner: str, now: datetime) -> RevisionEntry:
+    """Give the ledger's entry for a commit plan that was carried out."""
+    publication = plan.publication
+    return RevisionEntry(
+        partition=publication.partition,
+        revision=publication.revision,
+        digest=publication.digest,
+        contributions=publication.contributions,
+        rows=publication.rows,
+        files=len(publication.content),
+        watermark=plan.watermark,
+        source_range=plan.source_range,
+        commit_plan=commit_plan,
+        owner=owner,
+        committed_at=now,
+        override=plan.override,
+    )
+
+
+def _spec(policy: str | CustomPolicy) -> PolicySpec:
+    if isinstance(policy, CustomPolicy):
+        return PolicySpec("custom", policy.custom, policy.parameters)
+    return PolicySpec(policy)

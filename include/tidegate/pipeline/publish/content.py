@@ -1,0 +1,135 @@
+"""What stands in a partition, and what would stand: read from ledger and work directory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.commit.propose import propose, with_content
+from tidegate.config import PipelineConfig
+from tidegate.errors import PublicationLapsed
+from tidegate.model.message import CommitMessage
+from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.reading import Reading
+from tidegate.source import open_source
+from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow as pa
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PartitionState, PublicationEntry
+    from tidegate.model.message import Contribution
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import Publication
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Contents:
+    """The contents of one pipeline's partitions. Changes nothing."""
+
+    name: str
+    """The pipeline's."""
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+
+    def standing(self, partition: Partition) -> Publication | None:
+        """Read what the partition's standing revision is made of; None when nothing stands."""
+        plan = self.standing_plan(partition)
+        return plan.publication if plan else None
+
+    def standing_plan(self, partition: Partition) -> CommitPlan | None:
+        """Read the plan by which the standing revision was committed; None when nothing stands."""
+        revisions = self.ledger.publications.revisions(partition)
+        if not revisions:
+            return None
+        return self.commit_plan(revisions[-1].commit_plan)
+
+    def files_of(self, publication: Publication) -> list[str]:
+        """Give the paths at which a proposed revision's files stand now.
+
+        A file that comes may be at its target already, where a commit began that the ledger no
+        longer knows of.
+        """
+        root = self.roots.partition(publication.partition)
+        coming = {file.name for file in publication.adds}
+        return [
+            self._staged_or_moved(file, f"{root}/{file.name}")
+            if file.name in coming
+            else f"{root}/{file.name}"
+            for file in publication.content
+        ]
+
+    def _staged_or_moved(self, file: PublishedFile, target: str) -> str:
+        staged = f"{self.roots.work}/{file.staged}"
+        return staged if self.storage.exists(staged) else target
+
+    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
+        """Work out the next revision from all effective contributions."""
+        return propose(
+            partition,
+            self.standing(partition),
+            state.revision,
+            self.ledger.windows.contributions(partition),
+            self._parts_of,
+        )
+
+    def proposed(self, partition: Partition, publication: str) -> PublicationEntry:
+        """Give a proposal with the content that it would make.
+
+        Raises:
+            PublicationLapsed: it was replaced meanwhile.
+        """
+        entry = self.ledger.publications.find(partition, publication)
+        if entry is None or entry.state is not PublicationState.PROPOSED:
+            state = entry.state.value if entry else "unknown"
+            raise PublicationLapsed(
+                pipeline=self.name,
+                partition=str(partition),
+                change=f"the proposal is {state}",
+            )
+        standing = self.standing(partition)
+        content = standing.content if standing else ()
+        return replace(entry, publication=with_content(entry.publication, content))
+
+    def planned_columns(self, partition: Partition) -> Iterator[pa.Schema]:
+        """Read which columns the rows of a partition were planned to have, newest window first."""
+        for item in reversed(self.ledger.windows.contributions(partition)):
+            root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
+            scan = read_plan(self.storage, root)
+            source = PipelineConfig.from_resolved(scan.config).source
+            yield Reading.of(source, open_source(source, self.storage), scan.pin).schema
+
+    def commit_plan(self, path: str) -> CommitPlan:
+        """Read the plan of one commit, which the ledger names from the work directory on."""
+        return read_stored(self.storage, f"{self.roots.work}/{path}", CommitPlan)
+
+    def _parts_of(self, contribution: Contribution) -> list[PublishedFile]:
+        """Read a contribution's part files from its commit messages."""
+        root = layout.plan_root(self.roots.work, contribution.window, contribution.plan_digest)
+        staged_root = layout.relative_to_work(self.roots.work, root)
+        found = []
+        for sub_split in contribution.messages:
+            path = layout.message_file(root, sub_split)
+            message = read_stored(self.storage, path, CommitMessage)
+            found += [
+                PublishedFile(
+                    name=part.name,
+                    length=part.length,
+                    sha256=part.sha256,
+                    rows=part.rows,
+                    window=contribution.window,
+                    plan_digest=contribution.plan_digest,
+                    staged=f"{staged_root}/{part.staged}",
+                )
+                for part in message.parts
+                if part.partition == contribution.partition
+            ]
+        return found

@@ -1,0 +1,157 @@
+"""Hold a partition while it is published, and end what was begun: finish it, or take it back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.commit.publisher import Publisher
+from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
+from tidegate.ledger.holder import Holder
+from tidegate.model.publication import PolicySpec, Publication, PublicationState
+from tidegate.pipeline.publish.commit_plans import build_policy, policies_to_finish, revision_of
+from tidegate.pipeline.state.renewing import Renewing, renewing_claim
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.ledger.holder import Life
+    from tidegate.model.ledger_rows import Claim, PublicationEntry
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Finisher:
+    """Carries out commit plans, whoever wrote them.
+
+    Runs on: one process per partition, under its claim. Called: at least once per revision.
+    Failure: the next call goes on by the same plan.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+    watch: Watch
+    life_of: Callable[[str], Life]
+    """Finds out what became of the run that holds a partition."""
+
+    def claim(self, partition: Partition, owner: str, now: datetime) -> Claim:
+        """Claim the partition; from a predecessor only while it is not moving files.
+
+        One that is inside its lock goes on undisturbed; one before it finds its claim gone.
+
+        Raises:
+            ClaimHeld, PartitionBusy: another run is at work (Transient).
+        """
+        holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+        held = self.ledger.partitions
+        if held.get(partition).owner is None or not held.is_free(partition, holder):
+            return held.claim(partition, holder)
+        with self.storage.lock(self.roots.places(partition, 0).lock, owner):
+            return held.claim(partition, holder)
+
+    def renewing(self, partition: Partition, claim: Claim) -> Renewing:
+        """Keep a claim while a long step lasts."""
+        timeout = self.config.execute.claim_timeout
+        return renewing_claim(self.ledger, partition, claim, timeout)
+
+    def claim_with_nothing_begun(
+        self, partition: Partition, owner: str, now: datetime
+    ) -> tuple[Claim, Publication | None]:
+        """Claim the partition and finish every commit that was begun; recording ends a claim.
+
+        One that misses a file is taken back instead, once something came in the file's place.
+
+        Returns:
+            The claim, and what was finished last.
+        """
+        claim = self.claim(partition, owner, now)
+        finished = None
+        while (begun := self.ledger.publications.unrecorded(partition)) is not None:
+            try:
+                self.finish(partition, claim, owner, now)
+            except (StagedFileMissing, FileLengthWrong, FileContentWrong):
+                if not self.ledger.publications.is_replaced(partition, begun.publication.digest):
+                    raise
+                self._take_back(begun, claim, owner)
+            else:
+                finished = self.contents.commit_plan(str(begun.commit_plan)).publication
+            claim = self.claim(partition, owner, now)
+        return claim, finished
+
+    def finish(
+        self, partition: Partition, claim: Claim, owner: str, now: datetime, only: str | None = None
+    ) -> bool:
+        """Carry out an unrecorded publication that a predecessor left.
+
+        Returns:
+            Whether the wanted one stands with that.
+        """
+        entry = self.ledger.publications.unrecorded(partition)
+        if entry is None:
+            done = self.ledger.publications.find(partition, only) if only else None
+            return done is not None and done.state is PublicationState.RECORDED
+        self.carry_out(partition, str(entry.commit_plan), claim, owner, now)
+        return entry.publication.digest == only
+
+    def carry_out(
+        self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime
+    ) -> None:
+        """Make the revision of a commit plan stand, and record it."""
+        plan = self.contents.commit_plan(path)
+        publication, policies = plan.publication, policies_to_finish(plan, self.config)
+        steps = _Steps(self.ledger, self.watch, publication, claim)
+        with self.renewing(partition, claim):
+            self._publisher(publication, policies).carry_out(plan, owner, steps)
+        self.ledger.publications.record(revision_of(plan, path, owner, now), claim)
+
+    def examine(self, publication: Publication, policies: Sequence[PolicySpec]) -> None:
+        """Check what a commit needs before it begins.
+
+        Raises:
+            StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
+            PolicyUnknown: a policy cannot be built.
+        """
+        self._publisher(publication, policies).examine(publication)
+
+    def _take_back(self, begun: PublicationEntry, claim: Claim, owner: str) -> None:
+        """Give up a commit that was begun: first on the disk, then in the ledger."""
+        partition, digest = begun.publication.partition, begun.publication.digest
+        plan = self.contents.commit_plan(str(begun.commit_plan))
+        steps = _Steps(self.ledger, self.watch, plan.publication, claim)
+        with self.renewing(partition, claim):
+            self._publisher(plan.publication, ()).take_back(plan, owner, steps)
+        self.ledger.publications.withdraw(partition, digest, claim)
+
+    def _publisher(self, publication: Publication, policies: Sequence[PolicySpec]) -> Publisher:
+        places = self.roots.places(publication.partition, publication.revision)
+        built = [(spec.reference or spec.name, build_policy(spec)) for spec in policies]
+        return Publisher(self.storage, places, built)
+
+
+@dataclass(frozen=True)
+class _Steps:
+    """Hands the publisher's progress to the ledger, under one claim."""
+
+    ledger: Ledger
+    watch: Watch
+    publication: Publication
+    claim: Claim
+
+    def check_right(self) -> None:
+        # The file first, then the ledger: see `behind`.
+        self.watch.check_commit(self.publication)
+        self.ledger.partitions.check_fence(self.publication.partition, self.claim)
+
+    def advance(self, to: PublicationState) -> None:
+        target, digest = self.publication.partition, self.publication.digest
+        self.ledger.publications.advance(target, digest, to, self.claim)

@@ -1,0 +1,1 @@
+"""What load and publish stand on: the work directory, its records, who holds what."""

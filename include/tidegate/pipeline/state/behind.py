@@ -1,0 +1,231 @@
+"""Notice a ledger that is older than the files, as after a restored backup (design §4).
+
+What a file tells stands in the ledger before the file does: its window with its plan, its
+publication, and the number that was reserved for its window or partition. So the files are looked
+at first and the ledger is read afterwards; what the files then know more than the ledger was
+recorded in another one. Changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import LedgerBehind, MarkerInvalid, SourceFileGone
+from tidegate.pipeline.state.records import Records
+from tidegate.target.marker import read_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Any
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PipelineState
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import Publication
+    from tidegate.pipeline.state.records import SealedFile
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Compares one pipeline's files with its ledger."""
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+
+    def check_newest_window(self) -> PipelineState | None:
+        """Compare the newest window that was announced.
+
+        Returns:
+            The pipeline as the ledger had it when it was compared; None if it does not know it.
+            What is decided on this state is decided on a ledger that is not behind.
+
+        Raises:
+            LedgerBehind: the ledger does not know the window.
+        """
+        newest = self._sealed(newest_only=True)
+        state = self.ledger.pipeline.find()
+        for finding in self._findings(newest, state):
+            raise finding
+        return state
+
+    def check_all_windows(self) -> None:
+        """Compare every window that was announced: costs a look at each.
+
+        Raises:
+            LedgerBehind: the ledger does not know one of them.
+        """
+        for finding in self._window_findings():
+            raise finding
+
+    def check_windows(self, sequences: Iterable[int]) -> None:
+        """Compare the newest announce of each of some windows.
+
+        Raises:
+            LedgerBehind: the ledger does not know one of them.
+        """
+        newest = [found for sequence in sequences for found in self._newest(sequence)]
+        for finding in self._findings(newest, self.ledger.pipeline.find()):
+            raise finding
+
+    def check_partition(self, partition: Partition) -> None:
+        """Compare what a partition is published from: costs a look at each of its windows.
+
+        Raises:
+            LedgerBehind: the marker is of a revision that the ledger neither has nor is committing,
+                a window was announced anew, or a record has a number that it did not reserve.
+        """
+        self._check_marker(partition)
+        self._check_contributions(partition)
+        self.check_records(partition)
+
+    def check_records(self, partition: Partition) -> None:
+        """Compare the commit plans, verdicts and decisions of a partition, by their names.
+
+        Raises:
+            LedgerBehind: one has a number that the ledger did not reserve for the partition.
+        """
+        for finding in self._record_findings(partition):
+            raise finding
+
+    def _check_contributions(self, partition: Partition) -> None:
+        """Compare the newest announce of each window that brought rows for a partition.
+
+        One that brought none as far as the ledger knows is compared by `findings` only.
+        """
+        self.check_windows(item.window for item in self.ledger.windows.contributions(partition))
+
+    def _check_marker(self, partition: Partition) -> None:
+        marker = self.standing_marker(partition)
+        if marker is None:
+            return
+        # In this order: a commit that is recorded in between has its revision then.
+        begun = self.ledger.publications.unrecorded(partition)
+        state = self.ledger.partitions.find(partition)
+        known = state.revision if state else 0
+        if begun is not None:
+            known = max(known, begun.publication.revision)
+        if marker["revision"] > known:
+            raise LedgerBehind(
+                pipeline=self.config.name,
+                found=f"a marker of revision {marker['revision']} in {partition}",
+                known=f"revision {known}" if known else "no revision of it",
+            )
+
+    def check_commit(self, publication: Publication) -> None:
+        """Compare the marker that stands with a commit that is about to change files.
+
+        Raises:
+            LedgerBehind: it is of a later revision: the commit comes from an older ledger.
+        """
+        marker, partition = self.standing_marker(publication.partition), publication.partition
+        if marker is not None and marker["revision"] > publication.revision:
+            raise LedgerBehind(
+                pipeline=self.config.name,
+                found=f"a marker of revision {marker['revision']} in {partition}",
+                known=f"a commit of revision {publication.revision} under way",
+            )
+
+    def standing_marker(self, partition: Partition) -> dict[str, Any] | None:
+        """Read the marker that stands, of the latest revision where there are several."""
+        found = [self._marker_called(name, partition) for name in self.marker_names(partition)]
+        return max(filter(None, found), key=lambda marker: marker["revision"], default=None)
+
+    def marker_names(self, partition: Partition) -> set[str]:
+        """Return how the marker of a partition may be called, by what the files tell.
+
+        It may have been renamed since the last commit, and the ledger need not know that one.
+        """
+        names = {self.config.commit.marker.name}
+        plan = self._records.newest_commit(partition)
+        if plan is not None:
+            names |= {plan.marker_name, plan.former_marker or plan.marker_name}
+        return names
+
+    def findings(self) -> Iterator[str]:
+        """Yield which windows and records the files know and the ledger does not."""
+        yield from map(str, self._window_findings())
+        for state in self.ledger.partitions.all():
+            yield from map(str, self._record_findings(state.partition))
+
+    def _window_findings(self) -> Iterator[LedgerBehind]:
+        newest = self._sealed(newest_only=False)
+        yield from self._findings(newest, self.ledger.pipeline.find())
+
+    def _record_findings(self, partition: Partition) -> Iterator[LedgerBehind]:
+        """Compare the greatest number in the files of a partition."""
+        number, name = self._records.newest_number(partition)
+        pipeline = self.ledger.pipeline.find()
+        # As in `_is_known`: what has a lower number was read by the restoration.
+        if pipeline is None or number < pipeline.first_fence:
+            return
+        state = self.ledger.partitions.find(partition)
+        reserved = state.reserved if state else 0
+        if number > reserved:
+            yield LedgerBehind(
+                pipeline=self.config.name,
+                found=f"{name} with the number {number}",
+                known=f"records of {partition} up to number {reserved}"
+                if reserved
+                else f"no record of {partition}",
+            )
+
+    def _sealed(self, *, newest_only: bool) -> list[SealedFile]:
+        """Read the newest announce of windows; before the ledger is read."""
+        newest: list[SealedFile] = []
+        for sequence in self._records.sealed_windows():
+            newest += self._newest(sequence)
+            if newest and newest_only:
+                break
+        return newest
+
+    def _newest(self, sequence: int) -> list[SealedFile]:
+        """Read the newest announce of a window, if there was one."""
+        return self._records.sealed(sequence)[-1:]
+
+    def _findings(
+        self, newest: Sequence[SealedFile], state: PipelineState | None
+    ) -> Iterator[LedgerBehind]:
+        if state is None:
+            return
+        for item in newest:
+            if not self._is_known(item, state):
+                yield LedgerBehind(
+                    pipeline=self.config.name,
+                    found=(
+                        f"window {item.sealed.window.sequence} announced with plan "
+                        f"{item.sealed.plan_digest}"
+                    ),
+                    known=state.progress,
+                )
+
+    def _is_known(self, item: SealedFile, state: PipelineState) -> bool:
+        sequence, digest = item.sealed.window.sequence, item.sealed.plan_digest
+        # The restoration that raised all fences read every announce that was recorded before; what
+        # has a lower number and is not known was written by a process that had lost its fence.
+        if item.sealed.number < state.first_fence:
+            return True
+        window = self.ledger.windows.find(sequence)
+        if window is None or not self.ledger.windows.has_plan(sequence, digest):
+            return False
+        # An open window that holds the plan is about to be announced, or is announced once more.
+        return not window.sealed or item.sealed.number <= max(window.number, window.reserved)
+
+    @property
+    def _records(self) -> Records:
+        return Records(self.roots, self.storage)
+
+    def _marker_called(self, name: str, partition: Partition) -> dict[str, Any] | None:
+        path = f"{self.roots.partition(partition)}/{name}"
+        try:
+            return read_marker(path, self.storage.read_bytes(path))
+        except SourceFileGone:
+            return None
+        except MarkerInvalid:
+            # It tells nothing of a revision; `fsck` names it.
+            return None

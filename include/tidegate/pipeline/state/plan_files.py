@@ -1,0 +1,110 @@
+"""The plan of a window as it stands in the work directory; light, because every task reads it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import chain, islice
+from typing import TYPE_CHECKING, overload
+
+from tidegate.model.plan import ScanPlan, Split
+from tidegate.pipeline.state.delete_table import DeleteTable, StoredDeletes
+from tidegate.stage import layout
+from tidegate.stage.stored import as_stored, damaged, read_content, read_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.storage import Storage
+
+_LINES_PER_BLOCK = 256
+
+
+def has_plan(storage: Storage, uri: str) -> bool:
+    """Return whether all of a plan stands in its directory."""
+    return all(storage.exists(path) for path in (layout.plan_file(uri), layout.splits_file(uri)))
+
+
+def read_plan(storage: Storage, uri: str) -> ScanPlan:
+    """Read the plan that stands in a plan directory."""
+    return read_stored(storage, layout.plan_file(uri), ScanPlan)
+
+
+class StoredSplits(Sequence[Split]):
+    """The splits of a plan, each read when it is asked for: a task wants one of many thousands."""
+
+    def __init__(self, path: str, lines: Sequence[bytes], deletes: StoredDeletes) -> None:
+        self._path = path
+        self._lines = lines
+        self._deletes = deletes
+
+    def __len__(self) -> int:
+        """Count them."""
+        return len(self._lines)
+
+    @overload
+    def __getitem__(self, index: int) -> Split: ...
+    @overload
+    def __getitem__(self, index: slice) -> StoredSplits: ...
+    def __getitem__(self, index: int | slice) -> Split | StoredSplits:
+        """Read one; a slice reads none.
+
+        Raises:
+            StateFileDamaged: its line cannot be read.
+        """
+        if isinstance(index, slice):
+            return StoredSplits(self._path, self._lines[index], self._deletes)
+        line = self._lines[index]
+        return as_stored(self._path, lambda: self._decoded(line))
+
+    def _decoded(self, line: bytes) -> Split:
+        raw = json.loads(line)
+        self._deletes.restore(raw)
+        return Split.from_json(raw)
+
+
+def read_splits(storage: Storage, uri: str) -> StoredSplits:
+    """Read the splits that stand in a plan directory, in plan order.
+
+    Raises:
+        StateFileLost: they do not stand there any more.
+        StateFileDamaged: the last line of their file is not whole.
+    """
+    path = layout.splits_file(uri)
+    content = read_content(storage, path)
+    if content and not content.endswith(b"\n"):
+        raise damaged(path, f"{len(content)} bytes that end within a line")
+    lines = content.splitlines()
+    deletes = StoredDeletes.before(lines)
+    return StoredSplits(path, lines[len(deletes) :], deletes)
+
+
+def write_splits(storage: Storage, uri: str, splits: Sequence[Split]) -> None:
+    """Make splits stand in a plan directory."""
+    storage.write_once(layout.splits_file(uri), _blocks(splits))
+
+
+def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
+    """Give lines, many at a time: each block is a call to the file system."""
+    table = DeleteTable(splits)
+    lines = chain(table.lines, (table.shorten(split).to_text() for split in splits))
+    while block := list(islice(lines, _LINES_PER_BLOCK)):
+        yield "".join(f"{line}\n" for line in block).encode()
+
+
+def pending_stages(storage: Storage, uri: str) -> list[list[int]]:
+    """Give the positions of splits that have a sub-split without a message, by stage.
+
+    Returns:
+        Those of the first stage, which wait for no others, then those that wait for them, and so
+        on; no stage is empty.
+    """
+    done = {
+        layout.sub_split_of_message(name) for name in storage.list_files(layout.messages_root(uri))
+    }
+    stages: dict[int, list[int]] = {}
+    for index, split in enumerate(read_splits(storage, uri)):
+        # Ids are hashes of all that a line says.
+        if not done or any(part.id not in done for part in split.sub_splits):
+            stages.setdefault(split.stage, []).append(index)
+    return [stages[stage] for stage in sorted(stages)]

@@ -1,0 +1,116 @@
+"""What files tell of a pipeline's past: announces, commit plans, verdicts, decisions.
+
+Read from the work directory. Changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import StateFileLost
+from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord
+from tidegate.model.sealed import SealedWindow
+from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+_PLANS, _VERDICTS, _DECISIONS = ("",), (".gate",), (".decision",)
+"""What stands before `.json` in the names of records."""
+
+
+@dataclass(frozen=True)
+class SealedFile:
+    """One `sealed.json` and the plan that it belongs to."""
+
+    plan_uri: str
+    sealed: SealedWindow
+
+
+@dataclass(frozen=True)
+class CommitFile:
+    """One commit plan and where it stands, relative to the work directory."""
+
+    path: str
+    plan: CommitPlan
+
+
+@dataclass(frozen=True)
+class Records:
+    """The records of one pipeline."""
+
+    roots: Roots
+    storage: Storage
+
+    def sealed_windows(self) -> Iterator[int]:
+        """Name the windows that have a directory, newest first."""
+        names = self.storage.list_names(layout.windows_root(self.roots.work))
+        return (int(name) for name in reversed(names) if name.isdecimal())
+
+    def sealed(self, sequence: int) -> list[SealedFile]:
+        """Read every announce of a window that was written down, in the order of their numbers."""
+        root = layout.window_root(self.roots.work, sequence)
+        found = [
+            item
+            for uri in (f"{root}/{plan}" for plan in self.storage.list_names(root))
+            for name in self.storage.list_names(uri)
+            if layout.is_sealed_file(name)
+            for item in self._sealed(uri, name)
+        ]
+        return sorted(found, key=lambda item: item.sealed.number)
+
+    def _sealed(self, uri: str, name: str) -> Iterator[SealedFile]:
+        # What goes between listing and reading was never announced: a sweep takes only that.
+        with contextlib.suppress(StateFileLost):
+            yield SealedFile(uri, read_stored(self.storage, f"{uri}/{name}", SealedWindow))
+
+    def commits(self) -> Iterator[CommitFile]:
+        """Read every commit plan."""
+        for path in self._published(_PLANS):
+            plan = read_stored(self.storage, path, CommitPlan)
+            yield CommitFile(layout.relative_to_work(self.roots.work, path), plan)
+
+    def verdicts(self) -> Iterator[GateRecord]:
+        """Read every verdict of the gate."""
+        for path in self._published(_VERDICTS):
+            yield read_stored(self.storage, path, GateRecord)
+
+    def decisions(self) -> Iterator[DecisionRecord]:
+        """Read every decision of a person."""
+        for path in self._published(_DECISIONS):
+            yield read_stored(self.storage, path, DecisionRecord)
+
+    def newest_commit(self, partition: Partition) -> CommitPlan | None:
+        """Read the commit plan of a partition that was written last; None if there is none."""
+        paths = self._published(_PLANS, partition)
+        newest = max(paths, key=layout.order_of_record, default=None)
+        return read_stored(self.storage, newest, CommitPlan) if newest else None
+
+    def newest_number(self, partition: Partition) -> tuple[int, str]:
+        """Find the greatest number that a commit plan, verdict or decision was written under.
+
+        Returns:
+            The number, and which file has it, relative to the work directory; 0 if none has one.
+        """
+        found = (
+            (layout.order_of_record(path)[1], layout.relative_to_work(self.roots.work, path))
+            for path in self._published(_PLANS + _VERDICTS + _DECISIONS, partition)
+        )
+        return max(found, default=(0, ""))
+
+    def _published(self, kinds: Sequence[str], partition: Partition | None = None) -> Iterator[str]:
+        root = f"{self.roots.work}/{layout.PUBLICATIONS}"
+        if partition is not None:
+            root = layout.publications_root(self.roots.work, partition)
+        for name in self.storage.list_files(root):
+            plain = name.rpartition("/")[2].removesuffix(".json")
+            found = plain[plain.rfind(".") :] if "." in plain else ""
+            if found in kinds and not plain.startswith("."):
+                yield f"{root}/{name}"

@@ -1,0 +1,146 @@
+"""Tell from the files of announces which announces were, in which order, and which one is lost.
+
+A window never changes once it was taken, it is taken only when the one before is sealed, and it
+joins on to the checkpoint that the windows before it reached. A file that contradicts this is of a
+process that had lost its fence; where no file tells of a window that the others need, its file is
+lost. Reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tidegate.model.plan import WindowKind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from tidegate.model.instant import Instant
+    from tidegate.model.plan import Window
+    from tidegate.pipeline.state.records import CommitFile, SealedFile
+
+Turn = tuple[int, datetime]
+"""When something was recorded: its number, and the clock among what was recorded before numbers
+were given."""
+_NEVER: Turn = (-1, datetime.min.replace(tzinfo=UTC))
+
+
+@dataclass(frozen=True)
+class Announces:
+    """The announces of a pipeline, as far as files tell of them."""
+
+    files: tuple[SealedFile, ...]
+    """Of announces that were, in their order."""
+    missing: int | None
+    """A window without which the others do not join on; None: they do."""
+
+    def lacks(
+        self, known: Mapping[int, str], plans: Sequence[CommitFile]
+    ) -> tuple[int, str] | None:
+        """Return the first window, with its plan, that is relied on and that no file tells of.
+
+        Args:
+            known: the plan in effect of each window that a ledger knows as announced.
+            plans: the last one that counts a window tells of its plan in effect, unless it was
+                announced anew since.
+        """
+        told = {(item.sealed.window.sequence, item.sealed.plan_digest) for item in self.files}
+        last = {item.sealed.window.sequence: turn_of(item) for item in self.files}
+        counted: dict[int, str] = {}
+        for plan in sorted(plans, key=turn_of_plan):
+            for window, digest in plan.plan.publication.contributions.items():
+                counted.pop(int(window), None)
+                if turn_of_plan(plan) > last.get(int(window), _NEVER):
+                    counted[int(window)] = digest
+        return min((known.items() | counted.items()) - told, default=None)
+
+    def first(self) -> dict[int, SealedFile]:
+        """Return the first announce of each window that a file tells of, by window."""
+        found = {item.sealed.window.sequence: item for item in reversed(self.files)}
+        return dict(sorted(found.items()))
+
+    def turns(self, plans: Sequence[CommitFile]) -> dict[int, Turn]:
+        """Return by window when it had been announced for the first time.
+
+        That was before each later window, and before each commit that counts it. The file that told
+        of it may be lost, and a replay wrote another one, whose number tells of a later time.
+        """
+        first = self.first()
+        turns = {sequence: turn_of(item) for sequence, item in first.items()}
+        for plan in plans:
+            for window in map(int, plan.plan.publication.contributions):
+                if window in turns:
+                    turns[window] = min(turns[window], turn_of_plan(plan))
+        earliest: Turn | None = None
+        for sequence in reversed(first):
+            earliest = min(turns[sequence], earliest or turns[sequence])
+            turns[sequence] = earliest
+        return turns
+
+
+def turn_of(item: SealedFile) -> Turn:
+    """Return when an announce was recorded."""
+    return item.sealed.number, item.sealed.announced_at
+
+
+def turn_of_plan(item: CommitFile) -> Turn:
+    """Return when a commit was begun, if it was."""
+    return item.plan.number, item.plan.prepared_at
+
+
+def tell(files: Iterable[SealedFile]) -> Announces:
+    """Tell the announces that were from the files that stand."""
+    by_window: dict[int, list[SealedFile]] = defaultdict(list)
+    for item in sorted(files, key=turn_of):
+        by_window[item.sealed.window.sequence].append(item)
+    windows = [by_window[sequence][-1].sealed.window for sequence in sorted(by_window)]
+    line = _line(windows)
+    kept = {window.sequence: window for window in line}
+    told = [
+        item
+        for items in by_window.values()
+        for item in items
+        if _is_same(item.sealed.window, kept.get(item.sealed.window.sequence))
+    ]
+    told.sort(key=turn_of)
+    joined = [window for window in line if window.kind is not WindowKind.HISTORY]
+    missing = None
+    if joined and not _begins_at(joined[0], told[-1].sealed.first_start):
+        before = joined[0].sequence
+        missing = max(set(range(1, before)) - by_window.keys(), default=max(before - 1, 1))
+    return Announces(tuple(told), missing)
+
+
+def _line(windows: Sequence[Window]) -> list[Window]:
+    """Leave out windows that never were, seen from the last one: the next does not begin there."""
+    kept: list[Window] = []
+    after: Window | None = None
+    for window in reversed(windows):
+        if window.kind is not WindowKind.HISTORY:
+            if after is not None and not _begins_at(after, window.range.end_inclusive):
+                continue
+            after = window
+        kept.append(window)
+    return kept[::-1]
+
+
+def _begins_at(window: Window, checkpoint: Instant | None) -> bool:
+    """Return whether a window may have been taken at a checkpoint; some begin anew at any."""
+    if window.kind.replaces_everything:
+        return True
+    # A rebuild reads up to the checkpoint, and leaves it where it is.
+    is_rebuild = window.kind is WindowKind.REBUILD
+    at = window.range.end_inclusive if is_rebuild else window.range.start_exclusive
+    return (at.id if at else None) == (checkpoint.id if checkpoint else None)
+
+
+def _is_same(one: Window, other: Window | None) -> bool:
+    """Compare what a window was taken as; which run took it says nothing of that."""
+    return other is not None and (one.kind, one.range, one.partitions) == (
+        other.kind,
+        other.range,
+        other.partitions,
+    )

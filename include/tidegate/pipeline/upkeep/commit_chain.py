@@ -1,0 +1,111 @@
+"""Find which of a partition's written commit plans became revisions, and which one was under way.
+
+A plan is written before its commit begins, and also where that never happens because the content
+lapsed or a person said no. What tells is the target: the marker that stands, and files that moved.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.commit.propose import with_content
+from tidegate.commit.publisher import is_marked
+from tidegate.model.publication import Publication
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.pipeline.state.records import CommitFile
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The commits of one partition."""
+
+    recorded: tuple[CommitFile, ...]
+    """By revision."""
+    unfinished: CommitFile | None
+    """What the next publish has to finish."""
+
+
+def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Chain:
+    """Tell the commits of one partition from its plans and from what stands in the target.
+
+    The marker is retracted before the first file moves. Where it stands, its revision is the last
+    whose commit began; where none stands, the newest plan that moved a file is under way. The plan
+    of an earlier revision is the one whose content its successor began from.
+    """
+    newest_first = sorted(
+        plans,
+        key=lambda item: (
+            item.plan.publication.revision,
+            item.plan.number,
+            item.plan.prepared_at,
+        ),
+        reverse=True,
+    )
+    looking = _Target(roots, storage)
+    standing = next((item for item in newest_first if looking.is_marked(item)), None)
+    if standing is not None:
+        return Chain((*_before_it(standing, newest_first), standing), None)
+    begun = next((item for item in newest_first if looking.has_moved(item)), None)
+    return Chain(_before_it(begun, newest_first) if begun else (), begun)
+
+
+def _before_it(last: CommitFile, newest_first: Sequence[CommitFile]) -> tuple[CommitFile, ...]:
+    """Find the commits that a commit began from, oldest first."""
+    before: list[CommitFile] = []
+    for item in newest_first:
+        successor = (before or [last])[-1].plan.publication
+        publication = item.plan.publication
+        if publication.revision == successor.base_revision and _names(publication) == _before(
+            successor
+        ):
+            before.append(item)
+    return tuple(reversed(before))
+
+
+@dataclass(frozen=True)
+class _Target:
+    """What stands where readers look."""
+
+    roots: Roots
+    storage: Storage
+
+    def is_marked(self, item: CommitFile) -> bool:
+        folder = self.roots.partition(item.plan.publication.partition)
+        return is_marked(self.storage, folder, item.plan)
+
+    def has_moved(self, item: CommitFile) -> bool:
+        publication = item.plan.publication
+        came = any(self._stands(item, file.name) for file in publication.adds)
+        return came or any(not self._stands(item, file.name) for file in publication.removes)
+
+    def _stands(self, item: CommitFile, name: str) -> bool:
+        return self.storage.length(self._path(item, name)) is not None
+
+    def _path(self, item: CommitFile, name: str) -> str:
+        return f"{self.roots.partition(item.plan.publication.partition)}/{name}"
+
+
+def _names(publication: Publication) -> frozenset[str]:
+    return frozenset(file.name for file in publication.content)
+
+
+def _before(publication: Publication) -> frozenset[str]:
+    """Name the files that stood before a publication."""
+    back = with_content(
+        Publication(
+            partition=publication.partition,
+            base_revision=publication.base_revision,
+            adds=publication.removes,
+            removes=publication.adds,
+            content=(),
+            contributions=publication.contributions,
+        ),
+        publication.content,
+    )
+    return _names(back)

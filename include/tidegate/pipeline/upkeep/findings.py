@@ -1,0 +1,308 @@
+"""Compare table, markers and ledger, and say what to do where they disagree (PC-F41).
+
+Repairs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.config import OWNER_FILE
+from tidegate.errors import (
+    FormatUnknown,
+    MarkerInvalid,
+    SourceFileGone,
+    StateFileDamaged,
+    StateFileLost,
+    TidegateError,
+)
+from tidegate.errors.commands import command
+from tidegate.pipeline.publish.commit_plans import writes_marker
+from tidegate.pipeline.state.records import Records
+from tidegate.pipeline.state.work import check_identity, check_owner
+from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
+from tidegate.target.marker import read_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import CommitPlan, PublishedFile
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Looks at what one pipeline published. Changes nothing."""
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+    watch: Watch
+
+    def all(self) -> Iterator[str]:
+        """Say where files, markers and ledger disagree, each with what helps, and each once."""
+        yield from dict.fromkeys(self._all())
+
+    def _all(self) -> Iterator[str]:
+        try:
+            check_identity(self.config, self.ledger, self.storage)
+        except TidegateError as refused:
+            yield str(refused)
+        try:
+            check_owner(self.roots, self.ledger, self.storage)
+        except TidegateError as refused:
+            # What another ledger knows says nothing of these files.
+            yield str(refused)
+            return
+        # A ledger that is behind tells of old files, and remedies that rest on it are refused.
+        behind = tuple(self._behind())
+        yield from behind or self._of_all_files()
+
+    def _behind(self) -> Iterator[str]:
+        """Say what the files know and the ledger does not, as far as they can be read."""
+        with contextlib.suppress(StateFileDamaged, FormatUnknown):
+            yield from self.watch.findings()
+
+    def _of_all_files(self) -> Iterator[str]:
+        yield from self._of_announces()
+        listed = {OWNER_FILE}
+        for state in self.ledger.partitions.all():
+            yield from self._readable(functools.partial(self._of_state, state, listed))
+        yield from self._readable(lambda: map(self._of_stray, self._strays(listed)))
+
+    def _readable(self, found: Callable[[], Iterable[str]]) -> Iterable[str]:
+        """Return findings, or which file of the work directory they cannot be found without."""
+        try:
+            return list(found())
+        except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
+            return [str(unreadable)]
+
+    def _of_state(self, state: PartitionState, listed: set[str]) -> Iterator[str]:
+        listed |= self._expected_names(state)
+        if self.ledger.publications.unrecorded(state.partition) is not None:
+            published = self._typed("publish", state.partition)
+            yield f"{state.partition}: a commit is under way; {published} finishes it"
+            return
+        found = [*self._of_partition(state), *self._of_pending(state)]
+        if found and not self._has_moved(state):
+            yield from found
+
+    def _of_announces(self) -> Iterator[str]:
+        """Compare the ledger with the files that tell of windows, which a lost one is made of."""
+        known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
+        for sequence in sorted({*known, *records.sealed_windows()}):
+            try:
+                told = {item.sealed.plan_digest for item in records.sealed(sequence)}
+            except (StateFileDamaged, FormatUnknown) as unreadable:
+                yield str(unreadable)
+                continue
+            if sequence in known and known[sequence] not in told:
+                yield str(lost_announce(self.roots, self.ledger, sequence, known[sequence]))
+
+    def _has_moved(self, state: PartitionState) -> bool:
+        """Return whether a commit came while its partition was looked at."""
+        now = self.ledger.partitions.find(state.partition)
+        begun = self.ledger.publications.unrecorded(state.partition)
+        return begun is not None or now is None or now.revision != state.revision
+
+    def _strays(self, listed: set[str]) -> list[str]:
+        """List files that no revision or commit names, before the look at the table or after."""
+        root = self.roots.target
+        found = [name for name in self.storage.list_files(root) if name not in listed]
+        if not found:
+            return []
+        known = set[str]().union(*map(self._expected_names, self.ledger.partitions.all()))
+        return [
+            name for name in found if name not in known and self.storage.exists(f"{root}/{name}")
+        ]
+
+    def _of_partition(self, state: PartitionState) -> Iterator[str]:
+        plan = self.contents.standing_plan(state.partition)
+        # A marker that was renamed stands under its name until the next commit.
+        name = plan.marker_name if plan else self.config.commit.marker.name
+        marker = f"{self.roots.partition(state.partition)}/{name}"
+        if plan is None:
+            if self.storage.exists(marker):
+                helps = self._replacing(marker, state)
+                yield f"{state.partition}: a marker stands, but the ledger has no revision; {helps}"
+            return
+        wrong = [found for file in plan.publication.content for found in self._of_file(state, file)]
+        yield from wrong
+        # The marker cannot be written again for files that are not there; the next revision has
+        # its own.
+        if not wrong or self.storage.exists(marker):
+            yield from self._of_marker(state, plan, marker)
+
+    def _of_pending(self, state: PartitionState) -> Iterator[str]:
+        """Look for the staged files that the next commit will move."""
+        if state.pending == "none":
+            return
+        for file in self.contents.drafted(state.partition, state).adds:
+            staged = f"{self.roots.work}/{file.staged}"
+            target = f"{self.roots.partition(state.partition)}/{file.name}"
+            found = self.storage.length(staged)
+            # One that moved with a commit that the ledger does not know is looked at there.
+            if found == file.length or (found is None and self.storage.exists(target)):
+                continue
+            again = f"`{command('replay', self.config.name, file.window)}`"
+            rebuild = f"`{command('rebuild', self.config.name, state.partition)}`"
+            away = "" if found is None else f"move {staged} away, then "
+            yield (
+                f"{staged}: expected {file.length} bytes for the next revision of "
+                f"{state.partition}, found {'no file' if found is None else found}; {away}read its "
+                f"window again with {again}; if that is refused, the partition with {rebuild}"
+            )
+
+    def _of_marker(self, state: PartitionState, plan: CommitPlan, marker: str) -> Iterator[str]:
+        try:
+            content = self.storage.read_bytes(marker)
+        except SourceFileGone:
+            if writes_marker(plan):
+                yield (
+                    f"{state.partition}: revision {state.revision} is recorded, but its marker is "
+                    f"missing; {self._writing_again(state.partition)}"
+                )
+            return
+        try:
+            raw = read_marker(marker, content)
+        except MarkerInvalid as broken:
+            yield (
+                f"{broken.path}: expected a marker of Tidegate, found {broken.found}; "
+                f"{self._writing_again(state.partition)}"
+            )
+            return
+        if raw["revision"] != state.revision:
+            yield (
+                f"{state.partition}: the marker says revision {raw['revision']}, the ledger "
+                f"{state.revision}; {self._replacing(marker, state)}"
+            )
+        elif content != plan.marker.encode():
+            yield (
+                f"{marker}: is not as it was written, so that readers by marker may see other "
+                f"files; {self._writing_again(state.partition)}"
+            )
+
+    def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[str]:
+        path = f"{self.roots.partition(state.partition)}/{file.name}"
+        found = self.storage.length(path)
+        if found is None:
+            problem = "listed, but missing"
+        elif found != file.length:
+            problem = f"expected {file.length} bytes, found {found}"
+        elif self.storage.sha256(path) != file.sha256:
+            problem = "has the length but not the bytes that were published"
+        else:
+            return
+        yield f"{path}: {problem}; put it back from a copy, or {self._doing_without(state, file)}"
+
+    def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
+        """Say how a partition is published without a file that cannot be had again."""
+        next_one = self.contents.drafted(state.partition, state)
+        if file.name in {kept.name for kept in next_one.content}:
+            again = self._typed("rebuild", state.partition)
+            published = self._typed("publish", state.partition)
+            return f"read its rows with {again} and bring them out with {published}"
+        return self._bringing_out(state, "does without it")
+
+    def _bringing_out(self, state: PartitionState, what: str) -> str:
+        """Say how the next revision of a partition comes out, and what it does."""
+        if state.pending == "held":
+            explain = self._typed("explain", state.partition)
+            return f"decide on the next revision, which {what}: {explain} says how"
+        published = self._typed("publish", state.partition)
+        return f"bring out the next revision, which {what}, with {published}"
+
+    def _waiting_for(self, name: str) -> PartitionState | None:
+        """Find the partition whose next revision has a file among those that come."""
+        folder, _, file = name.rpartition("/")
+        for state in self.ledger.partitions.all():
+            if state.partition.path == folder and state.pending != "none":
+                coming = self.contents.drafted(state.partition, state).adds
+                return state if file in {item.name for item in coming} else None
+        return None
+
+    def _of_stray(self, name: str) -> str:
+        problem = f"{name}: stands in the table, and no revision or marker of the ledger names it"
+        if self._is_of_later_commit(name):
+            return f"{problem}; {self._restoring()} restores the commit that it is of"
+        if self._is_listed(name):
+            return (
+                f"{name}: the marker beside it lists it, and no revision of the ledger does; "
+                f"{self._restoring()} brings the ledger up to date, or says what is lost"
+            )
+        waiting = self._waiting_for(name)
+        if waiting is not None:
+            return f"{problem}; {self._bringing_out(waiting, 'brings it')}"
+        return f"{problem}; move it out of the table, where readers that list files see it"
+
+    def _replacing(self, marker: str, state: PartitionState) -> str:
+        """Say how a marker that is not the ledger's comes to be."""
+        content = self.storage.read_bytes(marker) if self.storage.exists(marker) else b""
+        newer = (plan.marker.encode() for plan in self._later_plans(state.partition.path))
+        if content in newer:
+            return f"{self._restoring()} brings the ledger up to date"
+        away = f"move {marker} away"
+        if not state.revision:
+            return away
+        return f"{away}, then {self._writing_again(state.partition)}"
+
+    def _writing_again(self, partition: Partition) -> str:
+        """Say how a marker is written again: by the commit whose files stand."""
+        published = self._typed("publish", partition)
+        return f"{self._restoring()} finds the commit, and {published} writes its marker again"
+
+    def _is_of_later_commit(self, name: str) -> bool:
+        folder, _, file = name.rpartition("/")
+        return any(
+            file in {plan.marker_name, *(part.name for part in plan.publication.content)}
+            for plan in self._later_plans(folder)
+        )
+
+    def _is_listed(self, name: str) -> bool:
+        """Return whether the marker that stands names a file, so that readers need it."""
+        folder, _, file = name.rpartition("/")
+        for state in self.ledger.partitions.all():
+            if state.partition.path == folder:
+                marker = self.watch.standing_marker(state.partition)
+                return marker is not None and file in {item["name"] for item in marker["files"]}
+        return False
+
+    def _later_plans(self, folder: str) -> Iterator[CommitPlan]:
+        """Read the commit plans of a partition that the ledger has not come to."""
+        for item in Records(self.roots, self.storage).commits():
+            publication = item.plan.publication
+            if publication.partition.path == folder:
+                state = self.ledger.partitions.find(publication.partition)
+                if state is None or publication.revision > state.revision:
+                    yield item.plan
+
+    def _expected_names(self, state: PartitionState) -> set[str]:
+        prefix = f"{state.partition.path}/" if state.partition.path else ""
+        standing = self.contents.standing_plan(state.partition)
+        if standing is None:
+            names = [self.config.commit.marker.name]
+        else:
+            names = [standing.marker_name, *(file.name for file in standing.publication.content)]
+        begun = self.ledger.publications.unrecorded(state.partition)
+        if begun is not None:
+            plan = self.contents.commit_plan(str(begun.commit_plan))
+            names += [plan.marker_name, *(file.name for file in begun.publication.adds)]
+        return {f"{prefix}{name}" for name in names}
+
+    def _typed(self, verb: str, partition: Partition) -> str:
+        return f"`{command(verb, self.config.name, partition)}`"
+
+    def _restoring(self) -> str:
+        return f"`{command('fsck', self.config.name, '--rebuild')}`"

@@ -1,0 +1,214 @@
+"""Read what files tell of a pipeline's past, and refuse one of which a part is lost.
+
+Changes nothing.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import LedgerBehind, StateFileDamaged, StateFileLost
+from tidegate.errors.commands import command
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.records import Records
+from tidegate.pipeline.upkeep.announces import tell
+from tidegate.stage import layout
+from tidegate.stage.stored import lost_commit_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import DecisionRecord, GateRecord, Publication
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.records import CommitFile, SealedFile
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.upkeep.announces import Announces
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Past:
+    """What was announced, committed, checked and decided."""
+
+    announces: Announces
+    plans: Sequence[CommitFile]
+    verdicts: Sequence[GateRecord]
+    decisions: Sequence[DecisionRecord]
+    lost: Sequence[CommitFile]
+    """Those of the plans that the work directory lost, and the ledger in use still tells."""
+    newest_number: int
+    """The greatest number of a record, also of an announce that never was; 0 if there is none."""
+
+
+@dataclass(frozen=True)
+class PastReader:
+    """Reads the past of one pipeline."""
+
+    roots: Roots
+    ledger: Ledger
+    """The one in use: what it knows has to be told by the files, too, and helps where it is not."""
+    storage: Storage
+    watch: Watch
+    lost_plans: Callable[[], Sequence[CommitFile]]
+    """Tells the commit plans that the ledger in use knows, and the work directory lost."""
+
+    def read(self) -> Past:
+        """Read all records.
+
+        Raises:
+            StateFileLost: a window that was announced has no file that tells of it, or no plan;
+                a marker tells of a commit that has no plan.
+            StateFileDamaged: a record cannot be read.
+        """
+        # In this order: what one of them knows stands in those that are read after it.
+        known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
+        lost = self.lost_plans()
+        plans = [*records.commits(), *lost]
+        sealed = list(self._sealed(records, known))
+        verdicts, decisions = list(records.verdicts()), list(records.decisions())
+        announces = tell(item for item in sealed if not self._came_too_late(item))
+        self._check_whole(announces, plans, known)
+        self._check_plans(announces, known)
+        self._check_commits(announces, plans, lost)
+        numbers = (
+            *(item.sealed.number for item in sealed),
+            *(item.plan.number for item in plans),
+            *(item.number for item in verdicts),
+            *(item.number for item in decisions),
+        )
+        return Past(announces, plans, verdicts, decisions, lost, max(numbers, default=0))
+
+    def _sealed(self, records: Records, known: Mapping[int, str]) -> Iterator[SealedFile]:
+        for sequence in records.sealed_windows():
+            with self._naming(sequence, known):
+                yield from records.sealed(sequence)
+
+    def _came_too_late(self, item: SealedFile) -> bool:
+        """Return whether a file was written once a restoration had read all that there were.
+
+        By a process that had lost its fence by then: its number is below all fences.
+        """
+        state = self.ledger.pipeline.find()
+        return (
+            state is not None
+            and item.sealed.number < state.first_fence
+            and not self.ledger.windows.was_announced(
+                item.sealed.window.sequence, item.sealed.plan_digest
+            )
+        )
+
+    def _check_plans(self, announces: Announces, known: Mapping[int, str]) -> None:
+        for item in announces.files:
+            with self._naming(item.sealed.window.sequence, known):
+                read_plan(self.storage, item.plan_uri)
+
+    def _check_commits(
+        self, announces: Announces, plans: Sequence[CommitFile], lost: Sequence[CommitFile]
+    ) -> None:
+        """Compare the marker of each partition, which tells of a commit, with the newest plan."""
+        told = {item.path: item.plan.publication for item in lost}
+        known = {item.partition for file in announces.files for item in file.sealed.contributions}
+        known |= {item.plan.publication.partition for item in plans}
+        known |= {state.partition for state in self.ledger.partitions.all()}
+        for partition in sorted(known, key=lambda item: item.path):
+            # The marker first: it stands after the plan.
+            marker = self.watch.standing_marker(partition)
+            if marker is not None:
+                self._check_commit(partition, marker["revision"], told)
+
+    def _check_commit(
+        self, partition: Partition, revision: int, told: Mapping[str, Publication]
+    ) -> None:
+        """Make sure that the commit of a standing marker has its plan, or that it is told.
+
+        A plan that was written since the others were read is one: who wrote it has lost its fence,
+        or recorded something, and that is noticed.
+        """
+        work = self.roots.work
+        recorded = self.ledger.publications.revisions(partition)
+        if recorded and recorded[-1].revision == revision:
+            path = f"{work}/{recorded[-1].commit_plan}"
+            if recorded[-1].commit_plan not in told and not self.storage.exists(path):
+                raise lost_commit_plan(path)
+        newest = Records(self.roots, self.storage).newest_commit(partition)
+        known = [item.revision for item in told.values() if item.partition == partition]
+        if max([*known, newest.publication.revision if newest else 0]) < revision:
+            raise lost_commit_plan(layout.publication_file(work, partition, revision, "*"))
+
+    @contextmanager
+    def _naming(self, sequence: int, known: Mapping[int, str]) -> Iterator[None]:
+        """Say what helps where a file of a window is lost that the ledger in use does not know."""
+        try:
+            yield
+        except (StateFileLost, StateFileDamaged) as broken:
+            if self._may_be_replayed(sequence, known):
+                raise
+            is_lost = isinstance(broken, StateFileLost)
+            remedy = _anew(sequence) if is_lost else f"let {self._rebuild} find what stands"
+            raise type(broken)(**{**broken.values, "remedy": remedy}) from broken
+
+    def _check_whole(
+        self, announces: Announces, plans: Sequence[CommitFile], known: Mapping[int, str]
+    ) -> None:
+        lacking = announces.lacks(known, plans)
+        if announces.missing is not None:
+            digest = known.get(announces.missing)
+            self._refuse(announces.missing, digest, known)
+        if lacking is not None:
+            self._refuse(*lacking, known)
+
+    def _refuse(self, sequence: int, digest: str | None, known: Mapping[int, str]) -> None:
+        if self._may_be_replayed(sequence, known):
+            remedy = f"{_written_by_replay(self.ledger, sequence)}, then go on with {self._rebuild}"
+        else:
+            remedy = _anew(sequence)
+        raise StateFileLost(path=_sealed_path(self.roots, sequence, digest), remedy=remedy)
+
+    def _may_be_replayed(self, sequence: int, known: Mapping[int, str]) -> bool:
+        """Return whether the ledger in use lets a window be read again."""
+        try:
+            self.watch.check_newest_window()
+        except LedgerBehind:
+            return False
+        except StateFileDamaged:
+            pass
+        return sequence in known
+
+    @property
+    def _rebuild(self) -> str:
+        return f"`{command('fsck', self.ledger.name, '--rebuild')}`"
+
+
+def sealed_plans(ledger: Ledger) -> dict[int, str]:
+    """Return the windows that a ledger knows as announced, each with its plan in effect."""
+    return {
+        state.window.sequence: str(state.plan_digest)
+        for state in ledger.windows.all()
+        if state.sealed
+    }
+
+
+def lost_announce(roots: Roots, ledger: Ledger, sequence: int, digest: str) -> StateFileLost:
+    """Make the error for a window that the ledger knows as announced, and no file tells of."""
+    path = _sealed_path(roots, sequence, digest)
+    return StateFileLost(path=path, remedy=_written_by_replay(ledger, sequence))
+
+
+def _anew(sequence: int) -> str:
+    return (
+        "start a new pipeline with a new name and a new target: nothing else tells what window "
+        f"{sequence} brought, and nothing was restored"
+    )
+
+
+def _written_by_replay(ledger: Ledger, sequence: int) -> str:
+    return f"write it anew with `{command('replay', ledger.name, sequence)}`"
+
+
+def _sealed_path(roots: Roots, sequence: int, digest: str | None) -> str:
+    """Name the file that tells of a window's announce, as far as its plan is known."""
+    return layout.sealed_file(layout.plan_root(roots.work, sequence, digest or "*"))

@@ -1,0 +1,129 @@
+"""Tell where a pipeline and each of its partitions stands, and why. Changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PartitionState, RevisionEntry, WindowState
+    from tidegate.model.message import Contribution
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.publish.evaluating import Evaluator
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Reporter:
+    """Answers `status` and `explain` from the ledger and the work directory."""
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    evaluator: Evaluator
+
+    def status(self, now: datetime) -> PipelineReport | None:
+        """Report on the pipeline; None if it never ran."""
+        state = self.ledger.pipeline.find()
+        if state is None:
+            return None
+        windows = self.ledger.windows.all()
+        return PipelineReport(
+            pipeline=state,
+            partitions=tuple(self._report(item, now) for item in self.ledger.partitions.all()),
+            windows=windows,
+            notes=tuple(self._notes(windows)),
+        )
+
+    def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
+        """Report on one partition.
+
+        Raises:
+            PartitionNotFound: no window ever touched it.
+        """
+        state = self.ledger.partitions.get(partition)
+        evaluation = self.evaluator.evaluate(partition, now)
+        pipeline = self.ledger.pipeline.find()
+        step = pipeline.watermark_step if pipeline else None
+        contributions = self.ledger.windows.contributions(partition)
+        return PartitionExplanation(
+            report=self._report(state, now),
+            evaluation=evaluation,
+            contributions=contributions,
+            proposed=self.ledger.publications.proposed(partition),
+            revisions=self.ledger.publications.revisions(partition),
+            watermark=step.to_json() if step else None,
+            quarantined=tuple(self._quarantines(contributions)),
+        )
+
+    def _report(self, state: PartitionState, now: datetime) -> PartitionReport:
+        revisions = self.ledger.publications.revisions(state.partition)
+        newest = revisions[-1] if revisions else None
+        why = (
+            self.evaluator.evaluate(state.partition, now)
+            if state.pending == "pending"
+            else state.why
+        )
+        waits = state.pending != "none"
+        proposed = self.ledger.publications.proposed(state.partition) if waits else None
+        return PartitionReport(
+            state=state,
+            name=state.name,
+            why=why,
+            rows_pending=self._rows_pending(state, newest),
+            windows=tuple(sorted(int(item) for item in newest.contributions)) if newest else (),
+            proposed_digest=proposed.publication.digest if proposed else None,
+        )
+
+    def _rows_pending(self, state: PartitionState, newest: RevisionEntry | None) -> int:
+        if state.pending == "none":
+            return 0
+        stood = newest.contributions if newest else {}
+        return sum(
+            item.rows
+            for item in self.ledger.windows.contributions(state.partition)
+            if stood.get(str(item.window)) != item.plan_digest
+        )
+
+    def _notes(self, windows: Sequence[WindowState]) -> list[str]:
+        notes = []
+        for item in windows:
+            if item.sealed:
+                continue
+            holder = item.owner or item.window.run
+            notes.append(f"window {item.window.sequence} {item.window.range} is open in {holder}")
+            notes += self._changed_since(item)
+        return notes
+
+    def _changed_since(self, item: WindowState) -> list[str]:
+        """Say that a pipeline file changed under a running window, which does not notice."""
+        root = layout.window_root(self.roots.work, item.window.sequence)
+        plans = [name for name in self.storage.list_files(root) if name.endswith("/plan.json")]
+        current = self.config.resolved()
+        return [
+            f"the pipeline file changed after window {item.window.sequence} was planned; "
+            "the window goes on with what it was planned with, the next one takes the change"
+            for name in plans[-1:]
+            if dict(read_plan(self.storage, f"{root}/{name.removesuffix('/plan.json')}").config)
+            != current
+        ]
+
+    def _quarantines(self, contributions: Sequence[Contribution]) -> list[str]:
+        found = []
+        for item in contributions:
+            root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
+            quarantine = f"{root}/{layout.QUARANTINE}"
+            if self.storage.exists(quarantine) and self.storage.list_files(quarantine):
+                found.append(quarantine)
+        return found

@@ -1,0 +1,422 @@
+"""Write a pipeline's part of a ledger again from work directory and target (design §4).
+
+Every announce, commit, verdict and decision left a file with a number that the ledger had given;
+done again in the order of these numbers they give the ledger that was lost, but for claims and for
+windows that were not announced.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from tidegate.config import PipelineConfig
+from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger.holder import Holder
+from tidegate.ledger.identity import check_announced
+from tidegate.ledger.restoring import fence_off, replace_rows
+from tidegate.model.ledger_rows import PublicationEntry
+from tidegate.model.message import Contribution, EventTimes
+from tidegate.model.publication import GateRecord, Publication, PublicationState
+from tidegate.model.wire import pretty
+from tidegate.pipeline.load.announce import announcement_of
+from tidegate.pipeline.publish.commit_plans import revision_of
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.work import Roots, check_identity, is_same_place, owner_to_restore
+from tidegate.pipeline.upkeep.announces import turn_of, turn_of_plan
+from tidegate.pipeline.upkeep.commit_chain import chain_of
+from tidegate.pipeline.upkeep.lost_plans import LostPlans
+from tidegate.pipeline.upkeep.past import PastReader
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tidegate.model.ledger_rows import Claim, PartitionState, PipelineState
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import DecisionRecord
+    from tidegate.model.sealed import SealedWindow
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.records import CommitFile, SealedFile
+    from tidegate.pipeline.upkeep.announces import Turn
+    from tidegate.pipeline.upkeep.past import Past
+    from tidegate.storage import Storage
+
+_OWNER = "fsck"
+_CLAIM = timedelta(hours=1)
+_UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
+_MEMORY = "sqlite://"
+_NUMBERS = 1 << 20
+"""More than a ledger gives out between two restorations: what a process still holds of the ledger
+that was lost can never equal what the restored one gives."""
+
+
+@dataclass(frozen=True)
+class Restored:
+    """What was written again."""
+
+    windows: int
+    revisions: int
+    unfinished: tuple[str, ...]
+    """Partitions whose commit was under way; the next publish finishes it."""
+    undecided: tuple[str, ...] = ()
+    """Partitions with a decision that the ledger in use knew and no file tells."""
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One thing that was recorded."""
+
+    turn: Turn
+    act: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Restorer:
+    """Restores one pipeline's rows in a ledger, whether it knows the pipeline or not.
+
+    Runs on: one process; others that work on the pipeline lose their fences. Called: by a person.
+    Failure: the rows are replaced in one transaction, so that a call that dies before it changed
+    nothing but fences. May be repeated at any time.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+    watch: Watch
+
+    def restore(self) -> Restored:
+        """Restore the ledger.
+
+        Raises:
+            WorkUnknown: there is no work directory of this pipeline.
+            TargetOwned, WorkUnfit, WorkOwned: target and work directory are not its own.
+            PartitionBusy: a process is moving files of a partition (Transient).
+            StateFileLost: no file tells of a window that was announced; nothing was changed.
+            StateFileDamaged: a record cannot be read; nothing was changed.
+            PipelineChanged: the newest announce was made by a pipeline file that says otherwise;
+                without any, the ledger in use has registered another one.
+            LedgerMoved: another run recorded something meanwhile (Transient).
+        """
+        owner = owner_to_restore(self.roots, self.config.name, self.storage)
+        reader = self._reader(owner.ledger)
+        # What is refused takes nobody's fence.
+        if not reader.read().announces.files:
+            check_identity(self.config, self.ledger, self.storage)
+        before = fence_off(self.ledger)
+        self._await_movers()
+        made = _Restoring(
+            self.config,
+            self.roots,
+            Ledger(open_engine(_MEMORY), self.config.name),
+            self.storage,
+            self.contents,
+        )
+        past = reader.read()
+        for item in past.lost:
+            path = f"{self.roots.work}/{item.path}"
+            self.storage.write_once(path, pretty(item.plan.to_json()))
+        restored = made.restore(owner.ledger, past)
+        newest = past.newest_number
+        restored = replace(restored, undecided=tuple(self._undecided(made.ledger)))
+        if before is not None:
+            made.keep(before.state)
+            newest = max(newest, before.state.next_number, before.state.first_fence)
+        replace_rows(self.ledger, made.ledger, before, (newest // _NUMBERS + 1) * _NUMBERS)
+        return restored
+
+    def _reader(self, ledger_id: str) -> PastReader:
+        state = self.ledger.pipeline.find()
+        # Another ledger than that of the target tells nothing of its commits.
+        is_its_own = state is not None and state.ledger_id == ledger_id
+        lost = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
+        return PastReader(
+            self.roots,
+            self.ledger,
+            self.storage,
+            self.watch,
+            lost.told if is_its_own else tuple,
+        )
+
+    def _undecided(self, made: Ledger) -> Iterator[str]:
+        """Yield the partitions of which the ledger in use knows a decision that is not restored."""
+        for state in self.ledger.partitions.all():
+            known = self._decided(state)
+            if known is None:
+                continue
+            now = made.partitions.find(state.partition)
+            found = made.publications.find(state.partition, known.publication.digest)
+            is_told = found is not None and _is_decided(found)
+            # What the files know more than the ledger came after its decision.
+            has_passed = now is not None and now.revision >= known.publication.revision
+            if not is_told and not has_passed:
+                yield str(state.partition)
+
+    def _decided(self, state: PartitionState) -> PublicationEntry | None:
+        """Find the newest publication of a partition on which a person decided."""
+        waiting = self.ledger.publications.proposed(state.partition)
+        if waiting is not None and _is_decided(waiting):
+            return waiting
+        revisions = self.ledger.publications.revisions(state.partition)[-1:]
+        stood = [self.ledger.publications.find(state.partition, item.digest) for item in revisions]
+        return next((item for item in stood if item is not None and _is_decided(item)), None)
+
+    def _await_movers(self) -> None:
+        """Make sure that nobody who has lost its fence is still moving files.
+
+        Whoever takes a lock from here on looks at its fence first.
+        """
+        root = layout.locks_root(self.roots.work)
+        for name in self.storage.list_files(root):
+            with self.storage.lock(f"{root}/{name}", _OWNER):
+                pass
+
+
+@dataclass
+class _Restoring:
+    """Does again in an empty ledger what the files tell."""
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+
+    def restore(self, ledger_id: str, past: Past) -> Restored:
+        sealed, plans = past.announces.files, past.plans
+        self._check_identity(sealed)
+        chains = [
+            chain_of(mine, self.roots, self.storage) for mine in _by_partition(plans).values()
+        ]
+        began = min((item.sealed.announced_at for item in sealed), default=_UNKNOWN)
+        target = self.storage.real_path(self.roots.target)
+        self.ledger.pipeline.register(self.config.identity(), target, began, ledger_id)
+        steps = [*self._announcing_first(past), *map(self._announcing, sealed)]
+        steps += [self._recording(item) for chain in chains for item in chain.recorded]
+        steps += [self._preparing(chain.unfinished) for chain in chains if chain.unfinished]
+        for step in sorted(steps, key=lambda item: item.turn):
+            step.act()
+        self._advance_watermark(plans)
+        self._settle_unchanged()
+        self._restore_proposals(past.verdicts, past.decisions)
+        return Restored(
+            windows=len({item.sealed.window.sequence for item in sealed}),
+            revisions=sum(len(chain.recorded) for chain in chains),
+            unfinished=tuple(
+                str(chain.unfinished.plan.publication.partition)
+                for chain in chains
+                if chain.unfinished
+            ),
+        )
+
+    def keep(self, state: PipelineState) -> None:
+        """Keep what a ledger in use knows and no file tells.
+
+        Where the first window begins before one is announced, and how far the watermark came
+        while the source was idle.
+        """
+        if state.started:
+            self.ledger.pipeline.start_at(state.first_start, str(state.source_identity))
+        if state.watermark_step is not None:
+            found = self.ledger.pipeline.get().watermark_step
+            self.ledger.pipeline.advance_watermark(state.watermark_step, found)
+
+    def _advance_watermark(self, plans: Sequence[CommitFile]) -> None:
+        """Bring the watermark to that of the commits: what an idle source moved is no announce."""
+        step = self.ledger.pipeline.get().watermark_step
+        seen = [item.plan.watermark for item in plans if item.plan.watermark is not None]
+        if step is not None and seen:
+            newest = max(seen)
+            if step.value is None or newest > step.value:
+                self.ledger.pipeline.advance_watermark(
+                    replace(
+                        step,
+                        previous=step.value,
+                        largest_event_time=None,
+                        future_rows=0,
+                        idle=True,
+                        value=newest,
+                    ),
+                    step,
+                )
+
+    def _check_identity(self, sealed: Sequence[SealedFile]) -> None:
+        """Compare the pipeline file with the one that the newest announce was planned by.
+
+        Once something is announced, the identity stays; whoever changed the file must not have it
+        registered by losing the ledger.
+        """
+        newest = max(sealed, key=turn_of, default=None)
+        if newest is not None:
+            planned = PipelineConfig.from_resolved(read_plan(self.storage, newest.plan_uri).config)
+            check_announced(
+                self.config.name,
+                planned.identity(),
+                self.config.identity(),
+                {part.partition for item in sealed for part in item.sealed.contributions},
+                functools.partial(is_same_place, self.storage),
+            )
+
+    def _announcing_first(self, past: Past) -> Iterator[_Step]:
+        """Announce windows in their order where the file of the first announce was lost.
+
+        Yielded before all other steps, so that they come first among those of one turn.
+        """
+        first = past.announces.first()
+        for sequence, turn in past.announces.turns(past.plans).items():
+            item = first[sequence]
+            if turn < turn_of(item):
+                brought = (*item.sealed.contributions, *_emptied(item.sealed, past.plans))
+                early = replace(item.sealed, number=turn[0], contributions=brought)
+                yield replace(self._announcing(replace(item, sealed=early)), turn=turn)
+
+    def _announcing(self, item: SealedFile) -> _Step:
+        return _Step(turn_of(item), lambda: self._announce(item))
+
+    def _recording(self, item: CommitFile) -> _Step:
+        return _Step(turn_of_plan(item), lambda: self._record(item))
+
+    def _preparing(self, item: CommitFile) -> _Step:
+        return _Step(turn_of_plan(item), lambda: self._prepare(item))
+
+    def _announce(self, item: SealedFile) -> None:
+        sealed, now = item.sealed, item.sealed.announced_at
+        holder = Holder(_OWNER, now, _CLAIM)
+        self.ledger.pipeline.start_at(sealed.first_start, sealed.source_identity)
+        if self.ledger.windows.find(sealed.window.sequence) is not None:
+            taken = self.ledger.windows.resume(sealed.window.sequence, holder, None)
+        else:
+            taken = self.ledger.windows.take(sealed.window, self.ledger.pipeline.get(), holder)
+        self.ledger.windows.record_plan(read_plan(self.storage, item.plan_uri), item.plan_uri)
+        self.ledger.windows.announce(
+            announcement_of(self.config, sealed, taken.attempt, item.plan_uri), now
+        )
+
+    def _prepare(self, item: CommitFile) -> None:
+        plan = item.plan
+        self.ledger.publications.restore(
+            PublicationEntry(
+                publication=plan.publication,
+                rows=plan.publication.rows,
+                verdict=plan.verdict,
+                approval=plan.approval,
+                state=PublicationState.PREPARED,
+                override=plan.override,
+                commit_plan=item.path,
+            ),
+            plan.prepared_at,
+        )
+
+    def _record(self, item: CommitFile) -> None:
+        self._prepare(item)
+        plan = item.plan
+        claim = self._claim(plan.publication.partition, plan.prepared_at)
+        entry = revision_of(plan, item.path, plan.owner, plan.prepared_at)
+        self.ledger.publications.record(entry, claim)
+
+    def _settle_unchanged(self) -> None:
+        """Leave nothing pending where a replay gave what stood already: that left no file."""
+        contents = replace(self.contents, ledger=self.ledger)
+        for state in self.ledger.partitions.all():
+            begun = self.ledger.publications.unrecorded(state.partition)
+            if state.pending != "pending" or not state.revision or begun is not None:
+                continue
+            drafted = contents.drafted(state.partition, state)
+            if drafted.is_empty:
+                claim = self._claim(state.partition, _UNKNOWN)
+                self.ledger.partitions.settle(state.partition, claim, drafted.contributions)
+
+    def _restore_proposals(
+        self, verdicts: Sequence[GateRecord], decisions: Sequence[DecisionRecord]
+    ) -> None:
+        """Give partitions that wait for gate or person their verdicts and decisions back."""
+        newest: dict[str, GateRecord] = {}
+        for record in sorted(verdicts, key=lambda item: (item.number, item.verdict.checked_at)):
+            if self._is_next(record.publication):
+                newest[record.publication.partition.path] = record
+        for record in newest.values():
+            self._restore_proposal(record, decisions)
+
+    def _restore_proposal(self, record: GateRecord, decisions: Sequence[DecisionRecord]) -> None:
+        publication, held = record.publication, record.held
+        entry = PublicationEntry(
+            publication=publication,
+            rows=publication.rows,
+            verdict=record.verdict,
+            approval=None,
+            state=PublicationState.PROPOSED,
+            override=record.override,
+        )
+        for decision in sorted(decisions, key=lambda item: (item.number, item.why.evaluated_at)):
+            about = (decision.partition, decision.publication)
+            if about != (publication.partition, publication.digest):
+                continue
+            if decision.number < record.number:
+                continue
+            if decision.approval is None:
+                entry, held = replace(entry, verdict=None, approval=None), None
+            else:
+                entry = replace(entry, approval=decision.approval)
+                held = decision.why if held is not None else None
+        self.ledger.publications.restore(entry, record.verdict.checked_at)
+        if held is not None and self._is_all(publication):
+            self.ledger.partitions.restore_hold(publication.partition, held)
+
+    def _is_next(self, publication: Publication) -> bool:
+        """Say whether a verdict may speak of what the partition's next revision would be."""
+        state = self.ledger.partitions.find(publication.partition)
+        return (
+            state is not None
+            and state.revision == publication.base_revision
+            and self.ledger.publications.unrecorded(publication.partition) is None
+        )
+
+    def _is_all(self, publication: Publication) -> bool:
+        """Say whether nothing came since: new rows end a hold."""
+        return dict(publication.contributions) == {
+            str(item.window): item.plan_digest
+            for item in self.ledger.windows.contributions(publication.partition)
+        }
+
+    def _claim(self, target: Partition, now: datetime) -> Claim:
+        return self.ledger.partitions.claim(target, Holder(_OWNER, now, _CLAIM))
+
+
+def _is_decided(entry: PublicationEntry) -> bool:
+    return entry.approval is not None or entry.override is not None
+
+
+def _emptied(sealed: SealedWindow, plans: Iterable[CommitFile]) -> Iterator[Contribution]:
+    """Return empty contributions to partitions that only a plan before brought rows for.
+
+    The announce of that plan is lost; commits tell of the partitions.
+    """
+    publications = [item.plan.publication for item in plans]
+    counting = {
+        item.partition.path: item.partition
+        for item in publications
+        if str(sealed.window.sequence) in item.contributions
+    }
+    for path in sorted(counting.keys() - {item.partition.path for item in sealed.contributions}):
+        yield Contribution(
+            window=sealed.window.sequence,
+            partition=counting[path],
+            plan_digest=sealed.plan_digest,
+            messages=(),
+            rows=0,
+            bytes=0,
+            event_times=EventTimes(),
+            kind=sealed.window.kind,
+        )
+
+
+def _by_partition(plans: Iterable[CommitFile]) -> dict[str, list[CommitFile]]:
+    grouped: dict[str, list[CommitFile]] = {}
+    for item in plans:
+        grouped.setdefault(item.plan.publication.partition.path, []).append(item)
+    return grouped

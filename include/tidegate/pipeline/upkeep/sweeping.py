@@ -1,0 +1,256 @@
+"""Find what nobody needs any more in a work directory, and delete it (PC-F40)."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import posixpath
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from tidegate.errors import PartitionBusy, WindowOpen
+from tidegate.ledger.holder import Holder
+from tidegate.model.message import CommitMessage
+from tidegate.pipeline.state.holders import process_owner
+from tidegate.pipeline.state.work import check_identity, check_owner
+from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.ledger.holder import Life
+    from tidegate.model.ledger_rows import RevisionEntry, WindowState
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+_SWEPT = (layout.MESSAGES, layout.EXCHANGE, layout.QUARANTINE, layout.STAGED)
+"""In this order, behind what announces a plan: who dies in between leaves nothing that speaks for
+what is gone."""
+_SWEEPER = "gc"
+_WRITING = timedelta(hours=1)
+"""A temporary file that is younger may belong to a process that lives."""
+
+
+@dataclass(frozen=True)
+class Garbage:
+    """A file that may go."""
+
+    path: str
+    bytes: int
+    reason: str
+    window: int | None = None
+    """Whose plan it belongs to: it is looked at again before it goes."""
+
+
+@dataclass(frozen=True)
+class Sweeper:
+    """Takes garbage out of one pipeline's work directory; nothing else is touched.
+
+    Runs on: one process. Called: by a person or a timer.
+    Failure: a sweep that is interrupted leaves some garbage; the next one takes it.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    watch: Watch
+    life_of: Callable[[str], Life]
+    """Finds out what became of the run that holds a window."""
+
+    def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
+        """Find what no window, publication or hold needs, and that is old enough (PC-F40).
+
+        Raises:
+            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: what lies there is
+                another's.
+            LedgerBehind: the ledger does not know what is needed.
+        """
+        check_identity(self.config, self.ledger, self.storage)
+        check_owner(self.roots, self.ledger, self.storage)
+        self.watch.check_all_windows()
+        cutoff = now - older_than
+        young = min(cutoff, now - _WRITING)
+        return (
+            *self._retired(cutoff),
+            *(item for item in self._left_over(cutoff) if self._is_older(item.path, cutoff)),
+            *(item for item in self._temporary() if self._is_older(item.path, young)),
+        )
+
+    def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
+        """Delete what `garbage` found and nobody has begun to need since, in that order.
+
+        Returns:
+            What was deleted. The files of a window that a run works on stay.
+        """
+        swept: list[Garbage] = []
+        for sequence, items in itertools.groupby(garbage, lambda item: item.window):
+            if sequence is None:
+                swept += self._delete(tuple(items))
+            else:
+                with contextlib.suppress(PartitionBusy, WindowOpen):
+                    swept += self._sweep_window(sequence, tuple(items))
+        return tuple(swept)
+
+    def _sweep_window(self, sequence: int, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
+        """Delete files of one window's plans, unless a run has taken the window.
+
+        A replay may bring back a plan that was never announced. It takes the window first and waits
+        for this lock then, so that it finds either all of the plan or what is left of it.
+
+        Raises:
+            PartitionBusy: a run looks at its plan, or another sweep is at work.
+            WindowOpen: a run took the window meanwhile.
+        """
+        with self.storage.lock(layout.window_lock(self.roots.work, sequence), _SWEEPER):
+            state = self.ledger.windows.find(sequence)
+            if state is None or not self._is_free(state):
+                return ()
+            if state.owner is not None:
+                state = self._taken(state)
+            free = {item.path for items in self._free(state).values() for item in items}
+            deleted = self._delete([item for item in garbage if item.path in free])
+            self.ledger.windows.give_back(sequence, state.attempt)
+            return deleted
+
+    def _taken(self, state: WindowState) -> WindowState:
+        """Take a window from a run that is gone: if it wakes up, it must not announce what went.
+
+        Raises:
+            WindowOpen: another run took it meanwhile (Transient).
+        """
+        holder = self._holder(state)
+        return self.ledger.windows.resume(state.window.sequence, holder, None)
+
+    def _delete(self, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
+        for folder, items in itertools.groupby(garbage, lambda item: posixpath.dirname(item.path)):
+            names = [posixpath.basename(item.path) for item in items]
+            for name in names:
+                self.storage.delete(f"{folder}/{name}")
+            if posixpath.basename(folder) == layout.MESSAGES or any(
+                map(layout.is_sealed_file, names)
+            ):
+                # A power cut must not bring back what speaks for files that are gone by then.
+                self.storage.sync(folder)
+        return garbage
+
+    def _retired(self, cutoff: datetime) -> Iterator[Garbage]:
+        """Find files that a revision replaced long enough ago.
+
+        A reader may have begun with the old revision just before that, however old its files were.
+        """
+        for partition in (state.partition for state in self.ledger.partitions.all()):
+            folder = layout.retired_root(self.roots.work, partition)
+            if not self.storage.exists(folder):
+                continue
+            for made in self.ledger.publications.revisions(partition):
+                if self._replaced_at(made) < cutoff:
+                    for name in self.storage.list_files(f"{folder}/{made.revision}"):
+                        path = f"{folder}/{made.revision}/{name}"
+                        yield self._garbage(path, "replaced by a later revision")
+
+    def _replaced_at(self, made: RevisionEntry) -> datetime:
+        """Say when a revision took the place of the one before.
+
+        The commit's clock is that of a command which may have published for hours by then; its plan
+        was written just before the files moved, but may have been carried out much later.
+        """
+        planned = self.storage.modified(f"{self.roots.work}/{made.commit_plan}")
+        return max(made.committed_at, planned or made.committed_at)
+
+    def _temporary(self) -> Iterator[Garbage]:
+        for name in self.storage.list_files(self.roots.work):
+            if name.rpartition("/")[2].startswith("."):
+                path = f"{self.roots.work}/{name}"
+                yield self._garbage(path, "being written when its process died")
+
+    def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
+        """Find attempts that lost, plans that were replaced or never announced."""
+        for state in filter(self._is_free, self.ledger.windows.all()):
+            for plan_digest, items in self._free(state).items():
+                # All or nothing: a message whose files went would be believed by a replay.
+                if plan_digest == state.plan_digest or all(
+                    self._is_older(item.path, cutoff) for item in items
+                ):
+                    yield from items
+
+    def _is_free(self, state: WindowState) -> bool:
+        """Return whether nobody works on a window, or will go on with what is there.
+
+        An open one is finished by the next load, whoever left it.
+        """
+        sequence = state.window.sequence
+        return state.sealed and (
+            state.owner is None or self.ledger.windows.is_free(sequence, self._holder(state))
+        )
+
+    def _holder(self, state: WindowState) -> Holder:
+        # To take a window again notes no time.
+        timeout = self.config.execute.claim_timeout
+        return Holder(process_owner(_SWEEPER), state.taken_at, timeout, self.life_of)
+
+    def _free(self, state: WindowState) -> Mapping[str, Sequence[Garbage]]:
+        """Return what of each plan of a free window nobody needs, however young."""
+        needed = self._needed(state)
+        free: dict[str, list[Garbage]] = {}
+        for plan_digest, paths in self._swept_by_plan(state).items():
+            in_effect = plan_digest == state.plan_digest
+            reason = "of an attempt that lost" if in_effect else "of a plan that is not in effect"
+            free[plan_digest] = [
+                self._garbage(path, reason, state.window.sequence)
+                for path in paths
+                if path not in needed
+            ]
+        return free
+
+    def _swept_by_plan(self, state: WindowState) -> dict[str, list[str]]:
+        """Give the files of each plan of a window that may go in some state, in their order.
+
+        What announces a plan stays where the ledger knows that it was announced, and the messages
+        of the plan in effect.
+        """
+        root = layout.window_root(self.roots.work, state.window.sequence)
+        found: dict[str, list[str]] = {}
+        for plan_digest in self.storage.list_names(root):
+            names = self.storage.list_files(f"{root}/{plan_digest}")
+            kinds = _SWEPT[1:] if plan_digest == state.plan_digest else _SWEPT
+            swept = [name for kind in kinds for name in names if name.startswith(f"{kind}/")]
+            if not self.ledger.windows.was_announced(state.window.sequence, plan_digest):
+                swept = [*filter(layout.is_sealed_file, names), *swept]
+            if swept:
+                found[plan_digest] = [f"{root}/{plan_digest}/{name}" for name in swept]
+        return found
+
+    def _needed(self, state: WindowState) -> set[str]:
+        """Name the staged files of a window that a publication may still move.
+
+        And its quarantine.
+        """
+        needed: set[str] = set()
+        if state.plan_digest is None:
+            return needed
+        root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
+        for name in self.storage.list_files(layout.messages_root(root)):
+            if name.startswith("."):
+                continue
+            path = f"{layout.messages_root(root)}/{name}"
+            message = read_stored(self.storage, path, CommitMessage)
+            needed |= {f"{root}/{part.staged}" for part in (*message.parts, *message.quarantined)}
+        for partition in self.ledger.partitions.all():
+            begun = self.ledger.publications.unrecorded(partition.partition)
+            if begun is not None:
+                needed |= {f"{self.roots.work}/{file.staged}" for file in begun.publication.adds}
+        return needed
+
+    def _garbage(self, path: str, reason: str, window: int | None = None) -> Garbage:
+        return Garbage(path, self.storage.length(path) or 0, reason, window)
+
+    def _is_older(self, path: str, than: datetime) -> bool:
+        changed = self.storage.modified(path)
+        return changed is not None and changed < than

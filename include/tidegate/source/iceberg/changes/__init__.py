@@ -1,0 +1,1 @@
+"""Which files a window reads, and what became of them within it."""

@@ -1,0 +1,152 @@
+"""Which commits that are no appends an append read passes over, and what it says of them (ICE-3.5).
+
+Opens nothing. To pass over a commit leaves what was published before it as it was; rows that the
+read itself brings and the commit took away would be published beside the rows that correct them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.errors import NonAppendSnapshot, RemovedRowsRead
+from tidegate.model.time_bounds import TimeBounds
+from tidegate.source.iceberg.changes.appends import APPEND, EMPTY, REWRITE
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from tidegate.source.iceberg.changes.appends import Commit
+    from tidegate.source.iceberg.changes.passed_over import TakenAway
+    from tidegate.source.iceberg.manifests.entries import Entry
+    from tidegate.source.protocol import Rebuilding
+
+_NEW_PIPELINE = (
+    "a new pipeline with `read.on_non_append: changelog`, and `_change_type` among "
+    "`read.columns`, has every change"
+)
+
+
+def is_passed_over(commit: Commit) -> bool:
+    """Say whether an append read passes over a commit that changes rows."""
+    return commit.kind not in {APPEND, REWRITE, EMPTY}
+
+
+def passing_over(
+    source: str,
+    commits: Iterable[Commit],
+    taken: TakenAway,
+    event_times: Callable[[Entry], TimeBounds | None],
+    rebuilding: Rebuilding,
+    *,
+    skip: bool,
+) -> tuple[str, ...]:
+    """Say what it means to pass over commits, one sentence each.
+
+    Args:
+        source: the table, for errors.
+        commits: those that change rows and are no appends.
+        taken: what they took away.
+        event_times: gives the bounds of a file, as far as they are known.
+        rebuilding: writes the command that reads what stands between event times again.
+        skip: what the pipeline says.
+
+    Raises:
+        NonAppendSnapshot: the pipeline does not say `skip`.
+    """
+    sentences = _sentences(taken, event_times, rebuilding)
+    if not skip:
+        remedy = _remedy(taken, sentences)
+        raise NonAppendSnapshot(source=source, snapshots=_describe(commits), remedy=remedy)
+    if taken.read:
+        own = f"commits passed over took away {_files(taken.read)} that are read here"
+        sentences = (own, *sentences)
+    return sentences
+
+
+def refusal(source: str, commits: Iterable[Commit], taken: TakenAway) -> RemovedRowsRead | None:
+    """Say why no pipeline may publish a read that passes over commits; None where it may.
+
+    Args:
+        source: the table.
+        commits: those that are passed over.
+        taken: what they took away.
+    """
+    if not taken.read:
+        return None
+    removed = _files(taken.read)
+    return RemovedRowsRead(source=source, snapshots=_describe(commits), removed=removed)
+
+
+def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
+    if taken.read:
+        return (
+            f"They take away {_files(taken.read)} of this window, which `skip` therefore refuses: "
+            f"{_NEW_PIPELINE}; one with `start: full` has the rows as they stand now."
+        )
+    told = "".join(f" {sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
+    return (
+        "Set `read.on_non_append: skip` to pass over such commits (their changes are then lost "
+        f"to this pipeline).{told} Or {_NEW_PIPELINE}."
+    )
+
+
+def _sentences(
+    taken: TakenAway,
+    event_times: Callable[[Entry], TimeBounds | None],
+    rebuilding: Rebuilding,
+) -> tuple[str, ...]:
+    found = []
+    if taken.earlier:
+        bounds = _bounds(taken.earlier, event_times)
+        found.append(
+            f"passing over takes nothing back: {_files(taken.earlier)} of earlier windows "
+            f"{'was' if len(taken.earlier) == 1 else 'were'} removed"
+            f"{_span(bounds)}; after this load, {rebuilding(bounds)} reads those days as they "
+            "stand, to be published again"
+        )
+    if taken.deletes:
+        found.append(
+            f"passing over applies no delete: {_files(taken.deletes, 'delete file')} came; after "
+            f"this load, {rebuilding(TimeBounds())} reads the days concerned as they stand, to be "
+            "published again"
+        )
+    if taken.brought:
+        found.append(f"what came with commits passed over is not read: {_files(taken.brought)}")
+    return tuple(found)
+
+
+def _files(entries: Sequence[Entry], noun: str = "file") -> str:
+    rows = sum(entry.rows for entry in entries)
+    return f"{len(entries)} {noun}{'s' * (len(entries) != 1)} ({rows} row{'s' * (rows != 1)})"
+
+
+def _bounds(
+    entries: Sequence[Entry], event_times: Callable[[Entry], TimeBounds | None]
+) -> TimeBounds:
+    """Join the event times of some files; unknown where one of them does not say its own."""
+    known = [event_times(entry) for entry in entries]
+    if None in known:
+        return TimeBounds()
+    return TimeBounds.around([each for each in known if each is not None])
+
+
+def _span(bounds: TimeBounds) -> str:
+    """Name event times that are known."""
+    if bounds.smallest is None or bounds.largest is None:
+        return ""
+    return f", event times {bounds.smallest:%Y-%m-%d %H:%M} to {bounds.largest:%Y-%m-%d %H:%M} UTC"
+
+
+def _describe(commits: Iterable[Commit]) -> str:
+    return ", ".join(_described(commit) for commit in commits)
+
+
+def _described(commit: Commit) -> str:
+    summary = commit.snapshot.summary
+    said = summary.additional_properties if summary else {}
+    absent = "0" if said else "?"
+    added = said.get("added-data-files", absent)
+    removed = said.get("deleted-data-files", absent)
+    deletes = said.get("added-delete-files", absent)
+    counts = f"{added} files added, {removed} removed, {deletes} delete files"
+    return f"{commit.snapshot.snapshot_id} ({commit.kind}: {counts})"

@@ -1,0 +1,55 @@
+"""Match the files of two states, whichever manifests list them. Reads nothing."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from tidegate.source.iceberg.deletes.entries import FoundDelete
+    from tidegate.source.iceberg.manifests.entries import Entry
+
+
+class Pairs:
+    """Data files of two states, matched: a file that another manifest lists now is the same."""
+
+    def __init__(
+        self, gone: Sequence[Entry], come: Sequence[Entry], touched: Sequence[Entry]
+    ) -> None:
+        self.old = [*gone, *touched]
+        self.new = [*come, *touched]
+        left: dict[Hashable, list[Entry]] = defaultdict(list)
+        for entry in gone:
+            left[_identity(entry)].append(entry)
+        self.kept = list(touched)
+        self.added: list[Entry] = []
+        for entry in come:
+            same = left.get(_identity(entry))
+            if same:
+                same.pop()
+                self.kept.append(entry)
+            else:
+                self.added.append(entry)
+        self.removed = [entry for entries in left.values() for entry in entries]
+
+
+def only_on_one_side(
+    gone: Iterable[FoundDelete], come: Iterable[FoundDelete]
+) -> tuple[list[FoundDelete], list[FoundDelete]]:
+    """Give the delete files of each side only; rewritten manifests list the same ones again."""
+    old, new = ({_delete_identity(found): found for found in side} for side in (gone, come))
+    return (
+        [found for key, found in old.items() if key not in new],
+        [found for key, found in new.items() if key not in old],
+    )
+
+
+def _identity(entry: Entry) -> Hashable:
+    # A file that was removed and added again has another age, so other deletes apply to it.
+    return entry.path, entry.sequence_number
+
+
+def _delete_identity(found: FoundDelete) -> Hashable:
+    return *found.file.key, found.file.sequence, found.partition

@@ -1,0 +1,70 @@
+"""Give the columns of files their field ids: own ones, or those of names (ICE-6.12, 6.14)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+from pyiceberg.table.name_mapping import (
+    MappedField,
+    create_mapping_from_schema,
+    parse_mapping_from_json,
+)
+
+from tidegate.errors import InvalidNameMapping, MissingFieldIds
+from tidegate.source.iceberg.columns.columns import found_by_id, found_by_name, has_field_ids
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from tidegate.source.iceberg.columns.selection import Selection
+    from tidegate.source.projection import Found
+
+
+def parse_mapping(text: str, source: str) -> list[MappedField]:
+    """Read a table's `schema.name-mapping.default`.
+
+    Raises:
+        InvalidNameMapping: it is none.
+    """
+    try:
+        return list(parse_mapping_from_json(text).root)
+    except ValidationError as broken:
+        raise InvalidNameMapping(source=source, problem=str(broken)) from broken
+
+
+@dataclass(frozen=True)
+class FieldIds:
+    """What a table knows of files without field ids."""
+
+    source: str
+    selection: Selection
+    assume_names: bool = False
+    """Without a mapping, columns are what the table calls so now (ICE-6.14)."""
+
+    def found(self, schema: pa.Schema, path: str) -> Sequence[Found]:
+        """Give a file's columns with their ids; those that have none are ignored.
+
+        Raises:
+            MissingFieldIds: neither the file nor a mapping has ids.
+        """
+        if not len(schema) or has_field_ids(schema):
+            return found_by_id(schema)
+        mapping = self._mapping
+        if mapping is None:
+            raise MissingFieldIds(path=path)
+        return found_by_name(schema, mapping)
+
+    @cached_property
+    def _mapping(self) -> list[MappedField] | None:
+        if self.selection.name_mapping is None:
+            return self._assumed if self.assume_names else None
+        return parse_mapping(self.selection.name_mapping, self.source)
+
+    @property
+    def _assumed(self) -> list[MappedField]:
+        return list(create_mapping_from_schema(self.selection.schemas[-1]).root)

@@ -1,0 +1,1 @@
+"""Open one table of Iceberg: catalog, metadata file, paths; refuse what cannot be read."""

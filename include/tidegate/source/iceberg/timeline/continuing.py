@@ -1,0 +1,172 @@
+"""Decide how a checkpoint goes on: by its state, the configured policies and the read mode.
+
+Pure: what a window reads, and what taking it means for what was published (ICE-2.17 to 2.20).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import (
+    ChangelogParentMissing,
+    CursorExpired,
+    CursorOffLineage,
+    HistoryTruncated,
+)
+from tidegate.model.plan import WindowKind
+from tidegate.model.report import CheckpointState
+from tidegate.source.iceberg.timeline.cursor import Cursor, CursorState
+from tidegate.source.iceberg.timeline.starts import NEED_THE_STATE_BEFORE, first_checkpoint
+
+if TYPE_CHECKING:
+    from pyiceberg.table.snapshots import Snapshot
+
+    from tidegate.config import SourceConfig
+    from tidegate.model.instant import Instant
+    from tidegate.source.iceberg.timeline.history import History
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """What follows a checkpoint."""
+
+    snapshots: tuple[Snapshot, ...]
+    """Ancestors that a window may end at, oldest first; in modes that read commit by commit, those
+    whose changes are read."""
+    mode: str
+    """The read mode of a window that begins here: the configured one, or a policy's."""
+    start: Instant | None
+    """What the next window begins after."""
+    kind: WindowKind = WindowKind.LOAD
+    cursor: Cursor | None = None
+    """None without a checkpoint."""
+    unreadable: frozenset[int] = frozenset()
+    """Snapshots whose changes cannot be told, because the state before them is gone."""
+    notes: tuple[str, ...] = ()
+    """What a policy did, for plan and report."""
+
+
+def go_on(history: History, checkpoint: Instant | None, config: SourceConfig) -> Continuation:
+    """Say what follows a checkpoint up to the head of a history.
+
+    Raises:
+        CursorOffLineage, HistoryTruncated, CursorExpired: the checkpoint does not join on, and the
+            policy is `fail`, or not possible in this state (ICE-2.18).
+    """
+    mode = config.read.output_mode
+    if checkpoint is None:
+        return Continuation(history.ancestors, mode, None, _kind(mode))
+    cursor = history.cursor(checkpoint)
+    if mode == "snapshot":
+        ends = history.after_common(cursor) or history.ancestors[-1:]
+        caught_up = cursor.state is CursorState.CAUGHT_UP
+        return Continuation(() if caught_up else ends, mode, None, WindowKind.RELOAD, cursor)
+    lost_state = cursor.state is CursorState.CHILD_KEPT and mode in NEED_THE_STATE_BEFORE
+    if cursor.state.joins_on and not lost_state:
+        return Continuation(history.after(checkpoint), mode, checkpoint, cursor=cursor)
+    return _by_policy(history, checkpoint, config, cursor)
+
+
+def within_window(history: History, start: Instant | None, config: SourceConfig) -> Continuation:
+    """Say how a window that was taken as a load is read up to the head of a history.
+
+    Raises:
+        CursorOffLineage, HistoryTruncated, CursorExpired: its start no longer joins on to its end;
+            a replay may then take a policy that reads its commits, never one that begins anew.
+    """
+    found = go_on(history, start, config)
+    if found.kind.replaces_everything and found.notes and found.cursor is not None:
+        raise found.cursor.refusal(history.source)
+    return found
+
+
+def describe_checkpoint(
+    history: History, checkpoint: Instant, config: SourceConfig
+) -> CheckpointState:
+    """Say for people how a checkpoint stands to the head, and what the next load makes of it."""
+    cursor = history.cursor(checkpoint)
+    try:
+        found = go_on(history, checkpoint, config)
+        joined = f"the next load reads {len(found.snapshots)} of the kept commits"
+        detail = " ".join(found.notes) or joined
+        ways_out: tuple[str, ...] = ()
+    except (CursorOffLineage, HistoryTruncated, CursorExpired) as refused:
+        detail, ways_out = str(refused), cursor.ways_out
+    except ChangelogParentMissing as refused:
+        # `reset` begins anew, but not where `start` says.
+        detail, ways_out = str(refused), ()
+    if cursor.state is CursorState.CAUGHT_UP:
+        detail = "nothing to read"
+    return CheckpointState(
+        state=cursor.state.value,
+        detail=detail,
+        checkpoint=cursor.snapshot,
+        head=cursor.head,
+        common_ancestor=cursor.common_ancestor,
+        oldest_kept=cursor.oldest_kept,
+        sequence_gap=cursor.sequence_gap,
+        ways_out=ways_out,
+    )
+
+
+def _kind(mode: str) -> WindowKind:
+    return WindowKind.RELOAD if mode == "snapshot" else WindowKind.LOAD
+
+
+def _by_policy(
+    history: History, checkpoint: Instant, config: SourceConfig, cursor: Cursor
+) -> Continuation:
+    policy = getattr(config, cursor.option)
+    # Reading everything again is right in each state, though ICE-2.17 lists it for one only.
+    possible = policy in cursor.policies or policy == "full_reload"
+    if policy == "fail" or not possible or not history.ancestors:
+        raise cursor.refusal(history.source)
+    ends = history.after_common(cursor) or history.ancestors[-1:]
+    note = (_note(cursor, policy),)
+    if policy == "full_reload":
+        return Continuation(ends, "snapshot", None, WindowKind.RELOAD, cursor, notes=note)
+    if policy == "reset":
+        return _restarted(history, config, cursor, note)
+    if policy == "from_oldest":
+        mode = config.read.output_mode
+        # What the oldest commit changed shows only beside the state before it, which is gone.
+        oldest = {ends[0].snapshot_id} if mode in NEED_THE_STATE_BEFORE else frozenset[int]()
+        return Continuation(
+            ends, mode, checkpoint, cursor=cursor, unreadable=frozenset(oldest), notes=note
+        )
+    return Continuation(ends, policy, checkpoint, cursor=cursor, notes=note)
+
+
+def _restarted(
+    history: History, config: SourceConfig, cursor: Cursor, notes: tuple[str, ...]
+) -> Continuation:
+    """Drop the checkpoint and apply the start mode (ICE-2.18)."""
+    if config.start.kind == "full":
+        ends = history.after_common(cursor) or history.ancestors[-1:]
+        return Continuation(ends, "snapshot", None, WindowKind.RELOAD, cursor, notes=notes)
+    start = first_checkpoint(history, config)
+    # `latest` has nothing to read; the window from head to head only moves the checkpoint.
+    ends = history.after(start) or history.ancestors[-1:]
+    mode = config.read.output_mode
+    return Continuation(ends, mode, start, WindowKind.RESTART, cursor, notes=notes)
+
+
+def _note(cursor: Cursor, policy: str) -> str:
+    gap = f"; {cursor.gap_text}" if cursor.state is not CursorState.OFF_LINEAGE else ""
+    where = f", common ancestor {cursor.common_ancestor}" if cursor.common_ancestor else ""
+    return (
+        f"checkpoint {cursor.snapshot} is {cursor.state.value} of head {cursor.head}{where}"
+        f"{gap}: `{cursor.option}: {policy}` {_DOES[policy]}"
+    )
+
+
+_DOES = {
+    "snapshot_diff": "compares the states at both ends",
+    "lineage_upserts": "reads rows that were written since; rows deleted meanwhile are not seen",
+    "full_reload": "reads the whole table and replaces what was published",
+    "from_oldest": "goes on with the oldest kept snapshot; commits before it are not read. When "
+    "the next commit has come, one load with `source.read.mode: snapshot` in its place publishes "
+    "the whole table as it stands",
+    "reset": "begins anew as `start` says and replaces what was published",
+}

@@ -1,0 +1,115 @@
+"""Rows that sub-splits hand each other are found again, or their loss has a name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from tidegate.errors import ExchangeFileLost, ExchangeIncomplete
+from tidegate.model.exchange import Exchange, SpreadFile
+from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.plan import Piece, Split, SubSplit
+from tidegate.model.wire import pretty
+from tidegate.pipeline.load.exchanging import (
+    PlanExchange,
+    SpreadRows,
+    read_bucket,
+    spreading,
+    write_spread,
+)
+from tidegate.read.exchange import Placement
+from tidegate.stage import layout
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+SCHEMA = pa.schema([("id", pa.int64())])
+STORAGE = LocalStorage()
+
+
+def write(root: Path, name: str, ids: list[int]) -> SpreadFile:
+    batch = pa.record_batch([pa.array(ids)], schema=SCHEMA)
+    rows = SpreadRows([batch], SCHEMA, Placement(("id",), 2))
+    return write_spread(STORAGE, str(root), name, rows)
+
+
+def ids(batches: Iterable[pa.RecordBatch]) -> list[int]:
+    return sorted(number for batch in batches for number in batch.column(0).to_pylist())
+
+
+def test_spread_file_says_where_it_is_how_long_and_how_many_rows(tmp_path: Path) -> None:
+    file = write(tmp_path, "exchange/a/1.arrow", [1, 2, 3])
+
+    assert file == SpreadFile(
+        "exchange/a/1.arrow", (tmp_path / "exchange/a/1.arrow").stat().st_size, 3
+    )
+    found = [ids(read_bucket(STORAGE, str(tmp_path), file, number, 2)) for number in (0, 1)]
+    assert sorted(found[0] + found[1]) == [1, 2, 3]
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut", "overwritten"])
+def test_spread_file_that_was_lost_or_damaged_is_named(tmp_path: Path, damage: str) -> None:
+    file = write(tmp_path, "a.arrow", [1, 2, 3])
+    path = tmp_path / "a.arrow"
+    if damage == "gone":
+        path.unlink()
+    elif damage == "cut":
+        path.write_bytes(path.read_bytes()[:-1])
+    else:
+        path.write_bytes(bytes(file.length))
+
+    with pytest.raises(ExchangeFileLost) as lost:
+        list(read_bucket(STORAGE, str(tmp_path), file, 0, 2))
+
+    assert lost.value.values["path"] == str(path)
+
+
+@dataclass
+class Plan:
+    """Two sub-splits that spread one commit, another that spreads another, one that gathers."""
+
+    root: Path
+
+    def __post_init__(self) -> None:
+        begin = Exchange("one", 1, 2)
+        self.spread = [SubSplit((Piece(name, 1, 1),), begin) for name in ("a", "b")]
+        self.other = SubSplit((Piece("c", 1, 1),), Exchange("other", 1, 2))
+        self.gather = [SubSplit((), Exchange("one", 1, 2, 1, bucket)) for bucket in (0, 1)]
+        parts = [*self.spread, self.other, *self.gather]
+        found = spreading(Split((it,), 1) for it in parts)
+        self.exchange = PlanExchange(STORAGE, str(self.root), found)
+
+    def finish(self, part: SubSplit, numbers: list[int]) -> None:
+        file = write(self.root, layout.attempt_exchange(part.id, "w1"), numbers)
+        message = CommitMessage(part.id, "w1", (), (), 0, 0, EventTimes(), spread=file)
+        STORAGE.write_once(layout.message_file(str(self.root), part.id), pretty(message.to_json()))
+
+    def gathered(self, bucket: int) -> list[int]:
+        exchange = self.gather[bucket].exchange
+        assert exchange
+        return ids(self.exchange.read(exchange))
+
+
+def test_bucket_of_a_plan_has_the_rows_of_its_own_commit_only(tmp_path: Path) -> None:
+    plan = Plan(tmp_path)
+    plan.finish(plan.spread[0], [1, 2, 3, 4])
+    plan.finish(plan.spread[1], [5, 6, 1])
+    plan.finish(plan.other, [100, 101])
+
+    assert sorted(plan.gathered(0) + plan.gathered(1)) == [1, 1, 2, 3, 4, 5, 6]
+    assert (plan.gathered(0).count(1), plan.gathered(1).count(1)) in {(2, 0), (0, 2)}
+
+
+def test_bucket_that_is_gathered_before_all_was_spread_is_refused_for_now(tmp_path: Path) -> None:
+    plan = Plan(tmp_path)
+    plan.finish(plan.spread[0], [1, 2])
+
+    with pytest.raises(ExchangeIncomplete) as early:
+        plan.gathered(0)
+
+    assert early.value.values["sub_split"] == plan.spread[1].id
