@@ -477,3 +477,14 @@ def test_replay_of_a_rebuild_reads_what_it_read_then(folder: Folder) -> None:
     assert folder.published() == [2]
     rebuild(folder.pipeline(**keys))
     assert folder.published() == [1, 2]
+
+
+def test_file_that_was_written_anew_later_keeps_no_interval_from_its_new_files(
+    folder: Folder,
+) -> None:
+    folder.put("a", START + 5 * HOUR, 1)
+    folder.put("c", START + 0.5 * HOUR, 3)
+
+    load(folder.pipeline(on_changed_file="ignore"), hour(1))
+
+    assert folder.published() == [1, 2, 3]

@@ -119,15 +119,18 @@ def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Li
     return Listing(kept, listing.skipped)
 
 
-def listing_time(listing: Listing, now: datetime, after: Instant | None) -> datetime:
-    """Return the time of the youngest file, not beyond the clock or before the checkpoint.
+def listing_time(
+    listing: Listing, known: Collection[str], now: datetime, after: Instant | None
+) -> datetime:
+    """Return the time of the youngest new file, not beyond the clock or before the checkpoint.
 
     Args:
         listing: what stands in the directory.
+        known: paths that the checkpoint knows: one that was written anew ends no interval later.
         now: the clock of the look; files from the future count as of now.
         after: the checkpoint.
     """
-    youngest = max((file.modified for file in listing.files), default=0)
+    youngest = max((file.modified for file in listing.files if file.path not in known), default=0)
     moment = min(_moment(youngest), now)
     return max(moment, after.time) if after else moment
 

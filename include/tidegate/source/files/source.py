@@ -117,8 +117,8 @@ class FilesSource:
     ) -> Pin:
         """List the directory; a listing unlike the last one becomes an instant.
 
-        Its time is that of its youngest file, so that a file belongs to the interval that it came
-        in, whenever that is listed. The identity is the root that the pipeline file names, so there
+        Its time is that of its youngest new file: a file belongs to the interval that it came in,
+        whenever that is listed. The identity is the root that the pipeline file names, so there
         is nothing to compare. Files that the checkpoint's listing knows and that are gone are
         remembered, so that they are not new when they come back.
 
@@ -133,7 +133,7 @@ class FilesSource:
             listing = listing.remembering(before)
         if not listing.files and after is None:
             return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
-        head = self._store.record(listing, listing_time(listing, now, after))
+        head = self._store.record(listing, listing_time(listing, before.known, now, after))
         schema = self._schema_of(listing)
         return Pin(
             self._root, head.instant, pinned_columns(schema), {"schema": encode_schema(schema)}
