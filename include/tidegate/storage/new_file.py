@@ -1,0 +1,72 @@
+"""A new file of a mounted file system, as pyarrow and other writers want it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from tidegate.storage.refusals import refusal
+
+if TYPE_CHECKING:
+    from tidegate.storage.calls import OsCalls
+
+
+class NewFile:
+    """A binary file that is being written.
+
+    Hidden from nobody, so its directory must not be one that readers list.
+    """
+
+    def __init__(self, calls: OsCalls, path: str) -> None:
+        self._calls = calls
+        self._path = path
+        self._descriptor = calls.create(path)
+        self._position = 0
+        self.closed = False
+
+    def write(self, content: bytes) -> int:
+        """Write all of the bytes; their number."""
+        view = memoryview(content).cast("B")
+        size = len(view)
+        try:
+            while view:
+                view = view[self._calls.write(self._descriptor, view) :]
+        except OSError as refused:
+            raise refusal(self._path, refused) from refused
+        self._position += size
+        return size
+
+    def tell(self) -> int:
+        """Return how many bytes were written."""
+        return self._position
+
+    def flush(self) -> None:
+        """Nothing is kept back."""
+
+    def readable(self) -> bool:
+        """Return False: it is only written."""
+        return False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return False: what was written stays."""
+        return False
+
+    def close(self) -> None:
+        """Close it; again without effect."""
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            os.close(self._descriptor)
+        except OSError as refused:
+            raise refusal(self._path, refused) from refused
+
+    def __enter__(self) -> NewFile:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()

@@ -1,0 +1,56 @@
+"""Where paths lead: below a root or out of it, on one file system or two."""
+
+from __future__ import annotations
+
+import os
+
+from tidegate.errors import PathEscapes
+from tidegate.storage.refusals import refusal
+
+
+def below(root: str, path: str) -> str:
+    """Join a relative path to a root and make sure that it stays below it, links resolved (PC-P11).
+
+    Raises:
+        PathEscapes: it does not.
+    """
+    joined = f"{root}/{path}"
+    real_root = real_path_of(root)
+    if not f"{real_path_of(joined)}/".startswith(f"{real_root}/") or ".." in path.split("/"):
+        raise PathEscapes(path=joined, root=root)
+    return joined
+
+
+def same_file_system(one: str, other: str) -> bool:
+    """Return whether a rename works between two places, by their nearest existing parents."""
+    return _device(one) == _device(other)
+
+
+def _device(path: str) -> int:
+    while True:
+        try:
+            return os.stat(path).st_dev
+        except FileNotFoundError:
+            path = os.path.dirname(path)
+        except OSError as refused:
+            raise refusal(path, refused) from refused
+
+
+def real_path_of(path: str) -> str:
+    """Resolve all links of a path, whether something stands there or not."""
+    try:
+        return os.path.realpath(path, strict=True)
+    except FileNotFoundError:
+        # What stands before the missing name could be read, and behind it is nothing.
+        return os.path.realpath(path)
+    except OSError as refused:
+        raise refusal(path, refused) from refused
+
+
+def is_empty(folder: str) -> bool:
+    """Return whether a directory has no name in it."""
+    try:
+        with os.scandir(folder) as items:
+            return next(items, None) is None
+    except OSError as refused:
+        raise refusal(folder, refused) from refused

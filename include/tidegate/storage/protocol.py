@@ -1,0 +1,91 @@
+"""What the product needs of a store."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, BinaryIO, Protocol
+
+if TYPE_CHECKING:
+    import contextlib
+    from collections.abc import Iterable
+    from datetime import datetime
+
+
+class Storage(Hashable, Protocol):
+    """What the product needs of a file system; equal storages reach the same files."""
+
+    def read_bytes(self, path: str) -> bytes:
+        """Read a whole small file."""
+        ...
+
+    def exists(self, path: str) -> bool:
+        """Say whether something stands there."""
+        ...
+
+    def length(self, path: str) -> int | None:
+        """Give a file's size in bytes, None if there is none."""
+        ...
+
+    def modified(self, path: str) -> datetime | None:
+        """Give when a file was last changed, None if there is none."""
+        ...
+
+    def sha256(self, path: str) -> str:
+        """Hash a file's content."""
+        ...
+
+    def list_files(self, root: str) -> list[str]:
+        """List every file below a directory, relative to it, sorted."""
+        ...
+
+    def real_path(self, path: str) -> str:
+        """Give the one name of a place that may have several."""
+        ...
+
+    def list_names(self, folder: str) -> list[str]:
+        """List what stands directly in a directory, sorted; empty if there is no directory."""
+        ...
+
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
+        """Write a file whose name is given once; False if the name was taken.
+
+        `scratch` is where it is written first, for a directory that readers list.
+        """
+        ...
+
+    def open_new(self, path: str) -> BinaryIO:
+        """Open a new file for writing; `sync` forces it to the disk once it is closed."""
+        ...
+
+    def link_new(self, source: str, target: str) -> None:
+        """Give a file a second name, which must be free."""
+        ...
+
+    def delete(self, path: str) -> None:
+        """Remove a file, if there is one."""
+        ...
+
+    def delete_tree(self, path: str) -> None:
+        """Remove a directory with all below it, if there is one."""
+        ...
+
+    def make_dirs(self, path: str, *, synced: bool = True) -> None:
+        """Make a directory and those above it; a power cut does not take them away again.
+
+        With `synced=False` it may, until `sync_all` forces them to the disk.
+        """
+        ...
+
+    def sync(self, path: str) -> None:
+        """Force a closed file's bytes, or a directory's names, to the disk."""
+        ...
+
+    def sync_all(self, root: str, names: Iterable[str]) -> None:
+        """Force closed files below a root, and every directory from there to them, to the disk."""
+        ...
+
+    def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]:
+        """Hold an exclusive lock while the context lasts."""
+        ...

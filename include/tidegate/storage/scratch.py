@@ -1,0 +1,52 @@
+"""A store for questions: what is written stays in memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from tidegate.storage.local import LocalStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+@dataclass(frozen=True)
+class Scratch(LocalStorage):
+    """Keeps what is written once to itself: for looking at what would happen."""
+
+    written: dict[str, bytes] = field(default_factory=dict, compare=False)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Read what was written here, else from the disk."""
+        return self.written[path] if path in self.written else super().read_bytes(path)
+
+    def exists(self, path: str) -> bool:
+        """Say whether it was written here, or stands on the disk."""
+        return path in self.written or super().exists(path)
+
+    def list_files(self, root: str) -> list[str]:
+        """List the files of the disk and those written here."""
+        mine = {
+            path.removeprefix(f"{root}/") for path in self.written if path.startswith(f"{root}/")
+        }
+        return sorted({*super().list_files(root), *mine})
+
+    def list_names(self, folder: str) -> list[str]:
+        """List what stands directly in a directory of the disk, or was written here."""
+        mine = {
+            path.removeprefix(f"{folder}/").partition("/")[0]
+            for path in self.written
+            if path.startswith(f"{folder}/")
+        }
+        return sorted({*super().list_names(folder), *mine})
+
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
+        """Keep the content in memory."""
+        del scratch
+        if self.exists(path):
+            return False
+        self.written[path] = content if isinstance(content, bytes) else b"".join(content)
+        return True
