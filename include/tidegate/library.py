@@ -33,7 +33,7 @@ class LoadedPipeline:
     pipeline: Pipeline
 
     def plan(self, until: datetime | None = None) -> Preview:
-        """Say what a load would read; changes nothing.
+        """Return what a load would read; changes nothing.
 
         Args:
             until: aware; only source commits before it, all by default.

@@ -61,7 +61,7 @@ def partition_mapper(config: PipelineConfig) -> PartitionMapper:
 
 
 def mappable_keys(config: PipelineConfig, partitions: Iterable[Partition]) -> list[str]:
-    """Give the keys, in order, of the partitions whose turn can come by a publish run.
+    """Return the keys, in order, of the partitions whose turn can come by a publish run.
 
     Left out: default partitions, and values that the mapper cannot parse, because their event would
     be dropped without a run (AF-3.17). `tidegate status` shows them, `tidegate publish` publishes

@@ -28,7 +28,7 @@ POLL_SECONDS = 15.0
 
 
 def all_dags() -> dict[str, DAG]:
-    """Give every DAG by its id; a file that cannot be loaded is left out, see `check_files`.
+    """Return every DAG by its id; a file that cannot be loaded is left out, see `check_files`.
 
     In a task only the DAG of that task is built: with hundreds of pipelines the others take
     seconds.
@@ -70,7 +70,7 @@ def check_files() -> None:
 
 
 def _configs_for(dag_id: str | None) -> Iterator[PipelineConfig]:
-    """Give the usable pipelines, or the one of a DAG; `check_files` names the other files."""
+    """Yield the usable pipelines, or the one of a DAG; `check_files` names the other files."""
     if dag_id is not None:
         with contextlib.suppress(TidegateError):
             yield load_pipeline(find_pipeline(dag_id.rpartition("_")[0]))

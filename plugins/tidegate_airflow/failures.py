@@ -31,7 +31,7 @@ RETRY_POLICY = ExceptionRetryPolicy(
 
 
 def retry_arguments() -> dict[str, Any]:
-    """Give the arguments that every task of every DAG takes."""
+    """Return the arguments that every task of every DAG takes."""
     return {
         "retries": RETRIES,
         "retry_delay": timedelta(minutes=1),

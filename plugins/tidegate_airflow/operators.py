@@ -102,7 +102,7 @@ class PlanSplits(PipelineJob):
         super().__init__(job="plan_splits.py", **kwargs)
 
     def execute(self, context: Context) -> list[dict[str, Any]]:  # type: ignore[override]
-        """Give the names of the plans."""
+        """Return the names of the plans."""
         return self._plan(context)
 
     def resume(self, context: Context, **_fired: Any) -> list[dict[str, Any]]:
@@ -190,7 +190,7 @@ def planned_windows(context: Context, task_id: str) -> tuple[PlannedWindow, ...]
 
 
 def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
-    """Say whether planning is too much for a worker's process, from the commits' own summaries."""
+    """Return whether planning is too much for a worker's process, by the commits' summaries."""
     state = pipeline.ledger.pipeline.find()
     if pipeline.config.execute.engine != "spark" or state is None:
         return False
@@ -203,7 +203,7 @@ def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
 
 
 def spark_connection() -> Connection:
-    """Give the Spark connection; without one spark-submit would silently take YARN (AF-2.10).
+    """Return the Spark connection; without one spark-submit would silently take YARN (AF-2.10).
 
     Raises:
         EnvironmentIncomplete: it is not defined.
@@ -222,7 +222,7 @@ def spark_connection() -> Connection:
 
 
 def driver_environment(connection: Connection) -> dict[str, str] | None:
-    """Give what the driver's process needs; None where Spark refuses to set it (AF-5.3)."""
+    """Return what the driver's process needs; None where Spark refuses to set it (AF-5.3)."""
     from tidegate.pipeline.state.holders import process_owner
 
     master = connection.host or ""

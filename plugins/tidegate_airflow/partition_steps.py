@@ -52,7 +52,7 @@ class ProposeRevision(BaseOperator):
         self.poll_seconds = poll_seconds
 
     def execute(self, context: Context) -> dict[str, Any]:
-        """Give the proposal's name."""
+        """Return the proposal's name."""
         return self._propose(context)
 
     def resume(self, context: Context, **_fired: Any) -> dict[str, Any]:

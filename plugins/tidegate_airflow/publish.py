@@ -98,7 +98,7 @@ def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, A
 
 
 def longest_wait(config: PipelineConfig) -> timedelta:
-    """Say how long a partition may wait; reconcile announces it again after that (AF-3.9)."""
+    """Return how long a partition may wait; reconcile announces it again after that (AF-3.9)."""
     lateness = config.event_time.lateness if config.event_time else timedelta(0)
     return timedelta(days=40) + config.commit.delay + lateness
 

@@ -40,7 +40,7 @@ def read_owner(owner: str) -> tuple[str, str] | None:
 
 
 def load_run(context: Context, now: datetime) -> Run:
-    """Give the run of a load DAG with its data interval; a manual run may have none (AF-3.20).
+    """Return the run of a load DAG with its data interval; a manual run may have none (AF-3.20).
 
     Raises:
         IntervalInvalid: the interval is empty or not over yet.
@@ -69,7 +69,7 @@ def check_interval(interval: DataInterval, now: datetime, subject: str) -> None:
 
 
 def publish_partition(context: Context, config: PipelineConfig) -> Partition:
-    """Give a publish run's partition: the event's key, or a manual run's parameter (AF-2.12).
+    """Return a publish run's partition: the event's key, or a manual run's parameter (AF-2.12).
 
     Raises:
         PartitionUnnamed: neither names one.
@@ -81,7 +81,7 @@ def publish_partition(context: Context, config: PipelineConfig) -> Partition:
 
 
 def proposal_of(context: Context, task_id: str) -> Proposal:
-    """Give what the task that proposes handed over.
+    """Return what the task that proposes handed over.
 
     Raises:
         ProposalMissing: it did not; somebody marked it as done.
@@ -93,5 +93,5 @@ def proposal_of(context: Context, task_id: str) -> Proposal:
 
 
 def nothing_pending(partition: Partition) -> str:
-    """Say why a publish run has nothing to do."""
+    """Return why a publish run has nothing to do."""
     return f"{partition}: nothing is pending: it is published, or held for a decision"

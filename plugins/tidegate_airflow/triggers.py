@@ -44,10 +44,10 @@ class LedgerTrigger(BaseTrigger):
 
     @abstractmethod
     def has_work(self, now: datetime) -> bool:
-        """Say whether the task should go on; blocks for a query."""
+        """Return whether the task should go on; blocks for a query."""
 
     def arguments(self) -> dict[str, Any]:
-        """Give what the trigger is made again from in the triggerer."""
+        """Return what the trigger is made again from in the triggerer."""
         return {"pipeline": self.pipeline, "owner": self.owner, "poll_seconds": self.poll_seconds}
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
@@ -71,11 +71,11 @@ class WindowTrigger(LedgerTrigger):
         self.sequence = sequence
 
     def arguments(self) -> dict[str, Any]:
-        """Give what the trigger is made again from in the triggerer."""
+        """Return what the trigger is made again from in the triggerer."""
         return {**super().arguments(), "sequence": self.sequence}
 
     def has_work(self, now: datetime) -> bool:
-        """Say whether the window is free for this run."""
+        """Return whether the window is free for this run."""
         return opened(self.pipeline).window_is_free(self.sequence, self.owner, now)
 
 
@@ -93,11 +93,11 @@ class PartitionTrigger(LedgerTrigger):
         self._committable_since: datetime | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """Give what the trigger is made again from in the triggerer."""
+        """Return what the trigger is made again from in the triggerer."""
         return {**super().arguments(), "key": self.key}
 
     def has_work(self, now: datetime) -> bool:
-        """Say whether the sensor has something to decide."""
+        """Return whether the sensor has something to decide."""
         pipeline = opened(self.pipeline)
         partition = read_partition(pipeline.config, self.key)
         evaluation = pipeline.evaluate(partition, now)

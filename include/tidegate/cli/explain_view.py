@@ -45,7 +45,7 @@ def explanation(
 
 
 def proposal_facts(found: PartitionExplanation) -> Table:
-    """Say what waits for a decision: its size, and the digest that the decision has to name."""
+    """Return what waits for a decision: its size, and the digest that the decision has to name."""
     rows = [("partition", str(found.report.state.partition)), *_proposal(found)]
     if found.proposed is not None:
         shown = found.proposed.publication.contributions
@@ -58,7 +58,7 @@ def proposal_facts(found: PartitionExplanation) -> Table:
 
 
 def checkpoint_facts(found: CheckpointState) -> Table:
-    """Say how the checkpoint stands to the source's head, and the ways out (ICE-2.17)."""
+    """Return how the checkpoint stands to the source's head, and the ways out (ICE-2.17)."""
     rows = [
         ("checkpoint", found.checkpoint or "none"),
         ("state", found.state),
@@ -161,7 +161,7 @@ def _proposal(found: PartitionExplanation) -> list[tuple[str, str]]:
 
 
 def _overridden(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
-    """Say which revisions came out before their trigger said so, and who said so."""
+    """Return which revisions came out before their trigger said so, and who said so."""
     named = [(item.revision, item.override) for item in found.revisions]
     if found.proposed is not None:
         named.append((found.proposed.publication.revision, found.proposed.override))
@@ -177,7 +177,7 @@ def _overridden(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]
 
 
 def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:
-    """Say how the watermark came about (PC-W10)."""
+    """Return how the watermark came about (PC-W10)."""
     rows = [
         ("watermark", _moment_text(step.get("value"), zone)),
         ("before", _moment_text(step.get("previous"), zone)),

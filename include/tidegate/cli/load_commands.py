@@ -151,7 +151,7 @@ def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | Non
 
 
 def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
-    """Say what a load would read and touch."""
+    """Show what a load would read and touch."""
     looking = opened.looking()
     found = looking.preview(run, now)
     plan = found.plan
@@ -187,7 +187,7 @@ def _finish(
 def _show(
     opened: Pipeline, planned: Sequence[PlannedWindow], announced: Announced, output: Output
 ) -> None:
-    """Say what a load, replay or rebuild changed."""
+    """Show what a load, replay or rebuild changed."""
     plans = [opened.stored_plan(item.sequence)[0] for item in planned]
     raw = {
         "planned": [item.to_json() for item in planned],

@@ -27,7 +27,7 @@ _NO_BOUNDS = "unknown: the metadata of {files} does not say"
 
 
 def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone: str) -> Table:
-    """Say what a load changed."""
+    """Return what a load changed."""
     windows = ", ".join(map(str, announced.windows)) or "none"
     unchanged = [str(item.sequence) for item in planned if item.sealed]
     rows = [
@@ -44,7 +44,7 @@ def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone
 def preview_facts(
     plan: ScanPlan, splits: Sequence[Split], touched: Mapping[Partition, int], zone: str
 ) -> Group:
-    """Say what a load would read, why so, and which partitions it would touch (PC-C08)."""
+    """Return what a load would read, why so, and which partitions it would touch (PC-C08)."""
     end = plan.window.range.end_inclusive
     rows = [("would load", f"{plan.window.range}, up to {wording.moment(end.time, zone)}")]
     rows += _planned_rows(plan, zone)
@@ -55,7 +55,7 @@ def preview_facts(
 
 
 def stored_facts(plan: ScanPlan, splits: Sequence[Split], zone: str) -> Group:
-    """Say what the plan of a window reads, and why so (ICE-5.18)."""
+    """Return what the plan of a window reads, and why so (ICE-5.18)."""
     window = plan.window
     rows = [
         ("window", f"{window.sequence} of kind {window.kind.value}, taken by {window.run}"),
@@ -154,7 +154,7 @@ def _commits(totals: PlanTotals, record: PlanRecord | None) -> str:
 
 
 def _exchange_rows(splits: Sequence[Split]) -> Iterator[tuple[str, str]]:
-    """Say how the rows of large commits are brought together, stage by stage (ICE-3.13)."""
+    """Yield how the rows of large commits are brought together, stage by stage (ICE-3.13)."""
     exchanges = [found for split in splits if (found := _exchange(split))]
     stages = Counter((found.stage, _does(found)) for found in exchanges)
     for number, ((stage, does), count) in enumerate(sorted(stages.items())):

@@ -29,7 +29,7 @@ def facts(rows: Sequence[tuple[str, str]]) -> Table:
 
 
 def pipeline_facts(report: PipelineReport, zone: str) -> Table:
-    """Say how far a pipeline has come."""
+    """Return how far a pipeline has come."""
     state = report.pipeline
     open_windows = [str(item.window.sequence) for item in report.windows if not item.sealed]
     sealed = len(report.windows) - len(open_windows)

@@ -105,7 +105,7 @@ class PartitionClock:
         return PartitionTime(local, start, end)
 
     def bounds(self, partition: Partition) -> tuple[datetime | None, datetime | None]:
-        """Give start and end as instants; None for what its values do not tell."""
+        """Return start and end as instants; None for what its values do not tell."""
         try:
             when = self.time(partition)
         except NoPartitionTime:

@@ -83,7 +83,7 @@ def _candidates(
 
 
 def is_idle(said: EventTimeConfig | None, last_data_at: datetime | None, now: datetime) -> bool:
-    """Say whether the source has brought nothing for `idle_timeout` (PC-W07).
+    """Return whether the source has brought nothing for `idle_timeout` (PC-W07).
 
     A source that never brought a row is not idle: there is nothing to publish yet.
     """

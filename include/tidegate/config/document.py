@@ -66,7 +66,7 @@ class Document:
         return cls(str(file), content, dict(_walk(file, node, ())))
 
     def line(self, place: Place) -> int:
-        """Give the line of a place, or of the nearest one above it that the file has."""
+        """Return the line of a place, or of the nearest one above it that the file has."""
         for known in (place, _SHORTHANDS.get(place, place)):
             if known in self.lines:
                 return self.lines[known]

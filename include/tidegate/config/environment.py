@@ -12,17 +12,17 @@ PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def home() -> Path:
-    """Give the directory of Tidegate's own files: `TIDEGATE_HOME`, or `.tidegate` right here."""
+    """Return the directory of Tidegate's own files: `TIDEGATE_HOME`, or `.tidegate` right here."""
     return Path(os.environ.get("TIDEGATE_HOME") or ".tidegate").absolute()
 
 
 def ledger_url(place: Path | None = None) -> str:
-    """Give the SQLAlchemy URL of the ledger: `TIDEGATE_LEDGER`, or a SQLite file in the home."""
+    """Return the SQLAlchemy URL of the ledger: `TIDEGATE_LEDGER`, or a SQLite file in the home."""
     return os.environ.get("TIDEGATE_LEDGER") or f"sqlite:///{(place or home()) / 'ledger.db'}"
 
 
 def pipelines_folder() -> Path:
-    """Give the folder of pipeline files: `TIDEGATE_PIPELINES`, or `include/pipelines` here."""
+    """Return the folder of pipeline files: `TIDEGATE_PIPELINES`, or `include/pipelines` here."""
     configured = os.environ.get("TIDEGATE_PIPELINES")
     return Path(configured).absolute() if configured else Path(__file__).parents[2] / "pipelines"
 

@@ -136,7 +136,7 @@ def _not_found(name: str, folder: Path) -> PipelineNotFound:
 
 
 def _name_in(file: Path) -> str:
-    """Give the name that a file says, unvalidated: a broken neighbour is no obstacle."""
+    """Return the name that a file says, unvalidated: a broken neighbour is no obstacle."""
     named = _NAME.search(_text(file))
     return named.group(1) if named else file.stem
 

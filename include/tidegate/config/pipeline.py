@@ -113,7 +113,7 @@ class PipelineConfig(Section):
         return self._file
 
     def resolved(self) -> dict[str, Any]:
-        """Give the whole configuration JSON-ready, with defaults, `${env:NAME}` as it stands."""
+        """Return the whole configuration JSON-ready, with defaults, `${env:NAME}` as it stands."""
         return self.model_dump(mode="json", by_alias=True)
 
     @classmethod
@@ -122,7 +122,7 @@ class PipelineConfig(Section):
         return cls.model_validate(dict(raw))
 
     def identity(self) -> dict[str, str]:
-        """Give what may not change under one name: key → value as text (design §4)."""
+        """Return what may not change under one name: key → value as text (design §4)."""
         fields = self.target.partition_by
         return {
             "source": self.source.address,
@@ -137,7 +137,7 @@ class PipelineConfig(Section):
         }
 
     def plan_inputs(self) -> dict[str, Any]:
-        """Give what decides the staged bytes; the rest may change without a new plan digest."""
+        """Return what decides the staged bytes; the rest may change without a new plan digest."""
         whole = self.resolved()
         event_time = whole["event_time"]
         # Which table it is stands in the pinned identity; these only say how to find and open it.
@@ -164,7 +164,7 @@ class PipelineConfig(Section):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """Say what is valid but may surprise (PC-O90, PC-T21)."""
+        """Return what is valid but may surprise (PC-O90, PC-T21)."""
         return (*self._timing_notes(), *self._secret_notes())
 
     def _timing_notes(self) -> list[str]:

@@ -76,7 +76,7 @@ def words(choices: object, refused: Mapping[str, str] | None = None) -> BeforeVa
 
 
 def later(*names: str) -> dict[str, str]:
-    """Give the reason for words that a later version knows."""
+    """Return the reason for words that a later version knows."""
     return dict.fromkeys(names, NOT_BUILT)
 
 

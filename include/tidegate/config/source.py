@@ -322,7 +322,7 @@ class SourceConfig(Section):
 
     @property
     def address(self) -> str:
-        """Say which table this is, in one line."""
+        """Return which table this is, in one line."""
         if self.kind == "files":
             return f"files {self.path}"
         branch = f" branch {self.branch}" if self.branch not in {None, "main"} else ""

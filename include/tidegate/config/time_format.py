@@ -139,7 +139,7 @@ def _literal(token: str) -> str:
 
 
 def _digits(token: str) -> tuple[str, bool]:
-    """Give the expression for one run of a letter, and whether its length is fixed."""
+    """Return the expression for one run of a letter, and whether its length is fixed."""
     count = len(token)
     if token[0] in "yu":
         if count in {2, 4}:  # from four on, more digits would need a sign: no year of ours

@@ -81,7 +81,7 @@ class AirflowClient:
         self._http.close()
 
     def is_ready(self, dag_ids: tuple[str, ...]) -> bool:
-        """Say whether API, scheduler and triggerer are alive and the DAGs are known; asks once."""
+        """Return whether API, scheduler and triggerer are alive and know the DAGs; asks once."""
         try:
             return self._is_healthy() and all(
                 self._ask("GET", f"/dags/{dag_id}") for dag_id in dag_ids
@@ -90,7 +90,7 @@ class AirflowClient:
             return False
 
     def is_alive(self) -> bool:
-        """Say whether scheduler and triggerer sent a sign of life in the last half minute.
+        """Return whether scheduler and triggerer sent a sign of life in the last half minute.
 
         `airflow standalone` goes on without a scheduler that died.
         """
@@ -142,7 +142,7 @@ class AirflowClient:
         return int(self._request("POST", "/backfills", json=body)["id"])
 
     def is_backfilling(self, dag_id: str) -> bool:
-        """Say whether a backfill of the DAG is under way."""
+        """Return whether a backfill of the DAG is under way."""
         found = self._pages("/backfills", "backfills", {"dag_id": dag_id})
         return any(item["completed_at"] is None for item in found)
 

@@ -91,7 +91,7 @@ def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) 
 
 
 def _spark_variables(home: Path) -> dict[str, str]:
-    """Give what Spark needs; a directory of settings would put the class archive out of use."""
+    """Return what Spark needs; a directory of settings would put the class archive out of use."""
     local = home / "spark-local"
     local.mkdir(exist_ok=True)
     variables = {

@@ -82,7 +82,7 @@ def read_flights(first: date = FIRST_DAY, last: date = LAST_DAY) -> list[Flight]
 
 
 def airline_name(carrier: str) -> str:
-    """Give the name of an airline."""
+    """Return the name of an airline."""
     return next(row["name"] for row in _rows("airlines.csv") if row["carrier"] == carrier)
 
 
@@ -107,7 +107,7 @@ def _days(first: date, count: int) -> Iterator[date]:
 
 
 def _rows(name: str, beginnings: tuple[str, ...] = ("",)) -> Iterator[dict[str, str]]:
-    """Give the rows of one table, or only those whose line begins in one of some ways."""
+    """Yield the rows of one table, or only those whose line begins in one of some ways."""
     path = package_file(name)
     with contextlib.ExitStack() as opened:
         if path.suffix == ".zip":

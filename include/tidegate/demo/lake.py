@@ -110,7 +110,7 @@ def write_commits(
 
 
 def catalog_properties(root: Path) -> dict[str, str]:
-    """Give what pyiceberg needs to open the lake's catalog; the pipeline file says the same."""
+    """Return what pyiceberg needs to open the lake's catalog; the pipeline file says the same."""
     return {
         "type": "sql",
         "uri": f"sqlite:///{root}/catalog.db",
@@ -134,7 +134,7 @@ def source_commits(flights: list[Flight]) -> list[SourceCommit]:
 
 
 def end_of_six_hours(moment: datetime) -> datetime:
-    """Give the next 0, 6, 12 or 18 o'clock in New York; the moment itself if it is one."""
+    """Return the next 0, 6, 12 or 18 o'clock in New York; the moment itself if it is one."""
     local = moment.astimezone(NEW_YORK)
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
     return midnight - (midnight - local) // COMMIT_EVERY * COMMIT_EVERY

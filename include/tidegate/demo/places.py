@@ -63,7 +63,7 @@ class DemoPlaces:
         return Path(config.__file__).parents[2] / "pipelines" / f"{PIPELINE}.yaml"
 
     def variables(self) -> dict[str, str]:
-        """Give what every process of the demo is told; the user's own ledger is not touched."""
+        """Return what every process of the demo is told; the user's own ledger is not touched."""
         return {
             "TIDEGATE_HOME": str(self.home),
             "TIDEGATE_LEDGER": f"sqlite:///{self.home / 'ledger.db'}",

@@ -50,7 +50,7 @@ class Day:
 
 
 def days(report: PipelineReport | None) -> list[Day]:
-    """Give every day of the demo with what the ledger says of it."""
+    """Return every day of the demo with what the ledger says of it."""
     known = {str(item.state.partition): item for item in report.partitions} if report else {}
     span = (LAST_DAY - FIRST_DAY).days + 1
     dates = [FIRST_DAY + timedelta(days=number) for number in range(span)]
@@ -58,7 +58,7 @@ def days(report: PipelineReport | None) -> list[Day]:
 
 
 def is_at_the_end(report: PipelineReport | None) -> bool:
-    """Say whether every day has come as far as it will."""
+    """Return whether every day has come as far as it will."""
     return all(item.is_at_the_end for item in days(report))
 
 
@@ -68,5 +68,5 @@ def partition_path(day: date) -> str:
 
 
 def midnight(day: date) -> datetime:
-    """Give the beginning of a day in New York."""
+    """Return the beginning of a day in New York."""
     return datetime(day.year, day.month, day.day, tzinfo=NEW_YORK)

@@ -53,7 +53,7 @@ class TidegateError(Exception):
         return type(self).__name__
 
     def to_json(self) -> dict[str, Any]:
-        """Give code, message and values for a file or a log."""
+        """Return code, message and values for a file or a log."""
         return {"code": self.code, "message": str(self), "values": dict(self.values)}
 
     @staticmethod

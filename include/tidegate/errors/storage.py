@@ -40,10 +40,7 @@ class StorageSilent(TransientError):
 
 
 class WorkElsewhere(TerminalError):
-    """The work directory is not on the target's file system.
-
-    So that a rename cannot publish (PC-F03).
-    """
+    """The work directory is not on the target's file system: no rename can publish (PC-F03)."""
 
     work: str
     target: str

@@ -77,7 +77,7 @@ def open_session(name: str) -> SparkSession:
 
 
 def _unsaid(conf: SparkConf, name: str, master: str | None) -> Iterator[tuple[str, str]]:
-    """Give the settings for a new Spark on which `spark-submit` has no say."""
+    """Yield the settings for a new Spark on which `spark-submit` has no say."""
     said = conf.get("spark.master")
     # Without a word from anybody Spark chooses all cores itself, and tries a task once.
     chosen = master or (LOCAL_MASTER if said in {None, "local[*]"} else said)

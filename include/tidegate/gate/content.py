@@ -117,7 +117,7 @@ def read_columns(content: GateInput, footers: Footers, columns: Iterable[str]) -
 def constants(
     content: GateInput, footers: Footers, columns: Iterable[str]
 ) -> dict[str, str | None]:
-    """Give the wanted columns that every row has from its partition's path, not from its file."""
+    """Return the wanted columns that every row has from its partition's path, not from its file."""
     wanted = set(columns)
     return {
         name: text
@@ -127,7 +127,7 @@ def constants(
 
 
 def table_schema(content: GateInput, footers: Footers) -> pa.Schema:
-    """Give all columns as a reader of the table sees them."""
+    """Return all columns as a reader of the table sees them."""
     names = footers.schema.names
     added = [
         pa.field(name, pa.string()) for name, _ in content.partition.values if name not in names

@@ -29,7 +29,7 @@ _ARGUMENTS = (
 
 
 def expected(expectation: Expectation, outcome: Mapping[str, Any]) -> str:
-    """Say what the check asks for: `≥ 80.0 % not null`, `row count at least 500`.
+    """Return what the check asks for: `≥ 80.0 % not null`, `row count at least 500`.
 
     Args:
         expectation: the check.
@@ -40,7 +40,7 @@ def expected(expectation: Expectation, outcome: Mapping[str, Any]) -> str:
 
 
 def observed(expectation: Expectation, outcome: Mapping[str, Any]) -> str:
-    """Say what the check found: `49.2 % not null (458 of 930)`, `row count 930`.
+    """Return what the check found: `49.2 % not null (458 of 930)`, `row count 930`.
 
     Args:
         expectation: the check.

@@ -68,7 +68,7 @@ class Deciding:
             raise NotHeld(pipeline=self.name, partition=str(self.target), state=found)
 
     def _instead(self, row: rows.Row | None) -> str:
-        """Say what became of a publication that cannot be decided on."""
+        """Return what became of a publication that cannot be decided on."""
         if row is not None and row["state"] == PublicationState.RECORDED.value:
             return f"it is committed as revision {row['base_revision'] + 1}"
         if row is not None and row["state"] != PublicationState.DROPPED.value:

@@ -111,7 +111,7 @@ def _differing(
     found: Mapping[str, str],
     same_place: Callable[[str, str], bool],
 ) -> Iterator[tuple[str, str | None, str | None]]:
-    """Give each key that differs, with what was expected and what was found."""
+    """Yield each key that differs, with what was expected and what was found."""
     for key in sorted({*expected, *found}):
         before, now = expected.get(key), found.get(key)
         if before != now and not (key == _PLACE and same_place(str(before), str(now))):
@@ -131,7 +131,7 @@ def _as_published(registered: Mapping[str, str], found: Mapping[str, str]) -> Ma
 
 
 def _has_decided_nothing(connection: sa.Connection, name: str, key: str) -> bool:
-    """Say whether nothing stands yet that a key of the identity decides.
+    """Return whether nothing stands yet that a key of the identity decides.
 
     The source decides where the first window begins; other keys, what is announced. The place of
     the target is written down there before the first look at the source.

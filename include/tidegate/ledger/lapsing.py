@@ -35,7 +35,7 @@ def check_current(
 
 
 def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | None:
-    """Say what came since a proposal was made that stands in its way; None if nothing does.
+    """Return what came since a proposal was made that stands in its way; None if nothing does.
 
     Args:
         connection: of the transaction.
@@ -65,10 +65,10 @@ def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | 
 
 
 def is_approved(row: rows.Row) -> bool:
-    """Say whether a person let a publication out."""
+    """Return whether a person let a publication out."""
     return bool(row["approval"]) and bool(row["approval"]["approved"])
 
 
 def _replaces(fresh: rows.Row, shown: rows.Row) -> bool:
-    """Say whether a contribution takes the place of one that was shown, or of all of them."""
+    """Return whether a contribution takes the place of one that was shown, or of all of them."""
     return str(fresh["window"]) in shown or WindowKind(fresh["kind"]).replaces

@@ -35,7 +35,7 @@ class Partitions:
     clock: Clock
 
     def all(self) -> tuple[PartitionState, ...]:
-        """Give every partition in order of partition time, then path (PC-T05)."""
+        """Return every partition in order of partition time, then path (PC-T05)."""
         query = (
             sa.select(partition)
             .where(partition.c.pipeline == self.name)
@@ -47,7 +47,7 @@ class Partitions:
             )
 
     def find(self, target: Partition) -> PartitionState | None:
-        """Give one partition, None if no window ever touched it."""
+        """Return one partition, None if no window ever touched it."""
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
             row = (
                 connection.execute(sa.select(partition).where(*self._key(target)))
@@ -57,7 +57,7 @@ class Partitions:
         return None if row is None else rows.read_partition_state(row)
 
     def get(self, target: Partition) -> PartitionState:
-        """Give one partition.
+        """Return one partition.
 
         Raises:
             PartitionNotFound: no window ever touched it.
@@ -228,10 +228,7 @@ def effective_contributions(
 
 
 def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:
-    """Compare a claim's fence inside the caller's transaction.
-
-    And keep others from taking it until that ends.
-    """
+    """Compare a claim's fence, and keep others from taking it until the transaction ends."""
     found = (
         connection.execute(
             sa.select(partition.c.claim_fence, partition.c.claim_owner)

@@ -32,7 +32,7 @@ class Pipelines:
     name: str
 
     def find(self) -> PipelineState | None:
-        """Give the pipeline's state, None if this ledger does not know it."""
+        """Return the pipeline's state, None if this ledger does not know it."""
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
             row = (
                 connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name))

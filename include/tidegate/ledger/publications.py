@@ -43,19 +43,19 @@ class Publications:
     name: str
 
     def unrecorded(self, target: Partition) -> PublicationEntry | None:
-        """Give the publication whose commit began and did not end, if there is one."""
+        """Return the publication whose commit began and did not end, if there is one."""
         return self._find(target, publication.c.state.in_(BEGUN))
 
     def proposed(self, target: Partition) -> PublicationEntry | None:
-        """Give the publication that waits for gate, approval or commit, if there is one."""
+        """Return the publication that waits for gate, approval or commit, if there is one."""
         return self._find(target, publication.c.state == PublicationState.PROPOSED.value)
 
     def find(self, target: Partition, digest: str) -> PublicationEntry | None:
-        """Give one publication by its digest."""
+        """Return one publication by its digest."""
         return self._find(target, publication.c.digest == digest)
 
     def approved(self, target: Partition) -> PublicationEntry | None:
-        """Give the publication that a person let out, while it can be committed as shown."""
+        """Return the publication that a person let out, while it can be committed as shown."""
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
             return self._approved(connection, target)
 
@@ -294,7 +294,7 @@ class Publications:
                 )
 
     def is_replaced(self, target: Partition, digest: str) -> bool:
-        """Say whether something came since that takes the place of what a publication holds."""
+        """Return whether something came since that takes the place of what a publication holds."""
         with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
             row = self._row(connection, target, digest)
             return row is not None and lapse(connection, row, as_shown=True) is not None
@@ -314,9 +314,7 @@ class Publications:
             )
 
     def record(self, entry: RevisionEntry, claim: Claim) -> None:
-        """End a commit: the revision counts.
-
-        And nothing is pending unless something came meanwhile.
+        """End a commit: its revision counts, and nothing is pending but what came meanwhile.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -326,7 +324,7 @@ class Publications:
             Recording(connection, self.name).record(entry)
 
     def revisions(self, target: Partition) -> tuple[RevisionEntry, ...]:
-        """Give a partition's revisions, oldest first: lineage from partition to source (PC-C09)."""
+        """Return a partition's revisions, oldest first: its lineage to the source (PC-C09)."""
         query = (
             sa.select(revision)
             .where(revision.c.pipeline == self.name, revision.c.partition == target.path)
@@ -385,5 +383,5 @@ class Publications:
 def _decided(
     entry: PublicationEntry,
 ) -> tuple[Verdict | None, Approval | None, Override | None]:
-    """Give what a commit plan tells besides the files."""
+    """Return what a commit plan tells besides the files."""
     return entry.verdict, entry.approval, entry.override

@@ -67,7 +67,7 @@ class Recording:
         )
 
     def _first_left_out(self, entry: RevisionEntry) -> datetime | None:
-        """Say when the first content was announced that the revision does not hold (PC-T03)."""
+        """Return when the first content was announced that the revision does not hold (PC-T03)."""
         query = sa.select(contribution).where(
             contribution.c.pipeline == self.name,
             contribution.c.partition == entry.partition.path,

@@ -38,12 +38,12 @@ class Windows:
     clock: Clock
 
     def open(self) -> WindowState | None:
-        """Give the open window, if there is one."""
+        """Return the open window, if there is one."""
         found = self._select(window.c.state == "open")
         return found[0] if found else None
 
     def all(self) -> tuple[WindowState, ...]:
-        """Give every window, oldest first."""
+        """Return every window, oldest first."""
         return self._select()
 
     def find(self, sequence: int) -> WindowState | None:
@@ -52,7 +52,7 @@ class Windows:
         return found[0] if found else None
 
     def get(self, sequence: int) -> WindowState:
-        """Give one window.
+        """Return one window.
 
         Raises:
             WindowNotFound: it was never taken.
@@ -63,7 +63,7 @@ class Windows:
         return found
 
     def sealed_for(self, interval: DataInterval) -> tuple[WindowState, ...]:
-        """Give the sealed windows that a backfill of `interval` replays (design §4, case 2)."""
+        """Return the sealed windows that a backfill of `interval` replays (design §4, case 2)."""
         return self._select(
             window.c.state == "sealed",
             window.c.kind != WindowKind.REBUILD.value,
@@ -272,7 +272,7 @@ class Windows:
             return self._plan_state(connection, sequence, digest) is not None
 
     def plan_uri(self, sequence: int) -> str | None:
-        """Say where a window's effective plan stands, else the newest; None if it has none.
+        """Return where a window's effective plan stands, else the newest; None if it has none.
 
         Raises:
             WindowNotFound: it was never taken.
@@ -288,7 +288,7 @@ class Windows:
         return found
 
     def was_announced(self, sequence: int, digest: str) -> bool:
-        """Say whether a plan of a window was in effect at some time, or is."""
+        """Return whether a plan of a window was in effect at some time, or is."""
         with self._reading() as connection:
             return self._plan_state(connection, sequence, digest) == "staged"
 
@@ -350,7 +350,7 @@ class Windows:
             return tuple(item.partition for item in effective)
 
     def contributions(self, target: Partition) -> tuple[Contribution, ...]:
-        """Give the effective contributions to one partition, by window."""
+        """Return the effective contributions to one partition, by window."""
         query = (
             sa.select(contribution)
             .where(contribution.c.pipeline == self.name, contribution.c.partition == target.path)
@@ -362,7 +362,7 @@ class Windows:
             )
 
     def contributions_of(self, sequence: int) -> tuple[Contribution, ...]:
-        """Give what one window contributed, by partition.
+        """Return what one window contributed, by partition.
 
         Lineage from source to partitions (PC-C09).
         """

@@ -42,5 +42,5 @@ class DataInterval(Value):
     end: datetime
 
     def covers(self, moment: datetime) -> bool:
-        """Say whether the moment lies in the interval."""
+        """Return whether the moment lies in the interval."""
         return self.start <= moment < self.end

@@ -41,14 +41,14 @@ _FORMATS = {
 
 
 def hour_is_of_day(field: PartitionField, fields: Iterable[PartitionField]) -> bool:
-    """Say whether an `hour(x)` holds only the hour, because `day(x)` stands beside it."""
+    """Return whether an `hour(x)` holds only the hour, because `day(x)` stands beside it."""
     return field.transform is Transform.HOUR and any(
         other.transform is Transform.DAY and other.column == field.column for other in fields
     )
 
 
 def value_format(field: PartitionField, fields: Iterable[PartitionField]) -> str:
-    """Give the `strftime` format of a made value, applied to the wall clock in the pipeline's zone.
+    """Return the `strftime` format of a made value, for the wall clock of the pipeline's zone.
 
     Raises:
         KeyError: the field is an identity; its values are the column's own.

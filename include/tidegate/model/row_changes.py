@@ -43,23 +43,23 @@ class CheckedState:
 
 
 def is_check(pieces: Sequence[Piece]) -> bool:
-    """Say whether pieces are read for a check, and not for their rows."""
+    """Return whether pieces are read for a check, and not for their rows."""
     return any(STATE in piece.details for piece in pieces)
 
 
 def change_ordinal(piece: Piece) -> int | None:
-    """Give the number of the commit that a piece belongs to; None for a piece of a plain read."""
+    """Return the number of the commit that a piece belongs to; None for a piece of a plain read."""
     change = piece.details.get(CHANGE)
     return change["ordinal"] if change else None
 
 
 def is_net(pieces: Iterable[Piece]) -> bool:
-    """Say whether pieces belong to the difference of two states, whose updates are not paired."""
+    """Return whether pieces belong to a difference of two states, whose updates are not paired."""
     return any((piece.details.get(CHANGE) or {}).get("net") for piece in pieces)
 
 
 def can_cancel(pieces: Iterable[Piece]) -> bool:
-    """Say whether the pieces of one commit can hold rows of both kinds, which may cancel."""
+    """Return whether the pieces of one commit can hold rows of both kinds, which may cancel."""
     kinds: set[RowKind] = set()
     for piece in pieces:
         kinds |= _kinds(piece.details.get(CHANGE) or {"before": None, "after": ()})

@@ -55,7 +55,7 @@ class Texts(dict[type, Write]):
         return self[kind]
 
     def of_object(self, kind: type, *further: TextField) -> Write:
-        """Give what writes a dataclass, with further attributes besides its fields."""
+        """Return what writes a dataclass, with further attributes besides its fields."""
         own = (TextField.of(name, name, is_sparse=sparse) for name, sparse in self._fields(kind))
         fields = tuple(sorted((*own, *further)))
 

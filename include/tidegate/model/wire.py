@@ -36,7 +36,7 @@ class Value:
     FORMAT: ClassVar[int] = 1
 
     def to_json(self) -> dict[str, Any]:
-        """Give the value as JSON-ready objects with its format version."""
+        """Return the value as JSON-ready objects with its format version."""
         return {"format": self.FORMAT, **_encode_fields(self)}
 
     @classmethod
@@ -53,7 +53,7 @@ class Value:
         return _decode(cls, {key: item for key, item in raw.items() if key != "format"})  # type: ignore[no-any-return]
 
     def to_text(self) -> str:
-        """Give the value as canonical JSON text: sorted keys, no blanks.
+        """Return the value as canonical JSON text: sorted keys, no blanks.
 
         The text of `to_json`, without its objects: plans are written by the hundred thousand lines.
         """

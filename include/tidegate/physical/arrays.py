@@ -34,7 +34,7 @@ def integers(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def missing(column: pa.Array) -> Flags | None:
-    """Say where a column is NULL; None if it nowhere is."""
+    """Return where a column is NULL; None if it nowhere is."""
     return flags(column.is_null()) if column.null_count else None
 
 

@@ -78,7 +78,7 @@ class AvroRows:
         return None
 
     def _bundles(self, start: int, end: int, most_rows: int) -> Iterator[tuple[int, list[Block]]]:
-        """Give adjacent blocks of the range that are decoded together, and their first position."""
+        """Yield adjacent blocks of the range to decode together, with their first position."""
         bundle: list[Block] = []
         rows = size_bytes = first = position = 0
         for block in self._container.blocks:

@@ -96,7 +96,7 @@ def decimals(array: pa.Array, meaning: pa.Decimal128Type) -> pa.Decimal128Array:
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    """Give a bitmap from offset zero, whatever slice this is."""
+    """Return a bitmap from offset zero, whatever slice this is."""
     if not array.null_count:
         return None
     return boolean_column(flags(array.is_valid())).buffers()[1]

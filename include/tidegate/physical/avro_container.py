@@ -67,7 +67,7 @@ class AvroContainer:
         reader.detach()
 
     def rows_of(self, blocks: Sequence[Block]) -> bytes:
-        """Give the encoded rows of adjacent blocks in one piece.
+        """Return the encoded rows of adjacent blocks in one piece.
 
         Raises:
             OSError, pa.ArrowException: they cannot be read or decompressed.

@@ -57,7 +57,7 @@ class AvroType:
 
 
 def plain(decoded: Any, meaning: pa.DataType) -> AvroType:
-    """Give a type whose arrays become what they mean by a cast."""
+    """Return a type whose arrays become what they mean by a cast."""
     return AvroType(meaning, decoded, lambda array: array.cast(meaning))
 
 

@@ -52,7 +52,7 @@ def read_columns(schema: Any) -> tuple[AvroField, ...]:
 
 
 def record(fields: Sequence[AvroField], name: str) -> Any:
-    """Give the schema by which a record is decoded."""
+    """Return the schema by which a record is decoded."""
     decoded = [
         {"name": child.name, "type": child.type.decoded}
         for child in fields

@@ -21,7 +21,7 @@ _ZONELESS = b"tidegate:int96"
 
 
 def is_zoneless(field: pa.Field) -> bool:
-    """Say whether a column was marked."""
+    """Return whether a column was marked."""
     return _ZONELESS in (field.metadata or {})
 
 

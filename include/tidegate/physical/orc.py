@@ -128,7 +128,7 @@ class OrcRows:
         )
 
     def _file_of(self, number: int) -> pa.NativeFile:
-        """Give a file that has only one stripe, because whole files only can be scanned."""
+        """Return a file that has only one stripe, because whole files only can be scanned."""
         if len(self.row_groups) == 1:
             return self._file
         stripe = self.row_groups[number]
@@ -156,7 +156,7 @@ class OrcRows:
 def _between(
     low: int, high: int, batches: Iterable[pa.RecordBatch], position: int
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Give the rows of a range with their positions; the first batch begins at `position`."""
+    """Yield the rows of a range with their positions; the first batch begins at `position`."""
     for batch in batches:
         start, end = max(low, position), min(high, position + batch.num_rows)
         if start < end:
@@ -169,7 +169,7 @@ def _between(
 
 
 def _rows_of_bytes(stripe: RowGroup) -> int:
-    """Say how many rows have `BATCH_BYTES`; a tail tells compressed bytes only."""
+    """Return how many rows have `BATCH_BYTES`; a tail tells compressed bytes only."""
     most_bytes = BATCH_BYTES // _COMPRESSION
     return max(1, most_bytes * stripe.rows // max(1, stripe.size_bytes))
 

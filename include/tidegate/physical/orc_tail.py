@@ -39,7 +39,7 @@ class _Field(NamedTuple):
 
 
 def stripes(tail: bytes) -> tuple[RowGroup, ...]:
-    """Give the stripes of a file in order.
+    """Return the stripes of a file in order.
 
     Args:
         tail: as `serialized_file_tail` gives it: a FileTail message, uncompressed.
@@ -96,7 +96,7 @@ def _nested(message: bytes, number: int) -> bytes:
 
 
 def _fields(message: bytes) -> Iterator[_Field]:
-    """Give the fields of a message.
+    """Yield the fields of a message.
 
     Raises:
         pa.ArrowInvalid: it is none.

@@ -28,7 +28,7 @@ def meant(field: pa.Field) -> pa.Field:
 
 
 def has_timestamps(kind: pa.DataType) -> bool:
-    """Say whether there are timestamps in a type, at any depth."""
+    """Return whether there are timestamps in a type, at any depth."""
     if pa.types.is_timestamp(kind):
         return True
     return any(has_timestamps(kind.field(index).type) for index in range(kind.num_fields))

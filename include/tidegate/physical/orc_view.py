@@ -50,13 +50,13 @@ class WithOtherEnd(io.RawIOBase):
         return self._at
 
     def tell(self) -> int:
-        """Give the current position."""
+        """Return the current position."""
         return self._at
 
     def readable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True

@@ -59,7 +59,7 @@ class ParquetRows:
         )
 
     def raw_bounds(self, column: str) -> tuple[int | None, int | None] | None:
-        """Give the smallest and largest stored number of a top-level column, by the footer.
+        """Return the smallest and largest stored number of a top-level column, by the footer.
 
         Returns:
             (None, None) where every value is NULL; None where a row group does not say.
@@ -141,7 +141,7 @@ class ParquetRows:
         return groups, first_position
 
     def _rows_of_bytes(self, index: int, wanted: set[str]) -> int:
-        """Say how many rows of the wanted columns have `BATCH_BYTES`, judged by one group."""
+        """Return how many rows of the wanted columns have `BATCH_BYTES`, judged by one group."""
         group = self._parquet.metadata.row_group(index)
         chunks = (group.column(position) for position in range(group.num_columns))
         size = sum(
@@ -165,7 +165,7 @@ def _compressed_bytes(group: pq.RowGroupMetaData) -> int:
 
 
 def _offset(group: pq.RowGroupMetaData) -> int | None:
-    """Give the first byte of a row group, as split offsets name it."""
+    """Return the first byte of a row group, as split offsets name it."""
     if not group.num_columns:
         return None
     first = group.column(0)

@@ -21,7 +21,7 @@ FIELD_ID = b"PARQUET:field_id"
 
 
 def id_metadata(name: str, identity: Any) -> dict[bytes, bytes] | None:
-    """Give the metadata of a column that a file's own schema gives a field id.
+    """Return the metadata of a column that a file's own schema gives a field id.
 
     Args:
         name: the column.

@@ -37,7 +37,7 @@ STOPPED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 
 def can_push(file: pa.NativeFile, parquet: pq.ParquetFile, columns: Sequence[str]) -> bool:
-    """Say whether polars would decode the columns to the same values, in bounded memory.
+    """Return whether polars would decode the columns to the same values, in bounded memory.
 
     Args:
         file: the open file.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def executors_for(config: PipelineConfig) -> ExecutorFactory:
-    """Give what opens an executor by the name of its engine."""
+    """Return what opens an executor by the name of its engine."""
 
     def open_executor(engine: str) -> Executor:
         if engine == "local":
@@ -28,6 +28,6 @@ def executors_for(config: PipelineConfig) -> ExecutorFactory:
 
 
 def part_files_in_spark(files: Sequence[str], columns: Sequence[str]) -> Any:
-    """Give part files as a Spark frame, for a gate whose partition is too large for pandas."""
+    """Return part files as a Spark frame, for a gate whose partition is too large for pandas."""
     session = import_module("tidegate.execute.session").open_session("tidegate gate")
     return import_module("tidegate.execute.frames").spark_frame(session, files, columns)

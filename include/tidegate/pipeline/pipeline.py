@@ -197,7 +197,7 @@ class Pipeline:
         return Reporter(self.config, self.roots, self.ledger, self.storage, self._evaluator)
 
     def looking(self) -> Pipeline:
-        """Give the same pipeline for questions only: a listing that it takes is kept in memory."""
+        """Return the same pipeline for questions only: listings that it takes stay in memory."""
         return replace(self, storage=Scratch())
 
     def adopt(self, now: datetime) -> None:
@@ -212,7 +212,7 @@ class Pipeline:
         adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
 
     def look(self, run: Run, now: datetime) -> Look:
-        """Say what a run would find, from the source's metadata alone."""
+        """Return what a run would find, from the source's metadata alone."""
         self.adopt(now)
         return self._loader.look(run, now)
 
@@ -662,7 +662,7 @@ class Pipeline:
         ).restore()
 
     def findings(self) -> Iterator[str]:
-        """Say where files, markers and ledger disagree, each with what helps."""
+        """Return where files, markers and ledger disagree, each with what helps."""
         return Findings(
             self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
         ).all()
@@ -676,7 +676,7 @@ class Pipeline:
         return self._sweeper.sweep(garbage)
 
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
-        """Say what the source's commits did and which windows took them in, oldest first.
+        """Return what the source's commits did and which windows took them in, oldest first.
 
         Where the pipeline file names a snapshot that is not there, those of the whole branch: who
         corrects the file chooses from this list.
@@ -691,7 +691,7 @@ class Pipeline:
             return source_instants(self._opened(self.config.source.whole_branch), self.ledger, now)
 
     def checkpoint_state(self, now: datetime) -> CheckpointState | None:
-        """Say how the checkpoint stands to the source's head; None before the first load.
+        """Return how the checkpoint stands to the source's head; None before the first load.
 
         Changes nothing, and is no error where the source does not tell.
         """
@@ -708,7 +708,7 @@ class Pipeline:
         return replace(found, detail=self._naming(found.detail), ways_out=ways_out)
 
     def preview(self, run: Run, now: datetime) -> Preview:
-        """Say what a load would read; of `looking()` it changes nothing (PC-C08).
+        """Return what a load would read; of `looking()` it changes nothing (PC-C08).
 
         Raises:
             LedgerLost: the ledger has lost the pipeline.
@@ -770,7 +770,7 @@ class Pipeline:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
 
     def _facts(self, **facts: object) -> dict[str, object]:
-        """Give what a log line carries beside its text, for those who search logs."""
+        """Return what a log line carries beside its text, for those who search logs."""
         return {"pipeline": self.config.name, **facts}
 
     def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:

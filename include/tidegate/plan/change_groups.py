@@ -59,7 +59,7 @@ class ChangeGroups:
 
 
 def is_small(pieces: Sequence[Piece], split: SplitConfig, row_width: int) -> bool:
-    """Say whether the rows of one commit may stand in memory at once."""
+    """Return whether the rows of one commit may stand in memory at once."""
     rows = sum(piece.rows for piece in pieces)
     size = max(sum(piece.size_bytes for piece in pieces), rows * row_width)
     return rows <= split.max_rows and size <= split.target_size

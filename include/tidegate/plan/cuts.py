@@ -39,7 +39,7 @@ class Limits:
         return rows * self.scale.row_width
 
     def is_dense(self, rows: int, size_bytes: int) -> bool:
-        """Say whether rows are worth a cut inside a row group.
+        """Return whether rows are worth a cut inside a row group.
 
         Whoever reads a later range decodes the rows before it, too: that costs less than opening
         another file only where many rows have few bytes.
@@ -109,7 +109,7 @@ def _tells_where_groups_begin(piece: Piece) -> bool:
 
 
 def _offsets(piece: Piece) -> Sequence[int]:
-    """Give the split offsets, none if they are not strictly ascending inside the file (ICE-5.2)."""
+    """Return the split offsets; none unless they ascend strictly inside the file (ICE-5.2)."""
     offsets: Sequence[int] = piece.details.get("split_offsets") or ()
     if not offsets or offsets[0] < 0 or offsets[-1] >= max(piece.size_bytes, 1):
         return ()
@@ -167,7 +167,7 @@ def join_adjacent(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def _joined(current: Piece, piece: Piece) -> Piece | None:
-    """Give the piece that both make, None if one does not continue the other."""
+    """Return the piece that both make, None if one does not continue the other."""
     if current.path != piece.path or current.details != piece.details:
         return None
     made = replace(

@@ -100,7 +100,7 @@ def _sub_splits(pieces: Sequence[Piece], max_rows: int) -> Iterator[SubSplit]:
 
 
 def _guesses(last: Piece, piece: Piece) -> bool:
-    """Say whether two pieces may not share a sub-split, because rows are guessed.
+    """Return whether two pieces may not share a sub-split, because rows are guessed.
 
     Parts of one file may: that one has no more than `max_rows` altogether.
     """

@@ -41,11 +41,11 @@ class Scale:
         return piece.size_bytes + size_bytes, rows, self.open_cost * (1 + files)
 
     def weight(self, piece: Piece) -> int:
-        """Give the heaviest part of a piece's load."""
+        """Return the heaviest part of a piece's load."""
         return max(self.load(piece))
 
     def weigh(self, pieces: Iterable[Piece]) -> tuple[int, str]:
-        """Give the weight of several pieces, and which term makes most of it."""
+        """Return the weight of several pieces, and which term makes most of it."""
         shares = [0] * len(TERMS)
         for piece in pieces:
             load = self.load(piece)
@@ -65,7 +65,7 @@ class Scale:
 
 
 def delete_lists(piece: Piece) -> Refs:
-    """Give the lists of delete files and vectors that apply to a piece, as its source made them.
+    """Return the lists of delete files and vectors that apply to a piece, as its source made them.
 
     Of a piece with two states they are those of both. Pieces often share them.
     """
@@ -83,7 +83,7 @@ def distinct_refs(lists: Iterable[Sequence[Mapping[str, Any]]]) -> Collection[Ma
 
 
 def delete_bytes(ref: Mapping[str, Any]) -> int:
-    """Give what is read of a delete file: of a vector its blob, else the whole file (ICE-5.4)."""
+    """Return what is read of a delete file: of a vector its blob, else the whole file (ICE-5.4)."""
     return int(ref["length"] if ref["size"] is None else ref["size"])
 
 

@@ -164,7 +164,7 @@ def _type_problem(expression: pl.Expr, empty: pl.DataFrame) -> str | None:
 
 
 def _renamed(tree: Any, names: Mapping[str, str]) -> Any:
-    """Give an expression's tree with other columns; literals stay as they are."""
+    """Return an expression's tree with other columns; literals stay as they are."""
     if isinstance(tree, dict):
         return {
             key: names.get(child, child)

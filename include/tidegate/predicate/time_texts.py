@@ -98,7 +98,7 @@ def _is_reached(text: str) -> bool:
 
 
 def _cast(text: str, before: str, after: str) -> str:
-    """Give a literal in microseconds whose text polars keeps, as it does where a cast is cast."""
+    """Return a literal in microseconds whose text polars keeps, as it does where a cast is cast."""
     iso = _ISO.fullmatch(text[1:-1])
     if before and iso is None:
         # polars says what is wrong with it.

@@ -23,12 +23,12 @@ _TEXTS = ("Literal", "Column")
 
 
 def tree_of(expression: pl.Expr) -> Any:
-    """Give the tree of an expression."""
+    """Return the tree of an expression."""
     return json.loads(expression.meta.serialize(format="json"))
 
 
 def expression_of(tree: Any) -> pl.Expr:
-    """Give the expression of a tree."""
+    """Return the expression of a tree."""
     return pl.Expr.deserialize(io.StringIO(json.dumps(tree)), format="json")
 
 
@@ -47,7 +47,7 @@ def nodes(tree: Any) -> Iterator[str]:
 
 
 def constants(tree: Any) -> pl.Series | None:
-    """Give the value that a literal stands for, or a list of literals, also if it is cast.
+    """Return the value that a literal stands for, or a list of literals, also if it is cast.
 
     Returns:
         One value, or all of a list; None for anything else.
@@ -63,7 +63,7 @@ def constants(tree: Any) -> pl.Series | None:
 
 
 def parsed_text(constant: Any) -> str | None:
-    """Give the text that the time of a constant is parsed from; None if it is not."""
+    """Return the text that the time of a constant is parsed from; None if it is not."""
     while "Cast" in constant:
         constant = constant["Cast"]["expr"]
     if "Function" not in constant or "Strptime" not in set(nodes(constant["Function"])):
@@ -73,7 +73,7 @@ def parsed_text(constant: Any) -> str | None:
 
 
 def listed(tree: Any) -> tuple[Any, Any] | None:
-    """Give what `IN` looks for and the list where it does; None for anything else."""
+    """Return what `IN` looks for and the list where it does; None for anything else."""
     found = tree.get("Function") if isinstance(tree, dict) else None
     if found is None or "IsIn" not in set(nodes(found["function"])):
         return None

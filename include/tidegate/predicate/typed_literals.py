@@ -49,7 +49,7 @@ _Counted = pl.Date | pl.Datetime | pl.Duration
 
 
 def with_typed_literals(expression: pl.Expr, columns: pl.DataFrame) -> pl.Expr:
-    """Give the condition that compares dates and times with dates and times.
+    """Return the condition that compares dates and times with dates and times.
 
     Args:
         expression: a condition on the columns.
@@ -78,7 +78,7 @@ def _typed(tree: Any, columns: pl.DataFrame) -> Any:
 
 
 def _compared(comparison: Mapping[str, Any], columns: pl.DataFrame) -> Any:
-    """Give a comparison, with a literal in the other side's unit if it is one."""
+    """Return a comparison, with a literal in the other side's unit if it is one."""
     left, op, right = comparison["left"], comparison["op"], comparison["right"]
     if constants(left) is None and constants(right) is None:
         counted = _counted(left, right, columns)
@@ -133,7 +133,7 @@ def _are_alike(one: pl.DataType, other: pl.DataType) -> bool:
 
 
 def _list(looked_for: Any, values: Any, columns: pl.DataFrame) -> Any:
-    """Give a list of literals in the unit of what is looked for, which none between two equals."""
+    """Return a list of literals in the unit of what is looked for; none between two is equal."""
     found = _times(looked_for, values, columns)
     if found is None:
         return values

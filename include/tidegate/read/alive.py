@@ -44,7 +44,7 @@ class OneState:
     """Keep rows that are gone, marked by the column `_deleted`."""
 
     def ranges(self, groups: Sequence[RowGroup], start: int, end: int) -> Ranges:
-        """Give what must be decoded of a range of rows."""
+        """Return what must be decoded of a range of rows."""
         del groups
         return [(start, end)]
 
@@ -74,7 +74,7 @@ class TwoStates:
     after: Removed
 
     def ranges(self, groups: Sequence[RowGroup], start: int, end: int) -> Ranges:
-        """Give what must be decoded of a range of rows.
+        """Return what must be decoded of a range of rows.
 
         Where the same keys are deleted in both states: row groups with a position that is not
         deleted in both (ICE-3.11).
@@ -99,7 +99,7 @@ class TwoStates:
 
 
 def choice(sides: Sides, *, keeps_gone: bool) -> OneState | TwoStates | None:
-    """Say which rows of a file are wanted; None: not one."""
+    """Return which rows of a file are wanted; None: not one."""
     if sides.before is not None and sides.after is not None:
         return TwoStates(sides.before, sides.after)
     if sides.after is not None:
@@ -156,7 +156,7 @@ def _with_more(removed: Removed | None, positions: pa.Int64Array | None) -> Remo
 
 
 def _gone(removed: Removed, batch: pa.RecordBatch, position: int) -> pa.BooleanArray | None:
-    """Say which rows are gone; None: not one."""
+    """Return which rows are gone; None: not one."""
     by_key = _with_deleted_key(removed, batch)
     if removed.positions is None:
         return by_key

@@ -44,7 +44,7 @@ class Placement:
         self.buckets = buckets
 
     def of(self, batch: pa.RecordBatch) -> Hashes:
-        """Give the bucket of each row."""
+        """Return the bucket of each row."""
         hashes = hash_rows([batch.column(name) for name in self._columns], batch.num_rows)
         if self._by_row_id:
             identities = batch.column(ROW_ID)

@@ -38,7 +38,7 @@ def hashed_codes(columns: Sequence[pa.Array], hashes: Hashes) -> Integers:
 
 
 def _are_same(column: pa.Array, leaders: pa.Int64Array) -> bool:
-    """Say whether each value equals the one that it is numbered with."""
+    """Return whether each value equals the one that it is numbered with."""
     kind = column.type
     if pa.types.is_null(kind):
         # Arrow compares no columns of the type null, whose values are all the same.

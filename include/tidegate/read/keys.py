@@ -55,7 +55,7 @@ class KeyIndex:
         self._sieve[self._leading(self._hashes)] = True
 
     def holds(self, batch: pa.RecordBatch) -> pa.BooleanArray | None:
-        """Say which rows have one of the keys.
+        """Return which rows have one of the keys.
 
         Args:
             batch: has the key's columns, of the same types as the keys.
@@ -86,7 +86,7 @@ _BUILDING = threading.Lock()
 
 
 def index_of(keys: RemovedKeys) -> KeyIndex:
-    """Give the index of a key set; it is built once and lives as long as the set does."""
+    """Return the index of a key set; it is built once and lives as long as the set does."""
     with _BUILDING:
         index = _INDEXES.get(keys)
         if index is None:

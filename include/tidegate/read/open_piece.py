@@ -53,7 +53,7 @@ class OpenPiece:
         return self._format.physical_columns(self._piece, self._file.schema)
 
     def read(self, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-        """Give the piece's rows that are wanted, in batches of at least one row."""
+        """Yield the piece's rows that are wanted, in batches of at least one row."""
         sides = self._format.removed(self._piece)
         self._sides = settled(sides, lambda: self._conformed(options.batch_rows))
         wanted = choice(self._sides, keeps_gone=options.include_deleted)
@@ -104,7 +104,7 @@ class OpenPiece:
             yield position, self._format.conform(batch, piece, position)
 
     def _can_push(self, wanted: OneState, filter: Predicate) -> bool:
-        """Say whether the filter's columns come through `conform` as they were in the file."""
+        """Return whether the filter's columns come through `conform` as they were in the file."""
         piece, names = self._piece, set(self._columns)
         if self._sides.positional or wanted.keeps_gone:
             return False
@@ -146,7 +146,7 @@ def _row_of_nulls(schema: pa.Schema, names: list[str]) -> pa.RecordBatch:
 
 
 def _pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
-    """Say whether columns came through `conform` as they were: same name, same type, same memory.
+    """Return whether columns came through `conform` as they were: name, type and memory.
 
     Args:
         names: columns of the filter.

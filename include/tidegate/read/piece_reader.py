@@ -97,7 +97,7 @@ def _batches(
 
 
 def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """Give no more than so many rows, and ask for no batch behind them (ICE-5.13)."""
+    """Yield no more than so many rows, and ask for no batch behind them (ICE-5.13)."""
     left = limit
     for batch in batches:
         yield batch.slice(0, left)
@@ -129,7 +129,7 @@ def _damage_named(piece: Piece) -> Iterator[None]:
 
 
 def in_rows(piece: Piece, groups: Iterable[RowGroup]) -> Piece:
-    """Give a piece that was cut at bytes its rows: of the groups that begin there (ICE-5.2)."""
+    """Return a piece that was cut at bytes its rows: of the groups that begin there (ICE-5.2)."""
     start, end = piece.byte_range or (0, 0)
     position = first = rows = 0
     for group in groups:

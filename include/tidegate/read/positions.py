@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def are_at(positions: pa.Int64Array, start: int, rows: int) -> pa.BooleanArray | None:
-    """Say which of some rows that follow each other stand at one of the positions.
+    """Return which of some rows that follow each other stand at one of the positions.
 
     Args:
         positions: ascending, unique.
@@ -43,7 +43,7 @@ def past_end(positions: pa.Int64Array | None, rows: int) -> int:
 
 
 def differing(one: pa.Int64Array | None, other: pa.Int64Array | None) -> pa.Int64Array:
-    """Give the positions that only one of two sets has, ascending."""
+    """Return the positions that only one of two sets has, ascending."""
     found = np.setxor1d(_known(one), _known(other), assume_unique=True)
     return integer_column(found)
 

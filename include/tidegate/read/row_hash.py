@@ -161,7 +161,7 @@ def _maps(array: pa.Array) -> Hashes:
 
 
 def _parts(array: pa.Array) -> tuple[Integers, pa.Array]:
-    """Give where the elements of each row begin and end, and the elements in between."""
+    """Return where the elements of each row begin and end, and the elements in between."""
     if pa.types.is_fixed_size_list(array.type):
         size = array.type.list_size
         return np.arange(len(array) + 1) * size, array.values.slice(

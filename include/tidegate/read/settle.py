@@ -183,7 +183,7 @@ class _Settling:
         return hashed_codes([_one_array(column) for column in taken.columns], hashes[rows])
 
     def _with_counterpart(self, hashes: Hashes, among: Flags | None = None) -> Integers:
-        """Give the rows whose hash the other kind has, too, in their order."""
+        """Return the rows whose hash the other kind has, too, in their order."""
         chosen = np.True_ if among is None else among
         deletes = np.flatnonzero((self._kinds == _DELETE) & chosen)
         inserts = np.flatnonzero((self._kinds == _INSERT) & chosen)
@@ -223,7 +223,7 @@ def _counts(codes: Integers, chosen: Flags) -> Integers:
 
 
 def _cancelled(codes: Integers, inserts: Flags, known: Flags) -> Flags:
-    """Say which rows have a counterpart of the other kind, each used once, the first ones first.
+    """Return which rows have a counterpart of the other kind, each used once, the first ones first.
 
     Args:
         codes: rows with the same number are equal.
@@ -251,7 +251,7 @@ def _cancelled(codes: Integers, inserts: Flags, known: Flags) -> Flags:
 def _quotas(
     deleted: Integers, deleted_known: Integers, inserted: Integers, inserted_known: Integers
 ) -> list[Integers]:
-    """Give how many rows of each sort find a counterpart, as many as possible."""
+    """Return how many rows of each sort find a counterpart, as many as possible."""
     first = np.minimum(deleted_known, inserted)
     unknown_left = inserted - first
     second = np.minimum(deleted, unknown_left + inserted_known)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def column_names(
     known: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str], source: str
 ) -> list[str]:
-    """Give the names of the columns to read: those chosen in their order, then the extra ones.
+    """Return the names of the columns to read: those chosen in their order, then the extra ones.
 
     Args:
         known: the columns of the table.

@@ -103,7 +103,7 @@ class Projections:
     def get(
         self, schema: pa.Schema, values: Mapping[str, Any], decide: Callable[[], Projection]
     ) -> Projection:
-        """Give the projection for batches of a schema.
+        """Return the projection for batches of a schema.
 
         Args:
             schema: of the batch, with its metadata.
@@ -164,7 +164,7 @@ def _column(column: _Column, batch: pa.RecordBatch, path: str) -> pa.Array:
 
 
 def _kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
-    """Give what turns the found array into the wanted one, None if it is that already."""
+    """Return what turns the found array into the wanted one, None if it is that already."""
     for is_kind, build in _NESTED:
         if is_kind(wanted.type):
             if not is_kind(found.type):
@@ -179,7 +179,7 @@ def _kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
 
 
 def _default(wanted: Wanted, place: _Place) -> pa.Scalar:
-    """Give the value of a field that the file lacks, in the order of ICE-6.12."""
+    """Return the value of a field that the file lacks, in the order of ICE-6.12."""
     if wanted.key in place.constants:
         return place.constants[wanted.key]
     if wanted.default is None:

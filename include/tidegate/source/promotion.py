@@ -12,7 +12,7 @@ Cast = Callable[[pa.Array], pa.Array]
 
 
 def cast_to(found: pa.DataType, wanted: pa.DataType, *, zoneless: bool = False) -> Cast | None:
-    """Give the cast from one primitive type to another (ICE-6.16), None if it is not allowed.
+    """Return the cast from one primitive type to another (ICE-6.16), None if it is not allowed.
 
     The cast checks its values: one that would lose digits raises ArrowInvalid (ICE-6.19).
 
@@ -106,7 +106,7 @@ def _timestamps(found: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _is_zoneless(wanted: pa.TimestampType) -> bool:
-    """Say whether an INT96 may be read so: writers mean a wall clock by it, or moments of UTC."""
+    """Return whether an INT96 may be read so: writers mean a wall clock by it, or UTC."""
     # Its nanoseconds are not read, so that it cannot be a column of such.
     return wanted.unit != "ns" and (wanted.tz is None or wanted.tz in _UTC_NAMES)
 

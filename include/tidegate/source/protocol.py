@@ -185,7 +185,7 @@ class Source(Protocol):
         ...
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
-        """Give the same pin with an earlier head: what a batch read as of an instant uses."""
+        """Return the same pin with an earlier head: what a batch read as of an instant uses."""
         ...
 
     def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
@@ -205,7 +205,7 @@ class Source(Protocol):
         ...
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
-        """Give the instant that `source.start` begins after; None begins with the whole history."""
+        """Return the instant that `source.start` begins after; None is the whole history."""
         ...
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
@@ -218,7 +218,7 @@ class Source(Protocol):
         ...
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
-        """Say what the next window after a checkpoint may take, as `instants` lists it.
+        """Return what the next window after a checkpoint may take, as `instants` lists it.
 
         Raises:
             TidegateError: as `instants`.
@@ -226,7 +226,7 @@ class Source(Protocol):
         ...
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
-        """Say how a checkpoint stands to the pinned head, and which ways there are to go on."""
+        """Return how a checkpoint stands to the pinned head, and which ways there are to go on."""
         ...
 
     def protect(self, pipeline: str, checkpoint: Instant) -> None:
@@ -253,13 +253,13 @@ class Source(Protocol):
         ...
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
-        """Say what commits did."""
+        """Return what commits did."""
         ...
 
     def volumes(
         self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
     ) -> Iterator[Volume] | None:
-        """Say how much each of the instants after a checkpoint brings, one after the other.
+        """Return how much each of the instants after a checkpoint brings, one after the other.
 
         Returns:
             None where a window that ends at any of them reads one whole state: then nothing is
@@ -268,7 +268,7 @@ class Source(Protocol):
         ...
 
     def split_defaults(self, pin: Pin) -> Mapping[str, int]:
-        """Give what the table itself says of splits: keys of `source.split` (ICE-5.6)."""
+        """Return what the table itself says of splits: keys of `source.split` (ICE-5.6)."""
         ...
 
     def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
@@ -299,15 +299,15 @@ class Source(Protocol):
         ...
 
     def schema(self, pin: Pin) -> pa.Schema:
-        """Give the schema of the batches that `format(pin)` conforms to."""
+        """Return the schema of the batches that `format(pin)` conforms to."""
         ...
 
     def settling(self, pin: Pin) -> SettleRules | None:
-        """Say how changes are settled that are read as of a pin; None where nothing is."""
+        """Return how changes are settled that are read as of a pin; None where nothing is."""
         ...
 
     def format(self, pin: Pin) -> PieceFormat:
-        """Give the reading side, bound to the pinned schema; looks at nothing."""
+        """Return the reading side, bound to the pinned schema; looks at nothing."""
         ...
 
 

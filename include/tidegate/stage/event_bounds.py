@@ -53,7 +53,7 @@ class EventClock:
             )
 
     def measure(self, batch: pa.RecordBatch) -> EventTimes:
-        """Give the bounds of the event times that count, and how many rows have none that does."""
+        """Return the bounds of the event times that count, and how many rows have none."""
         column = batch.column(self.column)
         if pa.types.is_integer(column.type):
             column = column.cast(pa.int64()).cast(pa.timestamp(self.unit, "UTC"))

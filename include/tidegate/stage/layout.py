@@ -117,7 +117,7 @@ def part_name(digest: str, sub_split: str, counter: int) -> str:
 
 
 def relative_to_work(work: str, path: str) -> str:
-    """Say where a path stands relative to the work directory."""
+    """Return where a path stands relative to the work directory."""
     return posixpath.relpath(path, work)
 
 
@@ -162,10 +162,7 @@ def retired_part(work: str, partition: Partition, revision: int, name: str) -> s
 
 
 def locks_root(work: str) -> str:
-    """Name the directory with one lock file per partition that was ever committed.
-
-    And one per window that was ever swept.
-    """
+    """Name the directory of lock files: of partitions committed, and of windows swept."""
     return posixpath.join(work, LOCKS)
 
 

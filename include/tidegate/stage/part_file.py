@@ -51,22 +51,22 @@ class HashedFile:
         return len(content)
 
     def tell(self) -> int:
-        """Give the bytes written so far."""
+        """Return the bytes written so far."""
         return self.length
 
     def flush(self) -> None:
         """Do nothing: only closing makes a part file a part file."""
 
     def readable(self) -> bool:
-        """Say no."""
+        """Return False."""
         return False
 
     def writable(self) -> bool:
-        """Say yes."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """Say no: object stores cannot."""
+        """Return False: object stores cannot."""
         return False
 
     def close(self) -> None:

@@ -44,7 +44,7 @@ class BatchSplit:
     """Those that the batch has rows for, in order of their codes."""
 
     def slices(self, batch: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
-        """Give each partition's rows of a batch of the same rows, in order, in memory of their own.
+        """Yield each partition's rows of a batch, in order, in memory of their own.
 
         A slice of a sorted copy would be cheaper, but a rare partition's few rows would keep the
         whole copy alive until they are written.
@@ -69,7 +69,7 @@ class BatchSplit:
         return order, np.bincount(self.codes, minlength=len(self.partitions)).tolist()
 
     def touched(self, rows: Flags) -> Iterator[Partition]:
-        """Give the partitions that have at least one of the marked rows.
+        """Yield the partitions that have at least one of the marked rows.
 
         Args:
             rows: bool[n].

@@ -34,7 +34,7 @@ class Ticks:
         return self.values // (seconds * self.per_second)
 
     def microseconds(self) -> Integers:
-        """Give the times in microseconds, rounded down; what does not fit is clipped."""
+        """Return the times in microseconds, rounded down; what does not fit is clipped."""
         if self.per_second > MICROSECONDS:
             return self.values // (self.per_second // MICROSECONDS)
         factor = MICROSECONDS // self.per_second

@@ -24,7 +24,7 @@ _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 def identity_writer(
     field: PartitionField, kind: pa.DataType, *, timezone: str
 ) -> Callable[[pa.Array], Texts]:
-    """Give the function that writes the values of one column (PC-P06).
+    """Return the function that writes the values of one column (PC-P06).
 
     Args:
         field: the partition key, for messages.

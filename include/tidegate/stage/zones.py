@@ -39,7 +39,7 @@ class ZoneOffsets:
         self._by_wall_clock: dict[int, int | None] = {}
 
     def at_instants(self, seconds: Integers) -> Integers:
-        """Give the offset at each instant.
+        """Return the offset at each instant.
 
         Args:
             seconds: int64[n] since 1970-01-01T00:00Z.
@@ -50,7 +50,7 @@ class ZoneOffsets:
         return _offsets(seconds, self._at_instant, self._by_instant)
 
     def at_wall_clock(self, seconds: Integers) -> Integers:
-        """Give the offset that each wall clock has.
+        """Return the offset that each wall clock has.
 
         A time that occurs twice is its first occurrence; one that the clock skipped is moved
         forward by the gap (PC-T19).
@@ -72,7 +72,7 @@ class ZoneOffsets:
 
 @functools.cache
 def zone_offsets(timezone: str) -> ZoneOffsets | None:
-    """Give a zone's offsets; None for UTC, which has none."""
+    """Return a zone's offsets; None for UTC, which has none."""
     return None if timezone in {"UTC", "Etc/UTC"} else ZoneOffsets(ZoneInfo(timezone))
 
 
@@ -91,7 +91,7 @@ def _offsets(seconds: Integers, lookup: _Lookup, known: dict[int, int | None]) -
 
 
 def _of_hour(hour: int, lookup: _Lookup, known: dict[int, int | None]) -> int | None:
-    """Give the offset of a whole hour, None if it changes within."""
+    """Return the offset of a whole hour, None if it changes within."""
     if hour not in known:
         if len(known) >= _MOST_REMEMBERED:
             known.clear()

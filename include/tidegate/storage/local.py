@@ -61,7 +61,7 @@ class LocalStorage:
             raise refusal(path, refused) from refused
 
     def exists(self, path: str) -> bool:
-        """Say whether a file, a directory or a link stands there.
+        """Return whether a file, a directory or a link stands there.
 
         Raises:
             StorageDenied: it cannot be told.
@@ -69,7 +69,7 @@ class LocalStorage:
         return self._status(path, follow=False) is not None
 
     def length(self, path: str) -> int | None:
-        """Give a file's size in bytes, None if there is none.
+        """Return a file's size in bytes, None if there is none.
 
         Raises:
             StorageDenied: it cannot be told.
@@ -78,7 +78,7 @@ class LocalStorage:
         return found.st_size if found else None
 
     def modified(self, path: str) -> datetime | None:
-        """Give when a file was last changed, None if there is none.
+        """Return when a file was last changed, None if there is none.
 
         Raises:
             StorageDenied: it cannot be told.
@@ -114,7 +114,7 @@ class LocalStorage:
         return sorted(self._files_below(root, ""))
 
     def real_path(self, path: str) -> str:
-        """Give the one name of a place that may have several: absolute, links resolved.
+        """Return the one name of a place that may have several: absolute, links resolved.
 
         Of a place that is not there yet, as far as there is something.
 

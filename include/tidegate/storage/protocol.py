@@ -19,15 +19,15 @@ class Storage(Hashable, Protocol):
         ...
 
     def exists(self, path: str) -> bool:
-        """Say whether something stands there."""
+        """Return whether something stands there."""
         ...
 
     def length(self, path: str) -> int | None:
-        """Give a file's size in bytes, None if there is none."""
+        """Return a file's size in bytes, None if there is none."""
         ...
 
     def modified(self, path: str) -> datetime | None:
-        """Give when a file was last changed, None if there is none."""
+        """Return when a file was last changed, None if there is none."""
         ...
 
     def sha256(self, path: str) -> str:
@@ -39,7 +39,7 @@ class Storage(Hashable, Protocol):
         ...
 
     def real_path(self, path: str) -> str:
-        """Give the one name of a place that may have several."""
+        """Return the one name of a place that may have several."""
         ...
 
     def list_names(self, folder: str) -> list[str]:

@@ -22,7 +22,7 @@ class Scratch(LocalStorage):
         return self.written[path] if path in self.written else super().read_bytes(path)
 
     def exists(self, path: str) -> bool:
-        """Say whether it was written here, or stands on the disk."""
+        """Return whether it was written here, or stands on the disk."""
         return path in self.written or super().exists(path)
 
     def list_files(self, root: str) -> list[str]:

@@ -113,7 +113,7 @@ def _keys(found: StandingMarker, root: Path) -> Iterator[str]:
 
 
 def _values(found: StandingMarker, stored: pa.Schema) -> Any:
-    """Say what every row of a file has by its partition, but for columns of the file itself."""
+    """Return what every row of a file has by its partition, but for columns of the file itself."""
     known = ds.scalar(value=True)
     for key, text in found.partition.items():
         if key not in stored.names:

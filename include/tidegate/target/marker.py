@@ -142,7 +142,7 @@ def find_markers(
 
 
 def is_hidden(name: str) -> bool:
-    """Say whether readers skip a file, given relative to the table root (PC-P09)."""
+    """Return whether readers skip a file, given relative to the table root (PC-P09)."""
     return any(part.startswith(("_", ".")) for part in name.split("/"))
 
 

@@ -52,7 +52,7 @@ def unified(files: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
 
 
 def plain(kind: pa.DataType) -> pa.DataType:
-    """Give a type without dictionaries and nullability, in which files of one table may differ."""
+    """Return a type without dictionaries and nullability, which differ between files of a table."""
     if pa.types.is_dictionary(kind):
         return plain(kind.value_type)
     if pa.types.is_struct(kind):
@@ -65,7 +65,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Give the narrowest type that holds every value of both plain types, None if there is none."""
+    """Return the narrowest type that holds all values of both plain types, None if none does."""
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):

@@ -188,7 +188,7 @@ class Announcer:
         )
 
     def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
-        """Give empty contributions where a window read a partition whole and found no row.
+        """Yield empty contributions where a window read a partition whole and found no row.
 
         The ledger adds those of a window that replaces everything (design §2).
         """
@@ -217,7 +217,7 @@ class Announcer:
             self.ledger.pipeline.advance_watermark(step, state.watermark_step)
 
     def _is_unread(self, state: PipelineState, now: datetime) -> bool:
-        """Say whether the source has brought something that no window took in.
+        """Return whether the source has brought something that no window took in.
 
         A run without a window may have looked at an old interval only.
         """
@@ -231,7 +231,7 @@ class Announcer:
 def announcement_of(
     config: PipelineConfig, sealed: SealedWindow, attempt: int, uri: str
 ) -> Announcement:
-    """Give what the ledger is told of a sealed window."""
+    """Return what the ledger is told of a sealed window."""
     clock = PartitionClock.of(config)
     return Announcement(
         sequence=sealed.window.sequence,

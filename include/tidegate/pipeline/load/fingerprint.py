@@ -17,5 +17,5 @@ _WRITERS = ("pyarrow", "polars")
 
 @functools.cache
 def library_fingerprint() -> Mapping[str, str]:
-    """Give the versions that go into a plan's digest."""
+    """Return the versions that go into a plan's digest."""
     return {name: version(name) for name in _WRITERS}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def within(volumes: Iterable[Volume], limits: LimitsConfig) -> tuple[int, str | None]:
-    """Say how many instants one window takes.
+    """Return how many instants one window takes.
 
     Args:
         volumes: of the instants in order; no more are asked for than decide.
@@ -48,7 +48,7 @@ def within(volumes: Iterable[Volume], limits: LimitsConfig) -> tuple[int, str | 
 def limited(
     found: InstantRange, instants: Sequence[Instant], source: Source, limits: LimitsConfig, pin: Pin
 ) -> InstantRange:
-    """Give as much of a range as the limits allow in one window.
+    """Return as much of a range as the limits allow in one window.
 
     Args:
         found: what a run could take.
@@ -67,7 +67,7 @@ def limited(
 def limit_cut(
     taken: InstantRange, source: Source, limits: LimitsConfig, pin: Pin
 ) -> LimitCut | None:
-    """Say which limit ended a window that was taken, and what was left; None where none did."""
+    """Return which limit ended a window that was taken, and what was left; None where none did."""
     if not limits.model_dump(exclude_none=True):
         return None
     # Not what follows the start: a window may be resumed after its start was rolled away.

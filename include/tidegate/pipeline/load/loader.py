@@ -68,13 +68,11 @@ class Loader:
     watch: Watch
 
     def look(self, run: Run, now: datetime) -> Look:
-        """Say what a run would find, from the source's metadata alone; takes nothing."""
+        """Return what a run would find, from the source's metadata alone; takes nothing."""
         return self._taker.look(run, now)
 
     def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
-        """Take the run's window, or those that it replays.
-
-        And make their plans stand in the work directory.
+        """Take the run's window, or those that it replays, and write their plans.
 
         Returns:
             One entry per window; none when there is nothing to do.

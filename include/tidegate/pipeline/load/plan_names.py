@@ -35,7 +35,7 @@ class PlanNames:
     storage: Storage
 
     def choose(self, taken: WindowState, name: Callable[[int], str]) -> str:
-        """Give the digest of the plan that a window is staged under.
+        """Return the digest of the plan that a window is staged under.
 
         Args:
             taken: the window; its effective plan is found done unless files of it were lost.
@@ -89,7 +89,7 @@ class PlanNames:
         ]
 
     def _lost(self, taken: WindowState, digest: str) -> bool:
-        """Say whether a file is gone, or cut, that a publication of this plan has yet to move."""
+        """Return whether a file is gone or cut that a publication of the plan has yet to move."""
         waiting = {item.partition for item in self._waiting(taken)}
         if not waiting:
             return False
@@ -98,7 +98,7 @@ class PlanNames:
         return any(self._is_lost(uri, part) for part in parts)
 
     def _waiting(self, taken: WindowState) -> list[Contribution]:
-        """Give what the effective plan of a window brought and no revision holds yet."""
+        """Return what the effective plan of a window brought and no revision holds yet."""
         pending = {
             state.partition: state
             for state in self.ledger.partitions.all()

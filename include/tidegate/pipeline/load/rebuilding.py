@@ -45,7 +45,7 @@ def rebuild_of(pipeline: str, partitions: Sequence[Partition]) -> str:
 
 
 def _may_hold(state: PartitionState, times: TimeBounds) -> bool:
-    """Say whether rows of some event times may lie in a partition; it ends before its end."""
+    """Return whether rows of some event times may lie in a partition; it ends before its end."""
     if state.start is None or state.end is None:
         return True
     if times.smallest is None or times.largest is None:

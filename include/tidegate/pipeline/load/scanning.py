@@ -196,7 +196,7 @@ class Scanner:
         return f"{state.state}: {state.detail}"
 
     def _split(self, pin: Pin) -> SplitConfig:
-        """Give `source.split`, with the table's own words where the pipeline says nothing."""
+        """Return `source.split`, with the table's own words where the pipeline says nothing."""
         said = self.config.source.split
         defaults = self.source.split_defaults(pin)
         unsaid = {key: item for key, item in defaults.items() if key not in said.model_fields_set}

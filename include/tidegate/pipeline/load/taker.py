@@ -69,7 +69,7 @@ class Taker:
     pins: Pins
 
     def look(self, run: Run, now: datetime) -> Look:
-        """Say what a run would find, from the source's metadata alone; takes nothing.
+        """Return what a run would find, from the source's metadata alone; takes nothing.
 
         Raises:
             LedgerMoved: others came between each time (Transient).
@@ -247,9 +247,7 @@ class Taker:
         return Holder(run.owner, now, self.config.execute.claim_timeout, self.life_of)
 
     def _ahead(self, run: Run, seen: Seen, now: datetime) -> tuple[Window | None, Seen]:
-        """Draft the window that follows the checkpoint; None where there is nothing to take.
-
-        And give what it was drafted on.
+        """Draft the window that follows the checkpoint, if there is one, and what it rests on.
 
         That history was lost is believed only if a second look says so, too: the first one may
         have met a source that had not caught up with the ledger.

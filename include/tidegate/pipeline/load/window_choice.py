@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def is_behind(
     interval: DataInterval | None, state: PipelineState, sealed: Sequence[WindowState]
 ) -> bool:
-    """Say whether a run's interval was taken in before: then it replays, it takes nothing new.
+    """Return whether a run's interval was taken in before: then it replays, it takes nothing new.
 
     Args:
         interval: the run's data interval; a run without one always works ahead.

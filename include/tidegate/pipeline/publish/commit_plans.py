@@ -89,14 +89,14 @@ class CommitPlans:
         )
 
     def _former_marker(self, partition: Partition) -> str | None:
-        """Say what the marker that stands is called, where the pipeline's was renamed since."""
+        """Return what the marker that stands is called, where the pipeline's was renamed since."""
         standing = self.contents.standing_plan(partition)
         if standing is None or standing.marker_name == self.config.commit.marker.name:
             return None
         return standing.marker_name
 
     def _source_range(self, publication: Publication) -> dict[str, Any]:
-        """Say which source instants are in a revision: window by window, ends included."""
+        """Return which source instants are in a revision: window by window, ends included."""
         windows = [
             self.ledger.windows.get(int(sequence))
             for sequence in sorted(publication.contributions, key=int)
@@ -142,7 +142,7 @@ def build_policy(spec: PolicySpec) -> CommitPolicy:
 
 
 def revision_of(plan: CommitPlan, commit_plan: str, owner: str, now: datetime) -> RevisionEntry:
-    """Give the ledger's entry for a commit plan that was carried out."""
+    """Return the ledger's entry for a commit plan that was carried out."""
     publication = plan.publication
     return RevisionEntry(
         partition=publication.partition,

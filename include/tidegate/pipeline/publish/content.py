@@ -53,7 +53,7 @@ class Contents:
         return self.commit_plan(revisions[-1].commit_plan)
 
     def files_of(self, publication: Publication) -> list[str]:
-        """Give the paths at which a proposed revision's files stand now.
+        """Return the paths at which a proposed revision's files stand now.
 
         A file that comes may be at its target already, where a commit began that the ledger no
         longer knows of.
@@ -82,7 +82,7 @@ class Contents:
         )
 
     def proposed(self, partition: Partition, publication: str) -> PublicationEntry:
-        """Give a proposal with the content that it would make.
+        """Return a proposal with the content that it would make.
 
         Raises:
             PublicationLapsed: it was replaced meanwhile.

@@ -93,7 +93,7 @@ class Evaluator:
         return replace(override, overruled=why)
 
     def _tide(self, now: datetime) -> tuple[datetime | None, bool]:
-        """Give the watermark, and whether the source has been silent for too long."""
+        """Return the watermark, and whether the source has been silent for too long."""
         pipeline = self.ledger.pipeline.find()
         step = pipeline.watermark_step if pipeline else None
         idle = is_idle(self.config.event_time, step.last_data_at if step else None, now)

@@ -148,12 +148,12 @@ class Gatekeeper:
 
 
 def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
-    """Say which critical checks failed."""
+    """Return which critical checks failed."""
     return Evaluation(False, Reason.GATE_FAILED, verdict.critical_text, now)
 
 
 def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:
-    """Say which checks failed, and what a person said to that."""
+    """Return which checks failed, and what a person said to that."""
     failed = verdict.critical_text if verdict else ""
     words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
     comment = f": {approval.comment}" if approval.comment else ""

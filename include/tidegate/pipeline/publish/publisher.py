@@ -200,7 +200,7 @@ class Committer:
         )
 
     def _made(self, partition: Partition, publication: str) -> RevisionEntry:
-        """Give the revision that was committed.
+        """Return the revision that was committed.
 
         Raises:
             LedgerBehind: another ledger stands there since.
@@ -247,7 +247,7 @@ class Committer:
     def _proposal(
         self, stored: PublicationEntry, before: PublicationEntry | None = None
     ) -> Proposal:
-        """Say what a stored proposal would make of its partition."""
+        """Return what a stored proposal would make of its partition."""
         shown = stored.publication
         found = self.contents.proposed(shown.partition, shown.digest).publication
         return replace(_in_numbers(found), lapsed=_lapsed(before, found))
@@ -282,7 +282,7 @@ def _in_numbers(publication: Publication) -> Proposal:
 
 
 def _lapsed(before: PublicationEntry | None, drafted: Publication) -> str | None:
-    """Say what changed against a proposal that somebody had already looked at (PC-C06)."""
+    """Return what changed against a proposal that somebody had already looked at (PC-C06)."""
     if before is None or before.publication.digest == drafted.digest:
         return None
     if before.verdict is None and before.approval is None:

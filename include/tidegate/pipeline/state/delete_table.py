@@ -42,7 +42,7 @@ class DeleteTable:
             self._runs[id(refs)] = refs, _runs(map(self._place, refs))
 
     def shorten(self, split: Split) -> Split:
-        """Give a split with runs in place of lists."""
+        """Return a split with runs in place of lists."""
         if not self.lines:
             return split
         parts = (

@@ -85,7 +85,7 @@ def write_splits(storage: Storage, uri: str, splits: Sequence[Split]) -> None:
 
 
 def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
-    """Give lines, many at a time: each block is a call to the file system."""
+    """Yield lines, many at a time: each block is a call to the file system."""
     table = DeleteTable(splits)
     lines = chain(table.lines, (table.shorten(split).to_text() for split in splits))
     while block := list(islice(lines, _LINES_PER_BLOCK)):
@@ -93,7 +93,7 @@ def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
 
 
 def pending_stages(storage: Storage, uri: str) -> list[list[int]]:
-    """Give the positions of splits that have a sub-split without a message, by stage.
+    """Return the positions of splits that have a sub-split without a message, by stage.
 
     Returns:
         Those of the first stage, which wait for no others, then those that wait for them, and so

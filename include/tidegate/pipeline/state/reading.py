@@ -99,19 +99,19 @@ class Reading:
         return self._format.ignored if self._format.ignored.total else None
 
     def settler(self) -> Settler | None:
-        """Give what settles changes, with counts of its own; None where nothing is settled."""
+        """Return what settles changes, with counts of its own; None where nothing is settled."""
         if self.rules is None or not self.rules.exchanges:
             return None
         return Settler(self.rules, self.changes_schema)
 
     def balance(self) -> Balance | None:
-        """Give what changes are checked with, if the pipeline file asks for it (ICE-3.17)."""
+        """Return what changes are checked with, if the pipeline file asks for it (ICE-3.17)."""
         if self.rules is None or not self._read.verify_changelog:
             return None
         return Balance(self.rules.compared)
 
     def placement(self, exchange: Exchange) -> Placement:
-        """Say how a sub-split tells changes into buckets.
+        """Return how a sub-split tells changes into buckets.
 
         Of several exchanges the first brings together what has the same `_row_id`, the last what
         has the same key.

@@ -74,16 +74,16 @@ class Roots:
         refuse_overlap_of(pipeline, known, sources)
 
     def grounds(self, storage: Storage) -> Grounds:
-        """Give target and work directory with the files that say whose they are."""
+        """Return target and work directory with the files that say whose they are."""
         owner, scratch = layout.owner_file(self.work), layout.scratch_root(self.work)
         return Grounds(storage, self.target, self.work, owner, scratch)
 
     def partition(self, partition: Partition) -> str:
-        """Give a partition's directory; the table root for an unpartitioned target."""
+        """Return a partition's directory; the table root for an unpartitioned target."""
         return f"{self.target}/{partition.path}" if partition.path else self.target
 
     def places(self, partition: Partition, revision: int) -> Places:
-        """Say where one partition's files stand, come from and go."""
+        """Return where one partition's files stand, come from and go."""
         return Places(
             work=self.work,
             table_root=self.target,
@@ -186,14 +186,14 @@ def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) 
 
 
 def _above(place: str) -> Iterator[str]:
-    """Give a directory and all above it but the root."""
+    """Yield a directory and all above it but the root."""
     while place != posixpath.dirname(place):
         yield place
         place = posixpath.dirname(place)
 
 
 def _is_table(storage: Storage, folder: str) -> bool:
-    """Say whether a directory is the folder of an Iceberg table (ICE-2.1)."""
+    """Return whether a directory is the folder of an Iceberg table (ICE-2.1)."""
     metadata = f"{folder}/metadata"
     return storage.exists(metadata) and any(
         name == "version-hint.text" or name.endswith(".metadata.json")
@@ -202,7 +202,7 @@ def _is_table(storage: Storage, folder: str) -> bool:
 
 
 def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
-    """Say which ledger a pipeline was published with, when that is to be written again.
+    """Return which ledger a pipeline was published with, when that is to be written again.
 
     Raises:
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.

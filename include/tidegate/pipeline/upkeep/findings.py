@@ -52,7 +52,7 @@ class Findings:
     watch: Watch
 
     def all(self) -> Iterator[str]:
-        """Say where files, markers and ledger disagree, each with what helps, and each once."""
+        """Yield where files, markers and ledger disagree, each with what helps, and each once."""
         yield from dict.fromkeys(self._all())
 
     def _all(self) -> Iterator[str]:
@@ -71,7 +71,7 @@ class Findings:
         yield from behind or self._of_all_files()
 
     def _behind(self) -> Iterator[str]:
-        """Say what the files know and the ledger does not, as far as they can be read."""
+        """Yield what the files know and the ledger does not, as far as they can be read."""
         with contextlib.suppress(StateFileDamaged, FormatUnknown):
             yield from self.watch.findings()
 
@@ -208,7 +208,7 @@ class Findings:
         yield f"{path}: {problem}; put it back from a copy, or {self._doing_without(state, file)}"
 
     def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
-        """Say how a partition is published without a file that cannot be had again."""
+        """Return how a partition is published without a file that cannot be had again."""
         next_one = self.contents.drafted(state.partition, state)
         if file.name in {kept.name for kept in next_one.content}:
             again = self._typed("rebuild", state.partition)
@@ -217,7 +217,7 @@ class Findings:
         return self._bringing_out(state, "does without it")
 
     def _bringing_out(self, state: PartitionState, what: str) -> str:
-        """Say how the next revision of a partition comes out, and what it does."""
+        """Return how the next revision of a partition comes out, and what it does."""
         if state.pending == "held":
             explain = self._typed("explain", state.partition)
             return f"decide on the next revision, which {what}: {explain} says how"
@@ -248,7 +248,7 @@ class Findings:
         return f"{problem}; move it out of the table, where readers that list files see it"
 
     def _replacing(self, marker: str, state: PartitionState) -> str:
-        """Say how a marker that is not the ledger's comes to be."""
+        """Return how a marker that is not the ledger's comes to be."""
         content = self.storage.read_bytes(marker) if self.storage.exists(marker) else b""
         newer = (plan.marker.encode() for plan in self._later_plans(state.partition.path))
         if content in newer:
@@ -259,7 +259,7 @@ class Findings:
         return f"{away}, then {self._writing_again(state.partition)}"
 
     def _writing_again(self, partition: Partition) -> str:
-        """Say how a marker is written again: by the commit whose files stand."""
+        """Return how a marker is written again: by the commit whose files stand."""
         published = self._typed("publish", partition)
         return f"{self._restoring()} finds the commit, and {published} writes its marker again"
 

@@ -26,7 +26,7 @@ class SourceInstant:
 
 
 def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[SourceInstant, ...]:
-    """Give all retained commits up to the head, oldest first."""
+    """Return all retained commits up to the head, oldest first."""
     state = ledger.pipeline.find()
     identity, checkpoint = (state.source_identity, state.checkpoint) if state else (None, None)
     pin = source.pin(now, identity, after=checkpoint)

@@ -368,7 +368,7 @@ class _Restoring:
             self.ledger.partitions.restore_hold(publication.partition, held)
 
     def _is_next(self, publication: Publication) -> bool:
-        """Say whether a verdict may speak of what the partition's next revision would be."""
+        """Return whether a verdict may speak of what the partition's next revision would be."""
         state = self.ledger.partitions.find(publication.partition)
         return (
             state is not None
@@ -377,7 +377,7 @@ class _Restoring:
         )
 
     def _is_all(self, publication: Publication) -> bool:
-        """Say whether nothing came since: new rows end a hold."""
+        """Return whether nothing came since: new rows end a hold."""
         return dict(publication.contributions) == {
             str(item.window): item.plan_digest
             for item in self.ledger.windows.contributions(publication.partition)

@@ -156,7 +156,7 @@ class Sweeper:
                         yield self._garbage(path, "replaced by a later revision")
 
     def _replaced_at(self, made: RevisionEntry) -> datetime:
-        """Say when a revision took the place of the one before.
+        """Return when a revision took the place of the one before.
 
         The commit's clock is that of a command which may have published for hours by then; its plan
         was written just before the files moved, but may have been carried out much later.
@@ -210,7 +210,7 @@ class Sweeper:
         return free
 
     def _swept_by_plan(self, state: WindowState) -> dict[str, list[str]]:
-        """Give the files of each plan of a window that may go in some state, in their order.
+        """Return the files of each plan of a window that may go in some state, in their order.
 
         What announces a plan stays where the ledger knows that it was announced, and the messages
         of the plan in effect.
@@ -228,10 +228,7 @@ class Sweeper:
         return found
 
     def _needed(self, state: WindowState) -> set[str]:
-        """Name the staged files of a window that a publication may still move.
-
-        And its quarantine.
-        """
+        """Name a window's quarantine, and the staged files that a publication may still move."""
         needed: set[str] = set()
         if state.plan_digest is None:
             return needed

@@ -134,7 +134,7 @@ def _moment(nanoseconds: int) -> str:
 
 
 def table_schema(file_schema: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:
-    """Give the columns of a table whose files look like this: own ones, then keys (PC-R02)."""
+    """Return the columns of a table whose files look like this: own ones, then keys (PC-R02)."""
     own = [column for column in file_schema if column.name not in keys]
     columns = [pa.field(column.name, _wanted(column).type) for column in own]
     return pa.schema(columns + [pa.field(name, arrow_type(kind)) for name, kind in keys.items()])
@@ -151,7 +151,7 @@ def decode_schema(text: str) -> pa.Schema:
 
 
 def _wanted(column: pa.Field) -> Wanted:
-    """Give a column without dictionaries, views and nullability: they differ from file to file."""
+    """Return a column without dictionaries, views and nullability, which differ between files."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     kind = _WITHOUT_VIEWS.get(kind, kind)
     children: tuple[Wanted, ...] = tuple(_wanted(child) for child in _children(kind))

@@ -175,7 +175,7 @@ def is_same(one: Instant, other: Instant) -> bool:
 
 
 def number_of(instant: Instant) -> int:
-    """Give the number of a listing from its instant."""
+    """Return the number of a listing from its instant."""
     return int(instant.id.partition("-")[0])
 
 

@@ -34,7 +34,7 @@ _PLAIN_TYPES: Mapping[str, pa.DataType] = {
 
 
 def arrow_type(declared: str) -> pa.DataType:
-    """Give the Arrow type of a declared key type."""
+    """Return the Arrow type of a declared key type."""
     match = _DECIMAL_TYPE.fullmatch(declared)
     if match:
         return pa.decimal128(int(match.group(1)), int(match.group(2)))
@@ -44,7 +44,7 @@ def arrow_type(declared: str) -> pa.DataType:
 def parse_values(
     partition: Partition, keys: Mapping[str, str], default_name: str, path: str
 ) -> dict[str, pa.Scalar]:
-    """Give a directory's values as typed scalars; the default partition's are NULL (PC-P08).
+    """Return a directory's values as typed scalars; the default partition's are NULL (PC-P08).
 
     Args:
         partition: as read from the path; may have only the first of the keys.

@@ -36,7 +36,7 @@ class PartitionPruning:
                 self._predicate = predicate
 
     def keep(self, partitions: Iterable[Partition]) -> frozenset[Partition]:
-        """Give the partitions that may hold passing rows."""
+        """Return the partitions that may hold passing rows."""
         candidates = list(partitions)
         if self._predicate is None or not candidates:
             return frozenset(candidates)

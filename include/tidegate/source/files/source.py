@@ -170,7 +170,7 @@ class FilesSource:
         return known[-1]
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
-        """Give the listing that `source.start` begins after; None reads the whole directory."""
+        """Return the listing that `source.start` begins after; None reads the whole directory."""
         return first_checkpoint(self._up_to_head(pin), self._config.start, self._root)
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
@@ -192,7 +192,7 @@ class FilesSource:
         return Following(found, None, WindowKind.RELOAD)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
-        """Say how many files came after a checkpoint, or what stands against it."""
+        """Return how many files came after a checkpoint, or what stands against it."""
         head = pin.head.id if pin.head else None
         try:
             new = [
@@ -247,7 +247,7 @@ class FilesSource:
         return cuts(listing, before)
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
-        """Say how many files each listing brought and lost against the one before it."""
+        """Return how many files each listing brought and lost against the one before it."""
         known = self._up_to_head(pin)
         reports = []
         for instant in instants:
@@ -271,17 +271,17 @@ class FilesSource:
     def volumes(
         self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
     ) -> Iterator[Volume] | None:
-        """Say nothing: a listing is taken by the run that reads it, so there is none to leave."""
+        """Return None: a listing is taken by the run that reads it, so there is none to leave."""
         del pin, after, instants
         return None
 
     def split_defaults(self, pin: Pin) -> Mapping[str, int]:
-        """Give nothing: a directory has no properties."""
+        """Return nothing: a directory has no properties."""
         del pin
         return {}
 
     def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
-        """Say nothing: files have no order that would need the bounds."""
+        """Return None: files have no order that would need the bounds."""
         del piece, column
         return None
 
@@ -323,7 +323,7 @@ class FilesSource:
             return file.row_groups
 
     def schema(self, pin: Pin) -> pa.Schema:
-        """Give the schema of conformed batches."""
+        """Return the schema of conformed batches."""
         return self.format(pin).schema
 
     def settling(self, pin: Pin) -> None:
@@ -331,7 +331,7 @@ class FilesSource:
         del pin
 
     def format(self, pin: Pin) -> FilesFormat:
-        """Give the reading side."""
+        """Return the reading side."""
         return FilesFormat(pin, self._config.partition_by, self._config.default_partition_name)
 
     def _up_to_head(self, pin: Pin) -> list[Instant]:

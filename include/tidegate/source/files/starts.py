@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def first_checkpoint(known: Sequence[Instant], start: Start, source: str) -> Instant | None:
-    """Give the listing before the first change that `start` asks for; None reads everything.
+    """Return the listing before the first change that `start` asks for; None reads everything.
 
     Args:
         known: all listings up to the pinned one, in order.
@@ -45,7 +45,7 @@ def first_checkpoint(known: Sequence[Instant], start: Start, source: str) -> Ins
 
 
 def before_time(known: Sequence[Instant], text: str, *, inclusive: bool) -> list[Instant]:
-    """Give the listings before an ISO time, and at it if `inclusive`."""
+    """Return the listings before an ISO time, and at it if `inclusive`."""
     moment = time_of(text)
     return [
         instant

@@ -199,7 +199,7 @@ class IcebergSource:
         tag_checkpoint(self._opener.open(), self.name, pipeline, checkpoint)
 
     def _lies_past_end(self, pin: Pin, after: Instant) -> bool:
-        """Say whether `source.end` was set to a snapshot before the checkpoint."""
+        """Return whether `source.end` was set to a snapshot before the checkpoint."""
         behind, end = pin.details["ref_head"], pin.head
         if self._config.end is None or behind is None:
             return False
@@ -242,7 +242,7 @@ class IcebergSource:
         )
 
     def split_defaults(self, pin: Pin) -> Mapping[str, int]:
-        """Give the table properties `read.split.*`."""
+        """Return the table properties `read.split.*`."""
         return split_defaults(self._table(pin).metadata.properties)
 
     def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
@@ -334,16 +334,16 @@ class IcebergSource:
             return file.row_groups
 
     def schema(self, pin: Pin) -> pa.Schema:
-        """Give the schema of conformed batches."""
+        """Return the schema of conformed batches."""
         return self.format(pin).schema
 
     def settling(self, pin: Pin) -> SettleRules | None:
-        """Give what `settle_rules` said when the table was pinned."""
+        """Return what `settle_rules` said when the table was pinned."""
         raw = pin.details["settling"]
         return None if raw is None else SettleRules.from_json(raw)
 
     def format(self, pin: Pin) -> IcebergFormat:
-        """Give the reading side; in a task it opens files without asking the catalog."""
+        """Return the reading side; in a task it opens files without asking the catalog."""
         location = pin.details["metadata"]
         table = self._tables.get(location)
         files: FileIO = table.io if table else self._opener.files(location)
@@ -395,7 +395,7 @@ class IcebergSource:
         return self._config.instant_time.summary if self._config.instant_time else None
 
     def _table(self, pin: Pin) -> Table:
-        """Give the pinned metadata; if its file is gone, newer metadata of the same table."""
+        """Return the pinned metadata; if its file is gone, newer metadata of the same table."""
         location = pin.details["metadata"]
         if location not in self._tables:
             try:

@@ -51,7 +51,7 @@ class PlannedFiles:
     """Why no pipeline may publish the rows."""
 
     def sentences(self) -> tuple[str, ...]:
-        """Say what was passed over, one sentence each."""
+        """Return what was passed over, one sentence each."""
         return self.notes + skipped_notes(self.skipped) + tally_notes(self.tally)
 
 
@@ -144,7 +144,7 @@ class ChangePlanner:
         return planned
 
     def before_all(self) -> Snapshot | None:
-        """Give the state before the oldest retained commit; None if that is the empty table.
+        """Return the state before the oldest retained commit; None if that is the empty table.
 
         Raises:
             ChangelogParentMissing: it is not retained.

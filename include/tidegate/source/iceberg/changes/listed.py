@@ -39,7 +39,7 @@ def listed(
 def instant_actions(
     history: History, window: InstantRange, read: ReadConfig, skipped: Mapping[str, int]
 ) -> tuple[InstantAction, ...]:
-    """Say what was done with the snapshots of a window that reads changes, by class.
+    """Return what was done with the snapshots of a window that reads changes, by class.
 
     Args:
         history: up to the window's end.

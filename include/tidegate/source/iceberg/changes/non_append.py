@@ -27,7 +27,7 @@ _NEW_PIPELINE = (
 
 
 def is_passed_over(commit: Commit) -> bool:
-    """Say whether an append read passes over a commit that changes rows."""
+    """Return whether an append read passes over a commit that changes rows."""
     return commit.kind not in {APPEND, REWRITE, EMPTY}
 
 
@@ -40,7 +40,7 @@ def passing_over(
     *,
     skip: bool,
 ) -> tuple[str, ...]:
-    """Say what it means to pass over commits, one sentence each.
+    """Return what it means to pass over commits, one sentence each.
 
     Args:
         source: the table, for errors.
@@ -64,7 +64,7 @@ def passing_over(
 
 
 def refusal(source: str, commits: Iterable[Commit], taken: TakenAway) -> RemovedRowsRead | None:
-    """Say why no pipeline may publish a read that passes over commits; None where it may.
+    """Return why no pipeline may publish a read that passes over commits; None where it may.
 
     Args:
         source: the table.

@@ -38,7 +38,7 @@ class Pairs:
 def only_on_one_side(
     gone: Iterable[FoundDelete], come: Iterable[FoundDelete]
 ) -> tuple[list[FoundDelete], list[FoundDelete]]:
-    """Give the delete files of each side only; rewritten manifests list the same ones again."""
+    """Return the delete files of each side only; rewritten manifests list the same ones again."""
     old, new = ({_delete_identity(found): found for found in side} for side in (gone, come))
     return (
         [found for key, found in old.items() if key not in new],

@@ -38,12 +38,12 @@ class PieceMaker:
         self._ref_of: dict[int, tuple[DeleteFile, dict[str, Any]]] = {}
 
     def live(self, file: LiveFile) -> Piece:
-        """Give a file of a state with the deletes that apply to it."""
+        """Return a file of a state with the deletes that apply to it."""
         deletes = {"deletes": self.refs(file.deletes)} if file.deletes else {}
         return self.piece(file.entry, file.rivals, deletes)
 
     def refs(self, deletes: tuple[DeleteFile, ...]) -> list[dict[str, Any]]:
-        """Give delete files as pieces name them.
+        """Return delete files as pieces name them.
 
         Files of one age and partition have the same deletes: they share one list, for a table may
         have as many pairs of files as it has data files times delete files.
@@ -63,7 +63,7 @@ class PieceMaker:
     def piece(
         self, entry: Entry, rivals: Sequence[str] = (), further: Mapping[str, Any] = _NOTHING
     ) -> Piece:
-        """Give a whole data file.
+        """Return a whole data file.
 
         Args:
             entry: of the data file.

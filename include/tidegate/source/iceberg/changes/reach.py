@@ -40,7 +40,7 @@ class Reach:
             self._by_spec[key[0]].append((values[key], sequence))
 
     def touches(self, manifest: ManifestFile) -> bool:
-        """Say whether one of the deletes may apply to a file of a data manifest."""
+        """Return whether one of the deletes may apply to a file of a data manifest."""
         oldest = manifest.min_sequence_number or 0
         if oldest <= self._youngest_everywhere:
             return True

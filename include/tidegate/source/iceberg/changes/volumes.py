@@ -33,7 +33,7 @@ _NOT_APPENDED = {"replace", "delete", "overwrite"}
 
 
 def split_defaults(properties: Mapping[str, str]) -> dict[str, int]:
-    """Give the table properties about splits as keys of `source.split`; nonsense is left out."""
+    """Return the table properties about splits as keys of `source.split`; nonsense is left out."""
     return {
         key: int(properties[name])
         for name, key in _SPLIT_PROPERTIES.items()
@@ -44,7 +44,7 @@ def split_defaults(properties: Mapping[str, str]) -> dict[str, int]:
 def volumes(
     snapshots: Iterable[Snapshot], manifests: ManifestReader, *, only_appends: bool
 ) -> Iterator[Volume]:
-    """Say how much each snapshot brings.
+    """Yield how much each snapshot brings.
 
     Args:
         snapshots: a stretch of the lineage, oldest first; asked for one by one.

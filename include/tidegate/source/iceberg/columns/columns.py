@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def wanted_columns(schema: Schema) -> tuple[Wanted, ...]:
-    """Give the columns that come out, with field ids as keys (ICE-6.12)."""
+    """Return the columns that come out, with field ids as keys (ICE-6.12)."""
     return tuple(wanted_column(field) for field in schema.fields)
 
 
 def wanted_column(field: NestedField) -> Wanted:
-    """Give one column, or one field inside of it."""
+    """Return one column, or one field inside of it."""
     kind = field.field_type
     children: tuple[Wanted, ...] = ()
     if isinstance(kind, StructType):
@@ -56,17 +56,17 @@ def _primitive(kind: IcebergType) -> pa.DataType:
 
 
 def has_field_ids(schema: pa.Schema) -> bool:
-    """Say whether a file carries field ids (ICE-6.14)."""
+    """Return whether a file carries field ids (ICE-6.14)."""
     return any(field_id(field) is not None for field in schema)
 
 
 def found_by_id(schema: pa.Schema) -> tuple[Found, ...]:
-    """Give a file's columns with their field ids as keys."""
+    """Return a file's columns with their field ids as keys."""
     return tuple(_found_by_id(field) for field in schema)
 
 
 def field_id(field: pa.Field) -> int | None:
-    """Give the field id of a file's column, if it has one."""
+    """Return the field id of a file's column, if it has one."""
     text = (field.metadata or {}).get(FIELD_ID)
     return int(text) if text is not None else None
 
@@ -77,7 +77,7 @@ def _found_by_id(field: pa.Field) -> Found:
 
 
 def found_by_name(schema: pa.Schema, mapping: Sequence[MappedField]) -> tuple[Found, ...]:
-    """Give a file's columns with the ids of a name mapping; others are ignored (ICE-6.14)."""
+    """Return a file's columns with the ids of a name mapping; others are ignored (ICE-6.14)."""
     return tuple(_found_by_name(field, mapping, field.name) for field in schema)
 
 
@@ -127,7 +127,7 @@ class IdentityValues:
         }
 
     def of(self, spec_id: int, partition: Sequence[Any]) -> dict[str, Any]:
-        """Give those of a file."""
+        """Return those of a file."""
         return {
             source_id: _to_json(partition[place])
             for place, source_id in self._parts[spec_id]
@@ -136,7 +136,7 @@ class IdentityValues:
 
 
 def constants(values: Mapping[str, Any], wanted: Sequence[Wanted]) -> dict[int, pa.Scalar]:
-    """Give what `IdentityValues` gave as Arrow scalars by field id."""
+    """Return what `IdentityValues` gave as Arrow scalars by field id."""
     kinds = _leaf_types(wanted)
     return {
         int(field_id): _scalar(value, kinds[int(field_id)])

@@ -47,7 +47,7 @@ class FieldIds:
     """Without a mapping, columns are what the table calls so now (ICE-6.14)."""
 
     def found(self, schema: pa.Schema, path: str) -> Sequence[Found]:
-        """Give a file's columns with their ids; those that have none are ignored.
+        """Return a file's columns with their ids; those that have none are ignored.
 
         Raises:
             MissingFieldIds: neither the file nor a mapping has ids.

@@ -57,7 +57,7 @@ class KeyColumns:
         self._known: dict[int, KeyColumn] = {}
 
     def of(self, ids: Sequence[int], path: str) -> tuple[KeyColumn, ...]:
-        """Give the columns of equality ids, in ascending order of ids.
+        """Return the columns of equality ids, in ascending order of ids.
 
         Args:
             ids: as a delete file has them.
@@ -120,7 +120,7 @@ def _path(fields: Sequence[NestedField], field_id: int) -> list[NestedField]:
 
 
 def _only(fields: Sequence[NestedField]) -> Wanted:
-    """Give the first of nested fields with nothing inside but the next; all of them optional."""
+    """Return the first of nested fields with nothing inside but the next; all of them optional."""
     wanted = replace(wanted_column(fields[0]), required=False)
     if len(fields) == 1:
         return wanted

@@ -35,7 +35,7 @@ def pinned_selection(
     extra: Sequence[str],
     source: str,
 ) -> dict[str, Any]:
-    """Give what a pin says of the columns that come out, for `Selection.of`.
+    """Return what a pin says of the columns that come out, for `Selection.of`.
 
     Args:
         metadata: as pinned.

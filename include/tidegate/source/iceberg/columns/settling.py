@@ -55,7 +55,7 @@ def hidden_columns(
 def settle_rules(
     whole: Schema, selected: Schema, config: SourceConfig, names: Sequence[str], source: str
 ) -> SettleRules | None:
-    """Say how the changes of a table are settled; None where the mode has none to settle.
+    """Return how the changes of a table are settled; None where the mode has none to settle.
 
     Args:
         whole: the whole schema to read with.
@@ -91,7 +91,7 @@ def settle_rules(
 
 
 def _identifiers(schema: Schema, config: SourceConfig, source: str) -> list[NestedField]:
-    """Give the columns that tell rows apart; net changes are never paired (ICE-3.18)."""
+    """Return the columns that tell rows apart; net changes are never paired (ICE-3.18)."""
     read = config.read
     if read.output_mode != "changelog" or read.net_changes:
         return []

@@ -24,7 +24,7 @@ class DeleteCache:
     def get(
         self, key: Hashable, load: Callable[[], tuple[_Loaded, int]], most_bytes: int
     ) -> _Loaded:
-        """Give what is kept under a key, or load and keep it.
+        """Return what is kept under a key, or load and keep it.
 
         Args:
             key: names what `load` gives, and its type.

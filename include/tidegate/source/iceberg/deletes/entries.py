@@ -85,7 +85,7 @@ def found_delete(entry: Entry, rules: DeleteRules) -> FoundDelete:
 
 
 def compared_path(path: str, rules: DeleteRules) -> str:
-    """Give what of a path is compared (ICE-4.14)."""
+    """Return what of a path is compared (ICE-4.14)."""
     return path if rules.exact_paths else path_key(path)
 
 

@@ -31,7 +31,7 @@ class _ByAge:
         self._since: dict[int, tuple[DeleteFile, ...]] = {}
 
     def since(self, first: int, without: NDArray[np.bool_] | None) -> tuple[DeleteFile, ...]:
-        """Give the files from number `first` on, without those that are marked."""
+        """Return the files from number `first` on, without those that are marked."""
         if without is not None and without.any():
             return tuple(self.files[first + index] for index in np.flatnonzero(~without))
         if first not in self._since:

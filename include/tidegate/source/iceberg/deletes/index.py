@@ -71,7 +71,7 @@ class DeleteIndex:
         return sum(len(found) for key, found in self._by_path.items() if key not in self._met)
 
     def touches(self, entry: Entry) -> bool:
-        """Say whether one of the deletes may apply to a data file, whatever its rivals are."""
+        """Return whether one of the deletes may apply to a data file, whatever its rivals are."""
         if self._by_path and compared_path(entry.path, self._rules) in self._by_path:
             return True
         partition = partition_key(entry.spec_id, entry.partition)

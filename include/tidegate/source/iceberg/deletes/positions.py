@@ -57,7 +57,7 @@ class PositionDeletes:
         return sum(array.nbytes for paths in self.by_key.values() for array in paths.values())
 
     def of(self, target: Target) -> list[pa.Int64Array]:
-        """Give the positions of one data file.
+        """Return the positions of one data file.
 
         Raises:
             AmbiguousPath: a path fits several live data files, and none of them exactly.
@@ -102,7 +102,7 @@ def read_positions(file: PhysicalRows, path: str, is_wanted: IsWanted) -> Positi
 def _kept(
     batch: pa.RecordBatch, numbers: dict[str, int], is_wanted: IsWanted
 ) -> tuple[Integers, Integers]:
-    """Give the numbers of the paths, and the positions, of the rows that are wanted.
+    """Return the numbers of the paths, and the positions, of the rows that are wanted.
 
     Only distinct paths are looked at one by one (ICE-4.16).
     """

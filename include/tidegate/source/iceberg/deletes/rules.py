@@ -100,7 +100,7 @@ def _both(older: KeyField, newer: KeyField) -> KeyField:
 
 
 def _in_every_row(fields: Iterable[NestedField]) -> Iterator[NestedField]:
-    """Give the fields below which no struct may be NULL; one that is makes required ones NULL."""
+    """Yield the fields below which no struct may be NULL; one that is makes required ones NULL."""
     for field in fields:
         yield field
         if field.required and isinstance(field.field_type, StructType):

@@ -31,7 +31,7 @@ def order_of(kind: PrimitiveType) -> str:
 
 
 def decode_bounds(kind: PrimitiveType, lower: bytes | None, upper: bytes | None) -> Range | None:
-    """Give lower and upper bound as values that compare; None where they say nothing.
+    """Return lower and upper bound as values that compare; None where they say nothing.
 
     A uuid stays bytes, which compare unsigned (ICE-4.9).
     """

@@ -209,10 +209,10 @@ def _has_files(snapshot: Snapshot) -> bool:
 
 
 def is_delete_manifest(manifest: ManifestFile) -> bool:
-    """Say whether a manifest lists delete files."""
+    """Return whether a manifest lists delete files."""
     return manifest.content == _DELETES
 
 
 def has_live_files(manifest: ManifestFile) -> bool:
-    """Say whether a manifest may list files that are not removed; unknown counts count as yes."""
+    """Return whether a manifest may list files that are not removed; unknown counts say yes."""
     return manifest.has_added_files() or manifest.has_existing_files()

@@ -37,7 +37,7 @@ _DATA_FILE = 2
 def record_reader(
     schema: Schema, wanted: Sequence[int], metric_ids: Sequence[int]
 ) -> Callable[[BinaryDecoder], tuple[Any, ...]]:
-    """Give a function that decodes one manifest entry.
+    """Return a function that decodes one manifest entry.
 
     Args:
         schema: the writer's.
@@ -111,7 +111,7 @@ def _numbers(decoder: BinaryDecoder) -> tuple[int, ...]:
 
 
 def _sized(decoder: BinaryDecoder, count: int) -> int:
-    """Give the number of items of a block that says its size in bytes, too."""
+    """Return the number of items of a block that says its size in bytes, too."""
     decoder.skip_int()
     return -count
 

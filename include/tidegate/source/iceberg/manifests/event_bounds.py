@@ -71,7 +71,7 @@ class EventBounds:
         return cls(field.field_id, _UNITS[kind] or column.unit, zone)
 
     def read(self, metrics: Metrics) -> TimeBounds | None:
-        """Give the bounds of a file; None where its metrics do not say."""
+        """Return the bounds of a file; None where its metrics do not say."""
         _, nulls, _, low, high = metrics.of(self.field_id)
         if nulls is not None and nulls >= metrics.record_count:
             return TimeBounds()
@@ -80,7 +80,7 @@ class EventBounds:
         return TimeBounds(self._moment(low, up=False), self._moment(high, up=True))
 
     def read_footer(self, rows: PhysicalRows) -> TimeBounds | None:
-        """Give the bounds of an open file; None where its footer does not say."""
+        """Return the bounds of an open file; None where its footer does not say."""
         if not isinstance(rows, ParquetRows):
             # Arrow tells no statistics of ORC stripes, and Avro has none.
             return None

@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 def without(
     manifests: Iterable[ManifestFile], others: Iterable[ManifestFile]
 ) -> list[ManifestFile]:
-    """Give the manifests that another list has not."""
+    """Return the manifests that another list has not."""
     paths = {manifest.manifest_path for manifest in others}
     return [manifest for manifest in manifests if manifest.manifest_path not in paths]
 
 
 def common(manifests: Iterable[ManifestFile], others: Iterable[ManifestFile]) -> list[ManifestFile]:
-    """Give the manifests that another list has, too."""
+    """Return the manifests that another list has, too."""
     paths = {manifest.manifest_path for manifest in others}
     return [manifest for manifest in manifests if manifest.manifest_path in paths]
 
 
 def first(manifests: Sequence[ManifestFile], rows: int) -> Sequence[ManifestFile]:
-    """Give the oldest manifests that have so many live rows; unknown counts do not count."""
+    """Return the oldest manifests that have so many live rows; unknown counts do not count."""
     found = 0
     oldest = sorted(manifests, key=lambda manifest: manifest.min_sequence_number or 0)
     for place, manifest in enumerate(oldest, 1):

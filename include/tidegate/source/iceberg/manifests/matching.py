@@ -21,13 +21,13 @@ def path_key(location: str) -> str:
 
 
 def path_origin(location: str) -> str:
-    """Give scheme and authority, as far as a location has them: `s3://bucket`, `file:`, ``."""
+    """Return scheme and authority, as far as a location has them: `s3://bucket`, `file:`, ``."""
     found = _ORIGIN.match(location)
     return found[0] if found else ""
 
 
 def rival_paths(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Give for each path the others that only scheme or authority tell from it (ICE-4.15)."""
+    """Return for each path the others that only scheme or authority tell from it (ICE-4.15)."""
     by_key: dict[str, set[str]] = defaultdict(set)
     for path in paths:
         by_key[path_key(path)].add(path)
@@ -36,7 +36,7 @@ def rival_paths(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def partition_key(spec_id: int, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Give what is equal if spec and all values are: floats by bits, every NaN alike (ICE-4.4)."""
+    """Return a key, equal if spec and all values are: floats by bits, NaN alike (ICE-4.4)."""
     return spec_id, *(_bits(value) if isinstance(value, float) else value for value in values)
 
 

@@ -34,7 +34,7 @@ class Metrics(NamedTuple):
     """Field id → type of which the bounds are; one for all files of a manifest."""
 
     def of(self, field_id: int) -> ColumnMetrics:
-        """Give what is said of a column, which is nothing if nobody asked for it."""
+        """Return what is said of a column, which is nothing if nobody asked for it."""
         place = self.places.get(field_id)
         return _UNKNOWN if place is None else self.columns[place]
 

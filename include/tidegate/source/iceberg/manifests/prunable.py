@@ -179,7 +179,7 @@ class _Translation:
         return _LISTS[negated](*found)
 
     def _compared(self, tree: Any, values: Any) -> tuple[str, Sequence[Literal[Any]]] | None:
-        """Give a column and the literals that it is compared with, if both sides are such."""
+        """Return a column and the literals that it is compared with, if both sides are such."""
         column, found = self._column(tree), constants(values)
         if column is None or found is None or found.null_count():
             return None

@@ -84,7 +84,7 @@ class Pruning:
         self._kept_partitions: dict[Hashable, bool] = {}
 
     def keeps_manifest(self, manifest: ManifestFile) -> bool:
-        """Say whether a manifest's partition summaries leave room for a passing row."""
+        """Return whether a manifest's partition summaries leave room for a passing row."""
         spec_id = manifest.partition_spec_id
         if not self.is_active or not self._is_known(spec_id):
             return True
@@ -100,7 +100,7 @@ class Pruning:
             return True
 
     def keeps_partition(self, entry: Entry) -> bool:
-        """Say whether a file's partition leaves room for a passing row."""
+        """Return whether a file's partition leaves room for a passing row."""
         if not self.is_active or not self._is_known(entry.spec_id):
             return True
         key = partition_key(entry.spec_id, entry.partition)

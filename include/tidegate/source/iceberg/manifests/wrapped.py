@@ -36,7 +36,7 @@ class WrappedValues:
         self._any = any(self._ranges)
 
     def among(self, partition: Sequence[Any]) -> bool:
-        """Say whether one of a file's values may have wrapped."""
+        """Return whether one of a file's values may have wrapped."""
         return self._any and any(
             _overlap(ranges, value, value)
             for ranges, value in zip(self._ranges, partition, strict=False)
@@ -44,7 +44,7 @@ class WrappedValues:
         )
 
     def within(self, summaries: Sequence[PartitionFieldSummary] | None) -> bool:
-        """Say whether one of a manifest's values may have wrapped, as far as its bounds tell."""
+        """Return whether one of a manifest's values may have wrapped, as far as its bounds tell."""
         return self._any and any(
             _overlap(ranges, _number(summary.lower_bound), _number(summary.upper_bound))
             for ranges, summary in zip(self._ranges, summaries or (), strict=False)
@@ -59,7 +59,7 @@ def _source(schema: Schema, part: PartitionField) -> IcebergType | None:
 
 
 def _ranges(part: PartitionField, source: IcebergType | None) -> Ranges:
-    """Give the values of a partition field that may have wrapped."""
+    """Return the values of a partition field that may have wrapped."""
     if isinstance(part.transform, HourTransform):
         last = (1 << _INT_BITS) - _HOURS - 1
         return ((float("-inf"), -last), (last, float("inf")))
@@ -74,7 +74,7 @@ def _ranges(part: PartitionField, source: IcebergType | None) -> Ranges:
 
 
 def _truncated(width: int, bits: int) -> int | None:
-    """Give what becomes of the smallest number; no other one wraps to it, nor is truncated to it.
+    """Return what becomes of the smallest number; no other one wraps to it, nor is truncated to it.
 
     Returns:
         None if nothing wraps, because the smallest number is a multiple of the width.

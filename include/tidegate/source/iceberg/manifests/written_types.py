@@ -28,7 +28,7 @@ _KEPT = 128
 
 @lru_cache(_KEPT)
 def written_types(header: str | None) -> Mapping[int, PrimitiveType]:
-    """Give the primitive columns and fields of a table's schema by field id.
+    """Return the primitive columns and fields of a table's schema by field id.
 
     Args:
         header: the schema as JSON; the same text gives the same object.

@@ -178,7 +178,7 @@ class IcebergFormat:
         return self._deletes.removed(deletes, target)
 
     def _hidden(self, piece: Piece) -> list[KeyColumn]:
-        """Give the columns that the piece's equality deletes need besides those that come out."""
+        """Return the columns that the piece's equality deletes need besides those that come out."""
         found = {
             column.name: column
             for file in self._deletes_of(piece).key_files

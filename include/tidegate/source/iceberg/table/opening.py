@@ -132,7 +132,7 @@ class TableOpener:
             raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
 
     def files(self, location: str) -> FileIO:
-        """Give access to the table's files without asking the catalog: what tasks use.
+        """Return access to the table's files without asking the catalog: what tasks use.
 
         Args:
             location: the metadata file; its scheme chooses the store.

@@ -47,7 +47,7 @@ class RewritingFileIO(PyArrowFileIO):
 
 
 def local_places(locations: Iterable[str | None], prefixes: Mapping[str, str]) -> tuple[str, ...]:
-    """Give the paths of those locations that lie on a mounted file system."""
+    """Return the paths of those locations that lie on a mounted file system."""
     found = (_local(rewrite(_local(item), prefixes)) for item in locations if item)
     return tuple(place.rstrip("/") for place in found if place.startswith("/"))
 

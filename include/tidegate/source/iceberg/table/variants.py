@@ -82,7 +82,7 @@ def mark_variants(raw: Any) -> bool:
 
 
 def _readable(kind: Any) -> tuple[Any, bool]:
-    """Give a type with `unknown` for every variant in it, and whether there was one."""
+    """Return a type with `unknown` for every variant in it, and whether there was one."""
     if isinstance(kind, str):
         return (_READ_AS, True) if kind == _VARIANT else (kind, False)
     made, found = dict(kind), False

@@ -11,7 +11,7 @@ _SUFFIXES = (".metadata.json", ".gz.metadata.json")
 
 
 def is_metadata_file(location: str) -> bool:
-    """Say whether a location names one metadata file, not a table directory."""
+    """Return whether a location names one metadata file, not a table directory."""
     return location.endswith(_SUFFIXES)
 
 

@@ -48,7 +48,7 @@ class Continuation:
 
 
 def go_on(history: History, checkpoint: Instant | None, config: SourceConfig) -> Continuation:
-    """Say what follows a checkpoint up to the head of a history.
+    """Return what follows a checkpoint up to the head of a history.
 
     Raises:
         CursorOffLineage, HistoryTruncated, CursorExpired: the checkpoint does not join on, and the
@@ -69,7 +69,7 @@ def go_on(history: History, checkpoint: Instant | None, config: SourceConfig) ->
 
 
 def within_window(history: History, start: Instant | None, config: SourceConfig) -> Continuation:
-    """Say how a window that was taken as a load is read up to the head of a history.
+    """Return how a window that was taken as a load is read up to the head of a history.
 
     Raises:
         CursorOffLineage, HistoryTruncated, CursorExpired: its start no longer joins on to its end;

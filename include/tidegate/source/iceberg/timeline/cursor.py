@@ -79,7 +79,7 @@ class Cursor(Value):
 
     @property
     def gap_text(self) -> str:
-        """Say what the sequence numbers prove (ICE-2.20)."""
+        """Return what the sequence numbers prove (ICE-2.20)."""
         if self.sequence_gap is None:
             return "sequence numbers do not tell how many commits are lost"
         if self.sequence_gap == 1:
@@ -90,7 +90,7 @@ class Cursor(Value):
         )
 
     def refusal(self, source: str) -> CursorOffLineage | HistoryTruncated | CursorExpired:
-        """Give the error of a state that does not join on, under `fail` (ICE-2.18)."""
+        """Return the error of a state that does not join on, under `fail` (ICE-2.18)."""
         remedy = f"Go on with {' or '.join(self.ways_out)}."
         head, oldest = self.head or "none", self.oldest_kept or "none"
         if self.state is CursorState.OFF_LINEAGE:

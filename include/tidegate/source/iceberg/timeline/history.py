@@ -79,7 +79,7 @@ class History:
         return self._format_version > 1
 
     def time(self, snapshot: Snapshot) -> datetime:
-        """Give a snapshot's time.
+        """Return a snapshot's time.
 
         A `replace` changes no rows and is made by maintenance jobs that know nothing of the
         property, so without one it takes its parent's time.
@@ -105,7 +105,7 @@ class History:
         return moment
 
     def instant(self, snapshot: Snapshot) -> Instant:
-        """Give a snapshot as an instant."""
+        """Return a snapshot as an instant."""
         number = _sequence_number(snapshot)
         return Instant(str(snapshot.snapshot_id), self.time(snapshot), number)
 
@@ -139,7 +139,7 @@ class History:
         return self.snapshot(text) if text.isdecimal() else None
 
     def before(self, snapshot: Snapshot) -> Instant | None:
-        """Give the instant before one of the ancestors; None where history begins (ICE-2.13)."""
+        """Return the instant before one of the ancestors; None where history begins (ICE-2.13)."""
         parent = snapshot.parent_snapshot_id
         if parent is None:
             return None
@@ -150,7 +150,7 @@ class History:
         return self.instant(self.ancestors[index])
 
     def snapshot(self, name: str) -> Snapshot:
-        """Give the retained snapshot with an id.
+        """Return the retained snapshot with an id.
 
         Raises:
             SnapshotNotFound: it is not in the metadata.
@@ -161,7 +161,7 @@ class History:
         return found
 
     def position(self, snapshot_id: int) -> int | None:
-        """Give a snapshot's place among the ancestors, None if it is none."""
+        """Return a snapshot's place among the ancestors, None if it is none."""
         for index, snapshot in enumerate(self.ancestors):
             if snapshot.snapshot_id == snapshot_id:
                 return index
@@ -268,5 +268,5 @@ def _name(snapshot: Snapshot | None) -> str | None:
 
 
 def _sequence_number(snapshot: Snapshot) -> int | None:
-    """Give a snapshot's number; v1 tables have none (ICE-2.20)."""
+    """Return a snapshot's number; v1 tables have none (ICE-2.20)."""
     return snapshot.sequence_number or None

@@ -26,7 +26,7 @@ _REMEDY = "Go on with `source.on_truncated_history: oldest`, or start at a later
 
 
 def first_checkpoint(history: History, config: SourceConfig) -> Instant | None:
-    """Give the instant before the first change that `start` asks for; None is the beginning.
+    """Return the instant before the first change that `start` asks for; None is the beginning.
 
     `latest` begins after the head. A start inclusive of a snapshot is one exclusive of its parent
     (ICE-2.13), also of a parent that was expired.
