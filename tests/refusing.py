@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.storage import Entry, OsCalls
+from tidegate.storage import DirectoryEntry, OsCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ class BlindCalls(OsCalls):
     place: str = ""
     number: int = errno.EACCES
 
-    def scan(self, path: str) -> list[Entry]:
+    def scan(self, path: str) -> list[DirectoryEntry]:
         """List any directory but that one."""
         self._refuse(path)
         return super().scan(path)

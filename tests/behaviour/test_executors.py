@@ -17,7 +17,7 @@ from tidegate.execute.local import LocalExecutor
 from tidegate.model.partition import PartitionField, Transform
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
-from tidegate.physical.removed import WHOLE, Sides
+from tidegate.physical.removed import WHOLE, FileStates
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
@@ -42,7 +42,7 @@ class PlainFormat:
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         return file_schema.names
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         return WHOLE
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:

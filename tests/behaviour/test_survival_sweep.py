@@ -12,7 +12,7 @@ from sqlalchemy import event
 from small_lake import NOW, SmallLake, day, later, load, local, publish
 from tidegate.errors import FenceLost, TransientError
 from tidegate.model.run import Run
-from tidegate.storage import Entry, LocalStorage, OsCalls
+from tidegate.storage import DirectoryEntry, LocalStorage, OsCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ class Between(OsCalls):
     act: Callable[[], None]
     acted: list[str] = field(default_factory=list, hash=False, compare=False)
 
-    def scan(self, path: str) -> list[Entry]:
+    def scan(self, path: str) -> list[DirectoryEntry]:
         self._look("scan", path)
         return super().scan(path)
 

@@ -19,7 +19,7 @@ from tidegate.demo.interrupts import ended_like_interrupted
 from tidegate.demo.lake import build_lake
 from tidegate.demo.places import PIPELINE, DagIds, DemoPlaces
 from tidegate.demo.proof import MARKER, prove
-from tidegate.demo.watch import Watch
+from tidegate.demo.watch import DemoWatch
 from tidegate.errors import AirflowNotStarted
 from tidegate.pipeline import open_pipeline
 
@@ -123,7 +123,7 @@ def _publish(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
             # What an interrupted call left failed is done again; finished runs stay as they are.
             server.client.backfill(DAGS.load, first, last, reprocess="failed")
             console.print(f"Backfill of {DAGS.load}: {FIRST_DAY} to {LAST_DAY}")
-        watch = Watch(console, server, pipeline, DAGS)
+        watch = DemoWatch(console, server, pipeline, DAGS)
         with screen.board(console) as shown:
             watch.until_end(shown)
         watch.let_settle()

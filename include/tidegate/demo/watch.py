@@ -1,4 +1,4 @@
-"""Watch the days come, answer the one approval, and say so when the end cannot be reached."""
+"""DemoWatch the days come, answer the one approval, and say so when the end cannot be reached."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _READING_SECONDS = 8.0
 and the task asks again; no person is that quick."""
 
 
-class Watch:
+class DemoWatch:
     """One look after the other at ledger and Airflow, until every day is at its end.
 
     *Failure:* reads, but for the answer and the reconcile run, both of which may be repeated.

@@ -54,7 +54,7 @@ def observed(expectation: Expectation, outcome: Mapping[str, Any]) -> str:
     if "observed_value" in result:
         value = result["observed_value"]
         return _joined(_measure(expectation), "none" if value is None else _text(value))
-    return "so" if outcome["success"] else "not so"
+    return "as expected" if outcome["success"] else "not as expected"
 
 
 def _is_share(result: Mapping[str, Any]) -> bool:

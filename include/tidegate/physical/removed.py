@@ -49,7 +49,7 @@ class NewerThan:
 
 
 @dataclass(frozen=True)
-class Sides:
+class FileStates:
     """A file in the states that a read compares; a plain read knows only `after`."""
 
     before: Removed | None
@@ -65,5 +65,5 @@ class Sides:
     """Whether conformed columns depend on the position."""
 
 
-WHOLE = Sides(None, Removed())
+WHOLE = FileStates(None, Removed())
 """A file that is read as it is."""

@@ -22,7 +22,7 @@ from tidegate.physical.arrays import (
     integers,
     repeated_text,
 )
-from tidegate.physical.removed import DELETED, NewerThan, Removed, Sides
+from tidegate.physical.removed import DELETED, FileStates, NewerThan, Removed
 from tidegate.read.keys import KeyIndex, index_of
 from tidegate.read.positions import are_at, differing, ranges_with, united
 
@@ -98,7 +98,7 @@ class TwoStates:
         return _with(rows, CHANGE_TYPE, pc.if_else(before.filter(changed), inserted, deleted))
 
 
-def choice(sides: Sides, *, keeps_gone: bool) -> OneState | TwoStates | None:
+def choice(sides: FileStates, *, keeps_gone: bool) -> OneState | TwoStates | None:
     """Return which rows of a file are wanted; None: not one."""
     if sides.before is not None and sides.after is not None:
         return TwoStates(sides.before, sides.after)
@@ -109,7 +109,7 @@ def choice(sides: Sides, *, keeps_gone: bool) -> OneState | TwoStates | None:
     return None
 
 
-def settled(sides: Sides, batches: Batches) -> Sides:
+def settled(sides: FileStates, batches: Batches) -> FileStates:
     """Turn key sets that do not fit into memory into positions, on a pass for each part (ICE-6.9).
 
     Args:

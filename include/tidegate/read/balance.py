@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from tidegate.read.changes import ReadPieces
     from tidegate.read.row_hash import Hashes
 
-_GONE = (RowKind.DELETE, RowKind.UPDATE_BEFORE)
-_COME = (RowKind.INSERT, RowKind.UPDATE_AFTER)
+_DELETED = (RowKind.DELETE, RowKind.UPDATE_BEFORE)
+_INSERTED = (RowKind.INSERT, RowKind.UPDATE_AFTER)
 """An UPSERT does not say what it replaced, so that nothing can be said of its sum."""
 
 
@@ -52,12 +52,12 @@ class Balance:
             kinds = batch.column(CHANGE_TYPE).dictionary_encode()
             names = kinds.dictionary.to_pylist()
             indices = integers(kinds.indices)
-            gone = np.isin(indices, [names.index(it) for it in _GONE if it in names])
-            come = np.isin(indices, [names.index(it) for it in _COME if it in names])
+            deleted = np.isin(indices, [names.index(it) for it in _DELETED if it in names])
+            inserted = np.isin(indices, [names.index(it) for it in _INSERTED if it in names])
             for commit in np.unique(commits).tolist():
                 of_commit = commits == commit
-                known = self._sums[str(commit)].plus(_sum(hashes[of_commit & come]))
-                self._sums[str(commit)] = known.minus(_sum(hashes[of_commit & gone]))
+                known = self._sums[str(commit)].plus(_sum(hashes[of_commit & inserted]))
+                self._sums[str(commit)] = known.minus(_sum(hashes[of_commit & deleted]))
             yield batch
 
     def states(self, pieces: Iterable[Piece], read: ReadPieces) -> None:

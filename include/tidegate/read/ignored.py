@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.plan import Piece
     from tidegate.physical import PhysicalRows
-    from tidegate.physical.removed import Removed, Sides
+    from tidegate.physical.removed import FileStates, Removed
     from tidegate.read.piece_reader import PieceFormat
 
 _LOG = logging.getLogger(__name__)
@@ -40,7 +40,7 @@ class CountingFormat:
         """Name the columns of the file that `conform` needs."""
         return self._inner.physical_columns(piece, file_schema)
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         """Load what is gone from the piece's file, and count what is not there."""
         sides = self._inner.removed(piece)
         self._count(piece, sides)
@@ -50,7 +50,7 @@ class CountingFormat:
         """Give a batch of physical columns the pinned schema."""
         return self._inner.conform(batch, piece, position)
 
-    def _count(self, piece: Piece, sides: Sides) -> None:
+    def _count(self, piece: Piece, sides: FileStates) -> None:
         before, after = sides.before, sides.after
         if after is None:
             return

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tidegate.model.plan import Piece
-    from tidegate.physical.removed import Sides
+    from tidegate.physical.removed import FileStates
     from tidegate.predicate import Predicate
 
 
@@ -42,7 +42,7 @@ class PieceFormat(Protocol):
         """Name the columns of the file that `conform` needs; no others are decoded."""
         ...
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         """Load what is gone from the piece's file, in the states that are read."""
         ...
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidegate.model.settling import SettleRules
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import PhysicalRows, RowGroup
-    from tidegate.physical.removed import Sides
+    from tidegate.physical.removed import FileStates
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class PieceFormat(Protocol):
         """Name the top-level columns of the file that `conform` needs."""
         ...
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         """Load what is gone from the piece's file, in the states that are read.
 
         Raises:

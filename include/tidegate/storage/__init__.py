@@ -1,6 +1,6 @@
 """The only way to files: what the product needs of a store, and the stores that there are."""
 
-from tidegate.storage.calls import Entry, OsCalls
+from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.local import LocalStorage
 from tidegate.storage.moves import settle
 from tidegate.storage.places import below, same_file_system
@@ -9,7 +9,7 @@ from tidegate.storage.refusals import silence_of
 from tidegate.storage.scratch import Scratch
 
 __all__ = [
-    "Entry",
+    "DirectoryEntry",
     "LocalStorage",
     "OsCalls",
     "Scratch",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 
-class Entry(NamedTuple):
+class DirectoryEntry(NamedTuple):
     """A name in a directory."""
 
     name: str
@@ -20,11 +20,11 @@ class Entry(NamedTuple):
 class OsCalls:
     """Each system call that changes a disk, once, and the two that look at one."""
 
-    def scan(self, path: str) -> list[Entry]:
+    def scan(self, path: str) -> list[DirectoryEntry]:
         """List one directory."""
         with os.scandir(path) as entries:
             return [
-                Entry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink())
+                DirectoryEntry(entry.name, entry.is_dir(follow_symlinks=False), entry.is_symlink())
                 for entry in entries
             ]
 

@@ -23,7 +23,7 @@ from tidegate.errors import (
     PartitionBusy,
     SourceFileGone,
 )
-from tidegate.storage.calls import Entry, OsCalls
+from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.new_file import NewFile
 from tidegate.storage.places import is_empty, real_path_of
 from tidegate.storage.refusals import refusal
@@ -313,7 +313,7 @@ class LocalStorage:
         except OSError as refused:
             raise refusal(path, refused) from refused
 
-    def _scan(self, path: str) -> list[Entry]:
+    def _scan(self, path: str) -> list[DirectoryEntry]:
         try:
             return self.calls.scan(path)
         except FileNotFoundError:

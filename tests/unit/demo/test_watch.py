@@ -11,7 +11,7 @@ from rich.console import Console
 from tidegate.demo import plot, watch
 from tidegate.demo.airflow_client import DagRun, Question
 from tidegate.demo.places import DagIds
-from tidegate.demo.watch import Watch
+from tidegate.demo.watch import DemoWatch
 from tidegate.errors import AirflowNotStarted, DemoStuck
 from unit.demo.test_plot import FAILED, ending, partition_report, pipeline_report
 
@@ -99,7 +99,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 def watch_until_end(client: Client, *reports: PipelineReport | None) -> tuple[Reports, Shown]:
     pipeline, shown = Reports(list(reports)), Shown()
     quiet: Any = Console(file=io.StringIO())
-    Watch(quiet, Server(client), pipeline, DAGS).until_end(shown)  # type: ignore[arg-type]
+    DemoWatch(quiet, Server(client), pipeline, DAGS).until_end(shown)  # type: ignore[arg-type]
     return pipeline, shown
 
 
@@ -139,7 +139,7 @@ def test_watch_leaves_the_other_held_day_alone(clock: list[float]) -> None:
 def test_watch_says_so_when_a_run_fails(clock: list[float]) -> None:
     client = Client()
     pipeline = Reports([held()])
-    watching = Watch(Console(file=io.StringIO()), Server(client), pipeline, DAGS)  # type: ignore[arg-type]
+    watching = DemoWatch(Console(file=io.StringIO()), Server(client), pipeline, DAGS)  # type: ignore[arg-type]
     client.found[DAGS.load] = [DagRun("run-3", "failed", None)]
 
     with pytest.raises(DemoStuck, match=r"run run-3 failed.*standalone\.log"):
@@ -191,7 +191,7 @@ def test_settling_waits_for_runs_that_will_end(
     clock: list[float], key: str, settled_at: float
 ) -> None:
     client = Client({DAGS.publish: [DagRun("r", "running", key)]})
-    watching = Watch(Console(file=io.StringIO()), Server(client), Reports([None]), DAGS)  # type: ignore[arg-type]
+    watching = DemoWatch(Console(file=io.StringIO()), Server(client), Reports([None]), DAGS)  # type: ignore[arg-type]
 
     watching.let_settle()
 

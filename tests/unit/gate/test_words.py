@@ -139,14 +139,14 @@ NOT_NULL = "expect_column_values_to_not_be_null"
             check_of("expect_column_to_exist", column="a"),
             {"success": False, "result": {}},
             "exist",
-            "not so",
+            "not as expected",
             id="name missing",
         ),
         pytest.param(
             check_of("expect_column_to_exist", column="a"),
             {"success": True, "result": {}},
             "exist",
-            "so",
+            "as expected",
             id="name there",
         ),
         pytest.param(

@@ -16,7 +16,7 @@ from tidegate.errors import PredicateInvalid, SourceFileDamaged
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows, RowGroup, pushed_filter
 from tidegate.physical.pushed_filter import can_push, portions
-from tidegate.physical.removed import Removed, Sides
+from tidegate.physical.removed import FileStates, Removed
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 
@@ -79,7 +79,7 @@ class Format:
     def __init__(self, *, blind: bool = False, gone: Sequence[int] = ()) -> None:
         self.blind = blind
         positions = pa.array(gone, pa.int64()) if gone else None
-        self.sides = Sides(None, Removed(positions))
+        self.sides = FileStates(None, Removed(positions))
         self.conformed = 0
 
     def open(self, piece: Piece) -> ParquetRows:
@@ -89,7 +89,7 @@ class Format:
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         return file_schema.names
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         return self.sides
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:

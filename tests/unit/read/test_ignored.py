@@ -12,7 +12,7 @@ import pytest
 
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.plan import Piece
-from tidegate.physical.removed import Removed, Sides
+from tidegate.physical.removed import FileStates, Removed
 from tidegate.read import ignored
 from tidegate.read.ignored import CountingFormat
 
@@ -34,13 +34,13 @@ class File:
 class Deleting:
     """A format that knows only what is gone."""
 
-    sides: Sides
+    sides: FileStates
 
     def open(self, piece: Piece) -> PhysicalRows:
         del piece
         return cast("PhysicalRows", File())
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         del piece
         return self.sides
 
@@ -55,7 +55,7 @@ def removed(*positions: int, **unaddressed: int) -> Removed:
     return Removed(pa.array(positions, pa.int64()), unaddressed=unaddressed)
 
 
-def counted(sides: Sides, ranges: Sequence[tuple[int, int]]) -> IgnoredDeletes:
+def counted(sides: FileStates, ranges: Sequence[tuple[int, int]]) -> IgnoredDeletes:
     """Read a range of rows each in a task of its own."""
     told = []
     for start, rows in ranges:
@@ -74,7 +74,7 @@ def test_deletes_of_a_file_that_hit_nothing_are_counted_once(
 ) -> None:
     gone = removed(3, ROWS - 1, ROWS, ROWS + 7, lost=2)
 
-    found = counted(Sides(None, gone), ranges)
+    found = counted(FileStates(None, gone), ranges)
 
     assert found == IgnoredDeletes(2, {"lost": 2})
     assert found.total == 4
@@ -83,15 +83,15 @@ def test_deletes_of_a_file_that_hit_nothing_are_counted_once(
 def test_deletes_that_came_between_two_states_are_counted_and_no_others() -> None:
     before, after = removed(ROWS, old=1), removed(ROWS, ROWS + 1, old=1, new=5)
 
-    assert counted(Sides(before, after, kinds=True), WHOLE) == IgnoredDeletes(1, {"new": 5})
+    assert counted(FileStates(before, after, kinds=True), WHOLE) == IgnoredDeletes(1, {"new": 5})
 
 
 @pytest.mark.parametrize(
     "sides",
-    [Sides(removed(ROWS, old=1), None, kinds=True), Sides(None, removed(0, ROWS - 1))],
+    [FileStates(removed(ROWS, old=1), None, kinds=True), FileStates(None, removed(0, ROWS - 1))],
     ids=["file that goes", "positions that the file has"],
 )
-def test_deletes_that_are_no_news_are_not_counted(sides: Sides) -> None:
+def test_deletes_that_are_no_news_are_not_counted(sides: FileStates) -> None:
     assert counted(sides, WHOLE) == IgnoredDeletes()
 
 
@@ -102,6 +102,6 @@ def test_positions_past_the_end_are_told_with_their_file(monkeypatch: pytest.Mon
     log.addFilter(lambda record: told.append(record.getMessage()) or True)
     monkeypatch.setattr(ignored, "_LOG", log)
 
-    counted(Sides(None, removed(ROWS, ROWS + 1)), WHOLE)
+    counted(FileStates(None, removed(ROWS, ROWS + 1)), WHOLE)
 
     assert told == ["f.parquet: 2 deleted positions past its end delete nothing"]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
-from tidegate.physical.removed import NewerThan, Removed, RemovedKeys, Sides
+from tidegate.physical.removed import FileStates, NewerThan, Removed, RemovedKeys
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 
@@ -47,7 +47,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 class Merging:
     """Files with the columns `n`, `k`, `w`, of which `w` is there for the keys only."""
 
-    sides: Sides
+    sides: FileStates
     columns: tuple[str, ...] = ("n", "k", "added")
     marks: tuple[str, ...] = ()
     decoded: list[int] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Merging:
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         return [*self.columns, "w"]
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         return replace(self.sides, hidden=1)
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
@@ -148,7 +148,7 @@ def test_merge_any_deletes_leaves_the_rows_that_are_alive(
     text: str | None,
     positional: bool,
 ) -> None:
-    form = Merging(Sides(None, deleted.as_removed(), positional=positional))
+    form = Merging(FileStates(None, deleted.as_removed(), positional=positional))
 
     found = _read(form, path, rows, batch_rows=batch_rows, text=text)
 
@@ -168,7 +168,7 @@ def test_merge_any_two_states_gives_what_differs_with_its_kind(
     text: str | None,
 ) -> None:
     removed = [None if state is None else state.as_removed() for state in (before, after)]
-    form = Merging(Sides(*removed, kinds=True), marks=("_change_type",))
+    form = Merging(FileStates(*removed, kinds=True), marks=("_change_type",))
 
     found = _read(form, path, rows, batch_rows=batch_rows, text=text)
 
@@ -184,7 +184,7 @@ def test_merge_any_two_states_gives_what_differs_with_its_kind(
 def test_merge_keeping_deleted_rows_marks_them(
     path: str, deleted: Gone, rows: tuple[int, int], batch_rows: int, text: str | None
 ) -> None:
-    form = Merging(Sides(None, deleted.as_removed()), marks=("_deleted",))
+    form = Merging(FileStates(None, deleted.as_removed()), marks=("_deleted",))
 
     found = _read(form, path, rows, batch_rows=batch_rows, text=text, include_deleted=True)
 
@@ -196,7 +196,7 @@ def test_merge_keeping_deleted_rows_marks_them(
 def test_merge_with_a_limit_gives_the_first_rows(
     path: str, deleted: Gone, limit: int, batch_rows: int, text: str | None
 ) -> None:
-    form = Merging(Sides(None, deleted.as_removed()))
+    form = Merging(FileStates(None, deleted.as_removed()))
 
     found = _read(form, path, (0, ROWS), batch_rows=batch_rows, text=text, limit=limit)
 
@@ -208,7 +208,7 @@ def test_merge_with_a_limit_gives_the_first_rows(
 def test_merge_newer_rows_only_leaves_out_old_and_unknown_ones(
     path: str, deleted: Gone, bound: int, text: str | None
 ) -> None:
-    form = Merging(Sides(None, deleted.as_removed(), newer=NewerThan("added", bound)))
+    form = Merging(FileStates(None, deleted.as_removed(), newer=NewerThan("added", bound)))
 
     found = _read(form, path, (0, ROWS), text=text)
 
@@ -224,7 +224,7 @@ def test_merge_states_that_differ_in_positions_decodes_their_row_groups_only(pat
     keys = (RemovedKeys(("k",), pa.record_batch({"k": [2]})),)
     before = Removed(pa.array([0, 1, 7, 19]), keys)
     after = Removed(pa.array([0, 1, 7, 8, 19]), keys)
-    form = Merging(Sides(before, after, kinds=True), marks=("_change_type",))
+    form = Merging(FileStates(before, after, kinds=True), marks=("_change_type",))
 
     found = _read(form, path, (0, ROWS))
 
@@ -234,14 +234,14 @@ def test_merge_states_that_differ_in_positions_decodes_their_row_groups_only(pat
 
 def test_merge_states_that_agree_decodes_nothing(path: str) -> None:
     removed = Removed(pa.array([3]))
-    form = Merging(Sides(removed, Removed(pa.array([3])), kinds=True), marks=("_change_type",))
+    form = Merging(FileStates(removed, Removed(pa.array([3])), kinds=True), marks=("_change_type",))
 
     assert _read(form, path, (0, ROWS)) == []
     assert form.decoded == []
 
 
 def test_merge_stops_decoding_at_the_limit(path: str) -> None:
-    form = Merging(Sides(None, Removed()))
+    form = Merging(FileStates(None, Removed()))
 
     _read(form, path, (0, ROWS), batch_rows=2, limit=3)
 

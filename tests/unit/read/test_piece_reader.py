@@ -21,7 +21,7 @@ from tidegate.errors import (
 )
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
-from tidegate.physical.removed import WHOLE, Sides
+from tidegate.physical.removed import WHOLE, FileStates
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
 
@@ -43,7 +43,7 @@ class PlainFormat:
         assert file_schema.names == ["n", "text", "unread"]
         return self.columns
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         return WHOLE
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:

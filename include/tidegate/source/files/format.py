@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from tidegate.model.plan import Piece, Pin
-    from tidegate.physical.removed import Sides
+    from tidegate.physical.removed import FileStates
 
 
 # Views are Arrow's way to share memory; most of its kernels do not know them, and to other engines
@@ -54,7 +54,7 @@ class FilesFormat:
             if column.name not in self._keys and column.name in file_schema.names
         ]
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         """Say that nothing is: a plain file is read as it is."""
         del piece
         return WHOLE

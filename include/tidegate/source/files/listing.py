@@ -94,7 +94,7 @@ class Listing:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ListingDifference:
     """What came between two listings."""
 
     added: tuple[ListedFile, ...]
@@ -103,7 +103,7 @@ class Difference:
     returned: tuple[ListedFile, ...]
     """Files that were gone and are back as they were."""
 
-    def standing(self, later: Listing) -> Difference:
+    def standing(self, later: Listing) -> ListingDifference:
         """Return it with new files as disturbed that a later listing has not as they were."""
         now = {file.path: file for file in later.files}
         lost = tuple((file, now.get(file.path)) for file in self.added)
@@ -179,14 +179,14 @@ def number_of(instant: Instant) -> int:
     return int(instant.id.partition("-")[0])
 
 
-def difference(before: Listing | None, after: Listing) -> Difference:
+def difference(before: Listing | None, after: Listing) -> ListingDifference:
     """Compare two listings by path; without a first one everything is new."""
     before = before or Listing(())
     known = before.known
     added = tuple(file for file in after.files if file.path not in known)
     now = {file.path: file for file in after.files}
     returned = tuple(file for file in before.gone if now.get(file.path) == file)
-    return Difference(added, tuple(_disturbed(before, now)), returned)
+    return ListingDifference(added, tuple(_disturbed(before, now)), returned)
 
 
 def _disturbed(

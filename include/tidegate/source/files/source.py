@@ -26,9 +26,9 @@ from tidegate.source.files.format import (
     table_schema,
 )
 from tidegate.source.files.listing import (
-    Difference,
     ListedFile,
     Listing,
+    ListingDifference,
     came_before,
     cut,
     cuts,
@@ -359,16 +359,16 @@ class FilesSource:
         head = self._store.head(instant, self._root)
         return cut(self._store.listing(head), head.instant, instant)
 
-    def _difference(self, start: Instant | None, end: Instant) -> Difference:
+    def _difference(self, start: Instant | None, end: Instant) -> ListingDifference:
         return difference(self._listing(start) if start else None, self._listing(end))
 
-    def _compared(self, start: Instant | None, end: Instant) -> Difference:
+    def _compared(self, start: Instant | None, end: Instant) -> ListingDifference:
         """Compare two listings and refuse changed files, before anything is read or advanced."""
         change = self._difference(start, end)
         self._refuse_disturbed(change)
         return change
 
-    def _refuse_disturbed(self, change: Difference) -> None:
+    def _refuse_disturbed(self, change: ListingDifference) -> None:
         if change.disturbed and self._refuses_changes:
             file, found = change.disturbed[0]
             raise SourceRewritten(
@@ -431,7 +431,9 @@ class FilesSource:
         checked.check(piece, schema)
         return piece
 
-    def _notes(self, window: InstantRange, change: Difference, pruned: int) -> tuple[str, ...]:
+    def _notes(
+        self, window: InstantRange, change: ListingDifference, pruned: int
+    ) -> tuple[str, ...]:
         skipped = self._store.head(window.end_inclusive, self._root).skipped
         notes = []
         if change.disturbed:

@@ -28,7 +28,7 @@ _KEPT_ENTRIES = 200_000
 """About 100 MB; a window of many commits reads the same manifests again and again."""
 
 
-class Listed(NamedTuple):
+class ListedManifests(NamedTuple):
     """The manifests of a snapshot that may hold live files for the filter."""
 
     rows: tuple[ManifestFile, ...] = ()
@@ -68,15 +68,15 @@ class LiveManifests:
         """Whether a filter may leave files out."""
         return self._pruning.is_active
 
-    def listed(self, snapshot: Snapshot | None, tally: Counter[str]) -> Listed:
+    def listed(self, snapshot: Snapshot | None, tally: Counter[str]) -> ListedManifests:
         """List a snapshot's manifests, without those that the filter rules out (ICE-4.3)."""
         if snapshot is None:
-            return Listed()
+            return ListedManifests()
         live = [each for each in self._manifests.manifests(snapshot) if has_live_files(each)]
         # A partition that the filter rules out has no rows for deletes of the same partition.
         kept = [each for each in live if self._pruning.keeps_manifest(each)]
         tally[MANIFESTS_PRUNED] += len(live) - len(kept)
-        return Listed(
+        return ListedManifests(
             tuple(each for each in kept if not is_delete_manifest(each)),
             tuple(each for each in kept if is_delete_manifest(each)),
         )

@@ -16,16 +16,16 @@ class Pairs:
     """Data files of two states, matched: a file that another manifest lists now is the same."""
 
     def __init__(
-        self, gone: Sequence[Entry], come: Sequence[Entry], touched: Sequence[Entry]
+        self, removed: Sequence[Entry], added: Sequence[Entry], touched: Sequence[Entry]
     ) -> None:
-        self.old = [*gone, *touched]
-        self.new = [*come, *touched]
+        self.old = [*removed, *touched]
+        self.new = [*added, *touched]
         left: dict[Hashable, list[Entry]] = defaultdict(list)
-        for entry in gone:
+        for entry in removed:
             left[_identity(entry)].append(entry)
         self.kept = list(touched)
         self.added: list[Entry] = []
-        for entry in come:
+        for entry in added:
             same = left.get(_identity(entry))
             if same:
                 same.pop()
@@ -36,10 +36,10 @@ class Pairs:
 
 
 def only_on_one_side(
-    gone: Iterable[FoundDelete], come: Iterable[FoundDelete]
+    removed: Iterable[FoundDelete], added: Iterable[FoundDelete]
 ) -> tuple[list[FoundDelete], list[FoundDelete]]:
     """Return the delete files of each side only; rewritten manifests list the same ones again."""
-    old, new = ({_delete_identity(found): found for found in side} for side in (gone, come))
+    old, new = ({_delete_identity(found): found for found in side} for side in (removed, added))
     return (
         [found for key, found in old.items() if key not in new],
         [found for key, found in new.items() if key not in old],

@@ -66,7 +66,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Difference:
+class StateDifference:
     """The data files that differ between two states, by sequence number."""
 
     files: tuple[ChangedFile, ...]
@@ -122,7 +122,7 @@ class StateReader:
         _count_deletes(tally, (index,), whole=not self._manifests.is_pruned)
         return State(tuple(files), +tally)
 
-    def difference(self, before: Snapshot | None, after: Snapshot) -> Difference:
+    def difference(self, before: Snapshot | None, after: Snapshot) -> StateDifference:
         """List the data files whose presence or deletes differ between two snapshots.
 
         Manifests that both have are read only where deletes that came or went can touch their
@@ -137,31 +137,31 @@ class StateReader:
         """
         tally: Counter[str] = Counter()
         old, new = self._manifests.listed(before, tally), self._manifests.listed(after, tally)
-        deletes_gone = self._manifests.deletes(without(old.deletes, new.deletes))
-        deletes_come = self._manifests.deletes(without(new.deletes, old.deletes))
-        changed = only_on_one_side(deletes_gone, deletes_come)
+        deletes_removed = self._manifests.deletes(without(old.deletes, new.deletes))
+        deletes_added = self._manifests.deletes(without(new.deletes, old.deletes))
+        changed = only_on_one_side(deletes_removed, deletes_added)
         reach = Reach(self._rules, chain(*changed))
         shared = common(old.rows, new.rows)
         touched = [manifest for manifest in shared if reach.touches(manifest)]
         tally[MANIFESTS_SHARED] += len(shared) - len(touched)
-        gone, come = without(old.rows, new.rows), without(new.rows, old.rows)
+        removed, added = without(old.rows, new.rows), without(new.rows, old.rows)
         kept_deletes = self._manifests.deletes(
-            relevant(common(old.deletes, new.deletes), [*gone, *come, *touched])
+            relevant(common(old.deletes, new.deletes), [*removed, *added, *touched])
         )
-        metric_ids = _key_ids(chain(kept_deletes, deletes_gone, deletes_come))
+        metric_ids = _key_ids(chain(kept_deletes, deletes_removed, deletes_added))
         kept = self._manifests.rows(touched, metric_ids, tally)
         pairs = Pairs(
-            self._manifests.rows(gone, metric_ids, tally),
-            self._manifests.rows(come, metric_ids, tally),
+            self._manifests.rows(removed, metric_ids, tally),
+            self._manifests.rows(added, metric_ids, tally),
             kept,
         )
         files = self._changed(
             pairs,
-            _Side([*kept_deletes, *deletes_gone], changed[0], pairs.old, pairs.removed),
-            _Side([*kept_deletes, *deletes_come], changed[1], pairs.new, pairs.added),
+            _Side([*kept_deletes, *deletes_removed], changed[0], pairs.old, pairs.removed),
+            _Side([*kept_deletes, *deletes_added], changed[1], pairs.new, pairs.added),
             tally,
         )
-        return Difference(tuple(sorted(files, key=lambda each: _age(each.entry))), +tally)
+        return StateDifference(tuple(sorted(files, key=lambda each: _age(each.entry))), +tally)
 
     def _changed(
         self, pairs: Pairs, old: _Side, new: _Side, tally: Counter[str]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.source.iceberg.deletes.key_metrics import KeyColumn, key_metrics
+from tidegate.source.iceberg.deletes.key_metrics import KeyBounds, key_metrics
 from tidegate.source.iceberg.manifests.matching import path_key, path_origin
 from tidegate.source.iceberg.manifests.overlaps import Overlaps, Range
 
@@ -43,7 +43,7 @@ def _oldest_first(found: Iterable[FoundDelete]) -> list[FoundDelete]:
     return sorted(found, key=lambda each: (each.file.sequence, each.file.path))
 
 
-class PositionDeletes:
+class PositionGroup:
     """Position delete files of one partition (ICE-4.6)."""
 
     def __init__(self, found: Iterable[FoundDelete], *, exact_paths: bool) -> None:
@@ -78,7 +78,7 @@ class KeyDeletes:
         self._by_age = _ByAge(ordered)
         self._fields = [(field_id, rules.key_fields[field_id]) for field_id in field_ids]
         self._columns = [
-            KeyColumn([key_metrics(each.entry.metrics, field_id, field) for each in ordered])
+            KeyBounds([key_metrics(each.entry.metrics, field_id, field) for each in ordered])
             for field_id, field in self._fields
         ]
         self.ruled_out = 0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import AmbiguousPath, CorruptDeletes
 from tidegate.source.iceberg.deletes.entries import EVERYWHERE, FoundDelete, compared_path
 from tidegate.source.iceberg.deletes.file import DeleteContent, DeleteFile
-from tidegate.source.iceberg.deletes.groups import KeyDeletes, PositionDeletes
+from tidegate.source.iceberg.deletes.groups import KeyDeletes, PositionGroup
 from tidegate.source.iceberg.manifests.matching import partition_key
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class DeleteIndex:
             else:
                 positions[found.scope].append(found)
         self._positions = {
-            scope: PositionDeletes(found, exact_paths=rules.exact_paths)
+            scope: PositionGroup(found, exact_paths=rules.exact_paths)
             for scope, found in positions.items()
         }
         self._keys = {

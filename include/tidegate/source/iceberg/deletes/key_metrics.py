@@ -45,7 +45,7 @@ def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyM
     )
 
 
-class KeyColumn:
+class KeyBounds:
     """One key column over many delete files, which are numbered as given."""
 
     def __init__(self, found: Sequence[KeyMetrics]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from tidegate.errors import SourceFileDamaged
 from tidegate.model.row_kind import RowKind
 from tidegate.model.wire import canonical
-from tidegate.physical.removed import NewerThan, Removed, Sides
+from tidegate.physical.removed import FileStates, NewerThan, Removed
 from tidegate.source.iceberg.columns.columns import constants, wanted_columns
 from tidegate.source.iceberg.columns.field_ids import FieldIds
 from tidegate.source.iceberg.columns.key_columns import KeyColumn, KeyColumns
@@ -101,7 +101,7 @@ class IcebergFormat:
         found = self._fields.found(file_schema, piece.path)
         return [column.name for column in found if column.key in keys]
 
-    def removed(self, piece: Piece) -> Sides:
+    def removed(self, piece: Piece) -> FileStates:
         """Load the deletes that apply to the piece's file; raises as `DeleteLoader.removed`."""
         deletes = self._deletes_of(piece)
         after = self._removed(deletes.after, piece)
@@ -110,7 +110,7 @@ class IcebergFormat:
             # The same objects, so that the reader sees that only positions differ (ICE-3.11).
             before = replace(before, keys=after.keys, passes=after.passes)
         since = piece.details.get(_SINCE)
-        return Sides(
+        return FileStates(
             before,
             after,
             deletes.kinds,

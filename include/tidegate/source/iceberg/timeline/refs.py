@@ -27,7 +27,7 @@ MAIN = "main"
 
 
 @dataclass(frozen=True)
-class Selection:
+class SelectedHead:
     """The head of one run."""
 
     ref: str
@@ -38,7 +38,7 @@ class Selection:
     """Whether the state is read in the snapshot's schema instead of the table's (ICE-2.9)."""
 
 
-def select_head(metadata: TableMetadata, config: SourceConfig, source: str) -> Selection:
+def select_head(metadata: TableMetadata, config: SourceConfig, source: str) -> SelectedHead:
     """Find the snapshot that the configuration names.
 
     Raises:
@@ -49,14 +49,14 @@ def select_head(metadata: TableMetadata, config: SourceConfig, source: str) -> S
     """
     if config.snapshot_id is not None:
         found = _known(metadata, config.snapshot_id, source)
-        return Selection(f"snapshot {found}", found, own_schema=True)
+        return SelectedHead(f"snapshot {found}", found, own_schema=True)
     if config.tag is not None:
-        return Selection(config.tag, _tagged(metadata, config.tag, source), own_schema=True)
+        return SelectedHead(config.tag, _tagged(metadata, config.tag, source), own_schema=True)
     if config.as_of_timestamp is not None:
         found = _as_of(metadata, config.as_of_timestamp, source)
-        return Selection(f"as of {_time(config.as_of_timestamp)}", found, own_schema=True)
+        return SelectedHead(f"as of {_time(config.as_of_timestamp)}", found, own_schema=True)
     branch = config.branch or MAIN
-    return Selection(branch, _branch_head(metadata, branch, source), own_schema=False)
+    return SelectedHead(branch, _branch_head(metadata, branch, source), own_schema=False)
 
 
 def end_of(history: History, end: str) -> Snapshot | None:
