@@ -946,7 +946,7 @@ def test_every_transition_of_a_stale_claim_is_refused(ledger: Ledger) -> None:
         lambda: ledger.publications.advance(DAY_1, digest, PublicationState.MOVED, stale),
         lambda: ledger.publications.withdraw(DAY_1, digest, stale),
         lambda: ledger.publications.record(entry_of(proposed), stale),
-        lambda: ledger.partitions.settle(DAY_1, stale, proposed.contributions),
+        lambda: ledger.partitions.note_standing(DAY_1, stale, proposed.contributions),
     ]
 
     for attempt in attempts:
@@ -987,7 +987,7 @@ def test_settle_after_new_contribution_leaves_the_partition_pending(ledger: Ledg
     seen = propose(ledger, DAY_1, claim).contributions
     load(ledger, 2, DAY_1)
 
-    assert not ledger.partitions.settle(DAY_1, claim, seen)
+    assert not ledger.partitions.note_standing(DAY_1, claim, seen)
 
     assert ledger.partitions.get(DAY_1).pending == "pending"
 
@@ -997,7 +997,7 @@ def test_settle_with_all_contributions_seen_leaves_nothing_pending(ledger: Ledge
     claim = ledger.partitions.claim(DAY_1, holder())
     seen = propose(ledger, DAY_1, claim).contributions
 
-    assert ledger.partitions.settle(DAY_1, claim, seen)
+    assert ledger.partitions.note_standing(DAY_1, claim, seen)
 
     assert ledger.partitions.get(DAY_1).pending == "none"
 

@@ -20,7 +20,7 @@ from tidegate.errors import (
     TidegateError,
 )
 from tidegate.model.publication import CommitPlan, Publication, PublicationState, PublishedFile
-from tidegate.storage import Storage, below, settle
+from tidegate.storage import Storage, below, has_to_move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -151,7 +151,7 @@ class Publisher:
         return [
             file
             for file in publication.adds
-            if settle(
+            if has_to_move(
                 self.storage,
                 f"{self.places.work}/{file.staged}",
                 self._target(file.name),

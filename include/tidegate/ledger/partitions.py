@@ -176,7 +176,7 @@ class Partitions:
                 .values(pending="held", why=why.to_json())
             )
 
-    def settle(self, target: Partition, claim: Claim, seen: Mapping[str, str]) -> bool:
+    def note_standing(self, target: Partition, claim: Claim, seen: Mapping[str, str]) -> bool:
         """Note that a partition's content is what stands: nothing is pending.
 
         Args:

@@ -2,7 +2,7 @@
 
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.local import LocalStorage
-from tidegate.storage.moves import settle
+from tidegate.storage.moves import has_to_move
 from tidegate.storage.places import below, same_file_system
 from tidegate.storage.protocol import Storage
 from tidegate.storage.refusals import silence_of
@@ -15,7 +15,7 @@ __all__ = [
     "Scratch",
     "Storage",
     "below",
+    "has_to_move",
     "same_file_system",
-    "settle",
     "silence_of",
 ]

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from tidegate.storage.protocol import Storage
 
 
-def settle(
+def has_to_move(
     storage: Storage, staged: str, target: str, *, length: int, sha256: str, window: int
 ) -> bool:
     """Find out what a planned file still needs (PC-F20–F26); changes nothing.

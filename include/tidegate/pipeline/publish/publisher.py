@@ -232,7 +232,7 @@ class Committer:
         with self.finisher.renewing(partition, claim):
             drafted = self.contents.drafted(partition, state)
             while drafted.is_empty and self._is_marked(partition):
-                if self.ledger.partitions.settle(partition, claim, drafted.contributions):
+                if self.ledger.partitions.note_standing(partition, claim, drafted.contributions):
                     return None
                 drafted = self.contents.drafted(partition, state)
         return drafted

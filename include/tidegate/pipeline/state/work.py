@@ -112,7 +112,7 @@ def adopt(
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
         LedgerLost: the target was published with another ledger.
         PlacesOverlap: they lie inside the source or another table, or around it; once it is
-            settled whose they are, that is not asked again.
+            known whose they are, that is not asked again.
         WorkElsewhere: a rename from the work directory cannot publish (PC-F03).
     """
     if not same_file_system(roots.work, roots.target):
@@ -128,11 +128,11 @@ def adopt(
         )
         if ledger.pipeline.find() is not None:
             register()  # a changed key says more than the places that it leads to
-        settled = check_owner(roots, ledger, storage)
-        if not settled:
+        is_own = check_owner(roots, ledger, storage)
+        if not is_own:
             check_places(roots, config.name, storage, source)
         ledger_id = register()
-        if not settled:
+        if not is_own:
             roots.grounds(storage).put(Owner(ledger.name, ledger_id))
             check_owner(roots, ledger, storage)
     except (TargetOwned, LedgerLost, WorkOwned):
@@ -164,10 +164,10 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     worked_in = None
     if state is not None and grounds.of_work() is None:
         worked_in = _worked_in(ledger)
-    settled = grounds.check(ledger.name, state.ledger_id if state else None, worked_in)
+    is_own = grounds.check(ledger.name, state.ledger_id if state else None, worked_in)
     if worked_in is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
         raise WorkGone(pipeline=ledger.name, work=roots.work)
-    return settled
+    return is_own
 
 
 def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) -> None:

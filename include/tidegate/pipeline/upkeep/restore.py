@@ -329,7 +329,7 @@ class _Restoring:
             drafted = contents.drafted(state.partition, state)
             if drafted.is_empty:
                 claim = self._claim(state.partition, _UNKNOWN)
-                self.ledger.partitions.settle(state.partition, claim, drafted.contributions)
+                self.ledger.partitions.note_standing(state.partition, claim, drafted.contributions)
 
     def _restore_proposals(
         self, verdicts: Sequence[GateRecord], decisions: Sequence[DecisionRecord]
