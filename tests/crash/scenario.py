@@ -29,10 +29,11 @@ from tidegate.ledger.schema import metadata
 from tidegate.model.message import CommitMessage
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
-from tidegate.pipeline import ExecutorFactory, Pipeline, open_pipeline
+from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
+    from tidegate.pipeline.executors import ExecutorFactory
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 

@@ -9,9 +9,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tidegate.pipeline.pipeline import ExecutorFactory, Pipeline, open_pipeline
+    from tidegate.pipeline.pipeline import Pipeline, open_pipeline
 
-__all__ = ["ExecutorFactory", "Pipeline", "open_pipeline"]
+__all__ = ["Pipeline", "open_pipeline"]
 
 
 def __getattr__(name: str) -> Any:

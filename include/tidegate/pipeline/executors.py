@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tidegate.execute import Executor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config import PipelineConfig
-    from tidegate.execute import Executor
-    from tidegate.pipeline.pipeline import ExecutorFactory
+
+ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
+"""Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
 
 
 def executors_for(config: PipelineConfig) -> ExecutorFactory:

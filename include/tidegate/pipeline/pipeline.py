@@ -6,7 +6,6 @@ import contextlib
 import functools
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +28,6 @@ from tidegate.errors import (
     TidegateError,
 )
 from tidegate.errors.commands import naming
-from tidegate.execute import Executor
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
 from tidegate.model.partition_value import time_fields
@@ -44,7 +42,7 @@ from tidegate.model.run import (
     PublishOutcome,
     Run,
 )
-from tidegate.pipeline.executors import part_files_in_spark
+from tidegate.pipeline.executors import ExecutorFactory, part_files_in_spark
 from tidegate.pipeline.load.announce import Announcer
 from tidegate.pipeline.load.loader import Loader, Preview
 from tidegate.pipeline.load.rebuilding import LedgerRebuilding
@@ -71,6 +69,8 @@ from tidegate.storage import LocalStorage, Scratch, Storage
 from tidegate.target.partitioning import Partitioning
 
 if TYPE_CHECKING:
+    from tidegate.execute import Executor
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from tidegate.config import SourceConfig
@@ -82,9 +82,6 @@ if TYPE_CHECKING:
     from tidegate.model.report import PartitionExplanation, PipelineReport
     from tidegate.model.watermark import Evaluation
     from tidegate.source.protocol import Source
-
-ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
-"""Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
 
 _ATTEMPTS_ON_NEW_CONTENT = 5
 

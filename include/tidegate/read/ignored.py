@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     from tidegate.model.plan import Piece
     from tidegate.physical import PhysicalRows
+    from tidegate.physical.piece_format import PieceFormat
     from tidegate.physical.removed import FileStates, Removed
-    from tidegate.read.piece_reader import PieceFormat
 
 _LOG = logging.getLogger(__name__)
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from tidegate.model.plan import Piece
     from tidegate.physical import PhysicalRows
+    from tidegate.physical.piece_format import PieceFormat
     from tidegate.predicate import Predicate
-    from tidegate.read.piece_reader import PieceFormat
 
 _LOG = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ from tidegate.errors import (
     StorageDenied,
     TidegateError,
 )
-from tidegate.physical import BATCH_ROWS, PhysicalRows, RowGroup, UnreadableValue
+from tidegate.physical import BATCH_ROWS, RowGroup, UnreadableValue
 from tidegate.read.open_piece import OpenPiece, ReadOptions
 from tidegate.storage import silence_of
 
@@ -27,31 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from tidegate.model.plan import Piece
-    from tidegate.physical.removed import FileStates
+    from tidegate.physical.piece_format import PieceFormat
     from tidegate.predicate import Predicate
-
-
-class PieceFormat(Protocol):
-    """What reading needs to know of a table format, bound to one pinned schema."""
-
-    def open(self, piece: Piece) -> PhysicalRows:
-        """Open the piece's file."""
-        ...
-
-    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
-        """Name the columns of the file that `conform` needs; no others are decoded."""
-        ...
-
-    def removed(self, piece: Piece) -> FileStates:
-        """Load what is gone from the piece's file, in the states that are read."""
-        ...
-
-    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
-        """Give a batch of physical columns, whose first row has a position, the pinned schema.
-
-        Nothing is removed yet; what keys need besides stands at the end.
-        """
-        ...
 
 
 def read_pieces(

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from tidegate.model.report import CheckpointState
     from tidegate.model.settling import SettleRules
     from tidegate.model.time_bounds import TimeBounds
-    from tidegate.physical import PhysicalRows, RowGroup
-    from tidegate.physical.removed import FileStates
+    from tidegate.physical import RowGroup
+    from tidegate.physical.piece_format import PieceFormat
 
 
 @dataclass(frozen=True)
@@ -105,46 +105,6 @@ class Rebuilding(Protocol):
         """Write the command that reads what lies between two event times again.
 
         Where they are not known, that of every partition.
-        """
-        ...
-
-
-class PieceFormat(Protocol):
-    """Turns the physical columns of a file into the columns of the pipeline; used inside tasks."""
-
-    def open(self, piece: Piece) -> PhysicalRows:
-        """Open the piece's file.
-
-        Raises:
-            SourceFileGone: it was deleted after planning.
-            SourceFileDamaged: it is not as long as the plan says.
-        """
-        ...
-
-    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
-        """Name the top-level columns of the file that `conform` needs."""
-        ...
-
-    def removed(self, piece: Piece) -> FileStates:
-        """Load what is gone from the piece's file, in the states that are read.
-
-        Raises:
-            TidegateError: deletes cannot be read; each kind of source has its own.
-        """
-        ...
-
-    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
-        """Give a batch of physical columns the pinned schema: order, types, absent columns.
-
-        Nothing is removed yet; behind the pinned columns stand those that keys need besides.
-
-        Args:
-            batch: decoded rows that follow each other in the file.
-            piece: which they belong to.
-            position: zero-based physical position of the first of them.
-
-        Raises:
-            SchemaIncompatible: a column cannot become what the schema says.
         """
         ...
 

@@ -6,35 +6,20 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pydantic import ValidationError
-from pyiceberg.table.name_mapping import (
-    MappedField,
-    create_mapping_from_schema,
-    parse_mapping_from_json,
-)
+from pyiceberg.table.name_mapping import create_mapping_from_schema
 
-from tidegate.errors import InvalidNameMapping, MissingFieldIds
+from tidegate.errors import MissingFieldIds
 from tidegate.source.iceberg.columns.columns import found_by_id, found_by_name, has_field_ids
+from tidegate.source.iceberg.columns.name_mapping import parse_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pyarrow as pa
+    from pyiceberg.table.name_mapping import MappedField
 
     from tidegate.source.iceberg.columns.selection import Selection
     from tidegate.source.projection import Found
-
-
-def parse_mapping(text: str, source: str) -> list[MappedField]:
-    """Read a table's `schema.name-mapping.default`.
-
-    Raises:
-        InvalidNameMapping: it is none.
-    """
-    try:
-        return list(parse_mapping_from_json(text).root)
-    except ValidationError as broken:
-        raise InvalidNameMapping(source=source, problem=str(broken)) from broken
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,8 @@ from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import AmbiguousColumn, ColumnMissing
 from tidegate.model.row_kind import RowKind
 from tidegate.predicate import named_columns
-from tidegate.source.iceberg.columns.field_ids import parse_mapping
 from tidegate.source.iceberg.columns.metadata_columns import ALWAYS
+from tidegate.source.iceberg.columns.name_mapping import parse_mapping
 from tidegate.source.iceberg.columns.settling import hidden_columns, settle_rules
 from tidegate.source.iceberg.table.variants import refuse_marked
 
