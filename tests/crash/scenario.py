@@ -33,10 +33,10 @@ from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
-    from tidegate.pipeline.executors import ExecutorFactory
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
+    from tidegate.pipeline.executors import ExecutorFactory
     from tidegate.storage import Storage
 
 DAY_1 = datetime(2026, 2, 1, tzinfo=UTC)

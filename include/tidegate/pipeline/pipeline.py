@@ -69,11 +69,11 @@ from tidegate.storage import LocalStorage, Scratch, Storage
 from tidegate.target.partitioning import Partitioning
 
 if TYPE_CHECKING:
-    from tidegate.execute import Executor
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime, timedelta
 
     from tidegate.config import SourceConfig
+    from tidegate.execute import Executor
     from tidegate.gate import SparkFrame
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
