@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import DAY_1, NOW, SmallLake, day, load, local, publish
-from tidegate.errors import FileCameBack, SourceEmptied, SourceRewritten, WindowOpen
+from tidegate.errors import FileCameBack, HistoryChanged, SourceEmptied, SourceRewritten, WindowOpen
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
 
@@ -348,20 +348,121 @@ def test_backfill_before_the_start_reads_no_file_that_a_later_window_took_in(
     assert folder.published() == [1, 2, 5, 8]
 
 
-@pytest.mark.follows("SourceRewritten")
-def test_backfill_before_the_start_tells_of_files_that_are_gone(tmp_path: Path) -> None:
-    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
-    gone = folder.put("a", START - 3.5 * HOUR, 1)
+@pytest.mark.follows("HistoryChanged")
+@pytest.mark.parametrize("policy", ["fail", "ignore"])
+def test_backfill_before_the_start_takes_nothing_while_a_file_of_it_is_away(
+    tmp_path: Path, policy: str
+) -> None:
+    folder, keys = (
+        Folder(SmallLake(tmp_path / "lake")),
+        {"start": "latest", "on_changed_file": policy},
+    )
+    folder.put("a", START - 3.5 * HOUR, 1)
     folder.put("b", START - 3.4 * HOUR, 2)
     folder.put("c", START - 2.5 * HOUR, 3)
     load(folder.pipeline(**keys))
-    gone.unlink()
-    with pytest.raises(SourceRewritten, match=r"on_changed_file: ignore.*tidegate load"):
-        load(folder.pipeline(**keys), hour(-3))
+    with folder.without("a"):
+        with pytest.raises(HistoryChanged, match="Restore it as it was"):
+            load(folder.pipeline(**keys), hour(-3))
+        assert not folder.pipeline().ledger.windows.all()
 
-    load(folder.pipeline(**keys, on_changed_file="ignore"), hour(-3))
+    load(folder.pipeline(**keys), hour(-3))
+
+    assert folder.published() == [1, 2]
+
+
+@pytest.mark.follows("HistoryChanged")
+def test_backfill_of_another_interval_goes_on_without_the_file(tmp_path: Path) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    gone = folder.put("a", START - 3.5 * HOUR, 1)
+    folder.put("b", START - 2.5 * HOUR, 2)
+    folder.put("c", START - 1.5 * HOUR, 3)
+    load(folder.pipeline(**keys))
+    gone.unlink()
+
+    load(folder.pipeline(**keys), hour(-2))
 
     assert folder.published() == [2]
+
+
+def test_backfill_before_the_start_reads_a_file_from_the_future(tmp_path: Path) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    folder.put("a", NOW + 50 * HOUR, 1)
+    load(folder.pipeline(**keys), now=START + 0.5 * HOUR)
+    folder.put("e", START + 1.5 * HOUR, 5)
+    load(folder.pipeline(**keys))
+
+    load(folder.pipeline(**keys), hour(1))
+
+    assert folder.published() == [1, 5]
+
+
+def test_latest_of_an_empty_folder_is_what_comes_later(tmp_path: Path) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    load(folder.pipeline(**keys))
+    for number, name in enumerate("ab", start=1):
+        folder.put(name, START + number * HOUR, number)
+        load(folder.pipeline(**keys))
+
+    assert folder.published() == [1, 2]
+
+
+def test_start_stays_where_it_was_when_the_ledger_is_lost_before_the_first_window(
+    tmp_path: Path,
+) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    folder.put("a", START, 1)
+    ledger = folder.lake.root / "ledger.db"
+    load(folder.pipeline(**keys))
+    folder.put("b", START + HOUR, 2)
+    folder.pipeline(**keys).plan(Run("dies", "dies"), NOW)
+    for path in folder.lake.root.glob(f"{ledger.name}*"):
+        path.unlink()
+    folder.pipeline(**keys).restore_ledger()
+
+    load(folder.pipeline(**keys))
+
+    assert folder.published() == [2]
+
+
+@pytest.mark.parametrize(("start", "ids"), [("after", [3]), ("from", [2, 3])])
+def test_start_at_a_time_is_told_by_the_times_of_files(
+    tmp_path: Path, start: str, ids: list[int]
+) -> None:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    for number in (1, 2, 3):
+        folder.put(str(number), START + number * HOUR, number)
+
+    load(folder.pipeline(start={start: (START + 2 * HOUR).isoformat()}))
+
+    assert folder.published() == ids
+    load(folder.pipeline(start={start: (START + 2 * HOUR).isoformat()}), hour(2))
+    assert folder.published() == sorted({*ids, 1})
+
+
+def test_load_after_a_file_came_and_went_takes_no_window(folder: Folder) -> None:
+    folder.put("x", START + HOUR, 9)
+    look(folder)
+    (folder.root / "x.parquet").unlink()
+
+    load(folder.pipeline())
+
+    assert len(folder.pipeline().ledger.windows.all()) == 1
+
+
+def test_folder_read_whole_whose_file_is_written_anew_moves_the_time_of_its_windows(
+    tmp_path: Path,
+) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"read": {"mode": "snapshot"}}
+    for number in (1, 2, 3):
+        folder.put("all", START + number * HOUR, number)
+        load(folder.pipeline(**keys), hour(number + 1))
+
+    windows = folder.pipeline().ledger.windows.all()
+    assert [item.window.range.end_inclusive.time for item in windows] == [
+        START + number * HOUR for number in (1, 2, 3)
+    ]
+    assert folder.published() == [3]
 
 
 def test_look_at_a_half_written_file_stops_no_first_interval(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.plan import WindowKind
 from tidegate.model.plan_record import Listed
 from tidegate.model.wire import Value
@@ -203,12 +203,16 @@ class Source(Protocol):
         """List the retained instants up to the pinned head, in the source's order."""
         ...
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
         """List the instants at which windows before the first one may end, in the source's order.
 
         Args:
             pin: the source as the run sees it.
             before: what `source.start` came to: no such window ends after it.
+            interval: what is wanted of them.
+
+        Raises:
+            TidegateError: what came in the interval cannot be read any more.
         """
         ...
 

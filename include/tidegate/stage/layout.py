@@ -30,6 +30,11 @@ def owner_file(work: str) -> str:
     return posixpath.join(work, "owner.json")
 
 
+def start_file(work: str) -> str:
+    """Name the file that says where the first window begins."""
+    return posixpath.join(work, "start.json")
+
+
 def windows_root(work: str) -> str:
     """Name the directory with one directory per window."""
     return posixpath.join(work, WINDOWS)

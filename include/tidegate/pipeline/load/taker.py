@@ -13,8 +13,10 @@ from tidegate.ledger.holder import Holder
 from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Pin, Window, WindowKind
 from tidegate.model.run import Look, Run
+from tidegate.model.start import Start
 from tidegate.pipeline.load import window_choice
 from tidegate.pipeline.load.limits import limited
+from tidegate.pipeline.load.starting import fix_start
 from tidegate.pipeline.state.again import again_if
 
 if TYPE_CHECKING:
@@ -234,9 +236,16 @@ class Taker:
     def _started(self, run: Run, now: datetime) -> Seen:
         """Fix the first window's start before the first window is taken."""
         seen = self._seen(run, now)
-        if seen.state.started or seen.pin.head is None:
+        if seen.state.started:
             return seen
-        self.ledger.pipeline.start_at(self.source.first_checkpoint(seen.pin), seen.pin.identity)
+        # After nothing comes everything: where nothing stands yet, `latest` is fixed as well.
+        if seen.pin.head is None and self.config.source.start.kind != "latest":
+            return seen
+        start = self.source.first_checkpoint(seen.pin) if seen.pin.head else None
+        fixed = fix_start(
+            self.watch.storage, self.watch.roots.work, Start(start, seen.pin.identity)
+        )
+        self.ledger.pipeline.start_at(fixed.boundary, fixed.source_identity)
         # Another run may have fixed it, by a younger head than this one saw.
         return self._seen(run, now)
 
@@ -293,7 +302,8 @@ class Taker:
     def _history(self, run: Run, seen: Seen) -> Window | None:
         if run.interval is None or seen.state.first_start is None:
             return None
-        retained = self.source.history(seen.pin, seen.state.first_start)
+        first = seen.state.first_start
+        retained = self.source.history(seen.pin, first, run.interval)
         found = window_choice.history(
             retained, run.interval, self.ledger.windows.all(), self.config.name
         )

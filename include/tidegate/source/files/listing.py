@@ -103,14 +103,6 @@ class ListingDifference:
     returned: tuple[ListedFile, ...]
     """Files that were gone and are back as they were."""
 
-    def standing(self, later: Listing) -> ListingDifference:
-        """Return it with new files as disturbed that a later listing has not as they were."""
-        now = {file.path: file for file in later.files}
-        lost = tuple((file, now.get(file.path)) for file in self.added)
-        lost = tuple((file, found) for file, found in lost if found != file)
-        added = tuple(file for file in self.added if now.get(file.path) == file)
-        return replace(self, added=added, disturbed=(*self.disturbed, *lost))
-
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
     """Leave out files that came at or after a moment, but none whose path was known before."""
@@ -141,13 +133,8 @@ def cuts(listing: Listing, instant: Instant) -> tuple[Instant, ...]:
     Each stands for the files that had come by then; files from the future count as of the
     listing's time.
     """
-    moments = sorted({_came(file, instant) for file in listing.files})
+    moments = sorted({came(file, instant) for file in listing.files})
     return tuple(Instant(f"{instant.id}{_CUT}{instant_text(at)}", at) for at in moments)
-
-
-def is_cut(instant: Instant) -> bool:
-    """Return whether an instant is one of `cuts`."""
-    return _CUT in instant.id
 
 
 def cut(listing: Listing, whole: Instant, instant: Instant) -> Listing:
@@ -158,10 +145,10 @@ def cut(listing: Listing, whole: Instant, instant: Instant) -> Listing:
         whole: the listing's own instant.
         instant: that one, or one of its `cuts`.
     """
-    if not is_cut(instant):
+    if _CUT not in instant.id:
         return listing
-    came = tuple(file for file in listing.files if _came(file, whole) <= instant.time)
-    return Listing(came, listing.skipped)
+    kept = tuple(file for file in listing.files if came(file, whole) <= instant.time)
+    return Listing(kept, listing.skipped)
 
 
 def listing_id(instant: Instant) -> str:
@@ -202,7 +189,8 @@ def _disturbed(
             yield file, found
 
 
-def _came(file: ListedFile, listed: Instant) -> datetime:
+def came(file: ListedFile, listed: Instant) -> datetime:
+    """Return when a file came; one from the future did by the time of its listing."""
     return min(_moment(file.modified), listed.time)
 
 

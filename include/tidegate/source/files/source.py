@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tidegate.errors import (
     FileCameBack,
+    HistoryChanged,
     InstantNotFound,
     SourceEmptied,
     SourceRewritten,
@@ -29,11 +30,11 @@ from tidegate.source.files.listing import (
     ListedFile,
     Listing,
     ListingDifference,
+    came,
     came_before,
     cut,
     cuts,
     difference,
-    is_cut,
     is_same,
     listing_time,
     number_of,
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import SourceConfig
-    from tidegate.model.instant import Instant, InstantRange
+    from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import RowGroup
     from tidegate.source.protocol import EventColumn, Volume
@@ -129,11 +130,12 @@ class FilesSource:
         listing, before = list_directory(self._config), self._known(after)
         if until is not None:
             listing = came_before(listing, until, before.known)
+        passed = before.known if not self._reads_whole else {}
         if not self._reads_whole:
             listing = listing.remembering(before)
         if not listing.files and after is None:
             return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
-        head = self._store.record(listing, listing_time(listing, before.known, now, after))
+        head = self._store.record(listing, listing_time(listing, passed, now, after))
         schema = self._schema_of(listing)
         return Pin(
             self._root, head.instant, pinned_columns(schema), {"schema": encode_schema(schema)}
@@ -170,8 +172,13 @@ class FilesSource:
         return known[-1]
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
-        """Return the listing that `source.start` begins after; None reads the whole directory."""
-        return first_checkpoint(self._up_to_head(pin), self._config.start, self._root)
+        """Return what `source.start` begins after: a listing, or the files up to a time.
+
+        None reads the whole directory.
+        """
+        known = self._up_to_head(pin)
+        moments = cuts(self._head(pin), pin.head) if pin.head else ()
+        return first_checkpoint(known, moments, self._config.start, self._root)
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
         """Return the pinned listing, to load or, in mode `snapshot`, to read whole.
@@ -223,7 +230,7 @@ class FilesSource:
         """
         if after is not None:
             self._store.head(after, self._root)
-        if pin.head is None or (after is not None and is_same(pin.head, after)):
+        if pin.head is None or (after is not None and not _follows(pin.head, after)):
             return ()
         self._compared(after, pin.head)
         return (pin.head,)
@@ -232,19 +239,29 @@ class FilesSource:
         """List all listings up to the pinned one, also those that no window ended at."""
         return tuple(self._up_to_head(pin))
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
         """Cut the first window's start into the moments at which its files came.
 
         Other files that were seen before it are not left out by `source.start`: a later window
         takes them in.
 
         Raises:
-            SourceRewritten: one of its files changed or vanished since, and the pipeline says to
-                fail.
+            HistoryChanged: a file that came in the interval changed or vanished since.
         """
+        whole = self._store.head(before, self._root).instant
         listing = self._listing(before)
-        self._refuse_disturbed(difference(listing, self._head(pin)))
-        return cuts(listing, before)
+        standing = {file.path: file for file in self._head(pin).files}
+        for file in listing.files:
+            found = standing.get(file.path)
+            if found != file and interval.covers(came(file, whole)):
+                raise HistoryChanged(
+                    source=self._root,
+                    path=file.path,
+                    interval=f"[{interval.start:%Y-%m-%dT%H:%M}, {interval.end:%Y-%m-%dT%H:%M})",
+                    expected=str(file),
+                    found=str(found) if found else "no file",
+                )
+        return cuts(listing, whole)
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
         """Return how many files each listing brought and lost against the one before it."""
@@ -306,9 +323,6 @@ class FilesSource:
         whole = whole or self._reads_whole
         start = None if whole else window.start_exclusive
         change = self._compared(start, window.end_inclusive)
-        if is_cut(window.end_inclusive):
-            change = change.standing(self._store.listing(self._store.heads()[-1]))
-            self._refuse_disturbed(change)
         partitions = {file.path: self._partition(file.path) for file in change.added}
         pruning = PartitionPruning(self._config, self.schema(pin))
         kept_partitions = pruning.keep(set(partitions.values()))
@@ -448,3 +462,8 @@ class FilesSource:
         if skipped:
             notes.append(f"skipped {len(skipped)} paths that are no partitions: {skipped[0]}, …")
         return tuple(notes)
+
+
+def _follows(head: Instant, after: Instant) -> bool:
+    """Return whether a listing was made after a checkpoint and tells of something else."""
+    return number_of(head) >= number_of(after) and not is_same(head, after)

@@ -15,11 +15,14 @@ if TYPE_CHECKING:
     from tidegate.model.instant import Instant
 
 
-def first_checkpoint(known: Sequence[Instant], start: Start, source: str) -> Instant | None:
+def first_checkpoint(
+    known: Sequence[Instant], moments: Sequence[Instant], start: Start, source: str
+) -> Instant | None:
     """Return the listing before the first change that `start` asks for; None reads everything.
 
     Args:
         known: all listings up to the pinned one, in order.
+        moments: the pinned one's `cuts`: a time stands for the files that had come by then.
         start: the pipeline's `source.start`; its value is a listing's id, its number or an ISO
             time.
         source: the directory, for errors.
@@ -34,7 +37,7 @@ def first_checkpoint(known: Sequence[Instant], start: Start, source: str) -> Ins
     text = str(start.value)
     inclusive = start.kind == "from"
     if time_of(text):
-        earlier = before_time(known, text, inclusive=not inclusive)
+        earlier = before_time(moments, text, inclusive=not inclusive)
         return earlier[-1] if earlier else None
     for index, instant in enumerate(known):
         if text in {instant.id, str(number_of(instant))}:

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from tidegate.config import SourceConfig
-    from tidegate.model.instant import Instant, InstantRange
+    from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.plan import Piece
     from tidegate.model.plan_record import InstantAction
     from tidegate.model.report import CheckpointState
@@ -209,10 +209,14 @@ class IcebergSource:
 
     def retained(self, pin: Pin) -> tuple[Instant, ...]:
         """List the retained ancestors of the head, and the head."""
-        return self.history(pin, pin.head) if pin.head is not None else ()
+        return self._ancestors(pin, pin.head) if pin.head is not None else ()
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
         """List the retained ancestors up to and including an instant; none off its lineage."""
+        del interval
+        return self._ancestors(pin, before)
+
+    def _ancestors(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         history = self._history(pin)
         if not history.cursor(before).state.joins_on:
             return ()
