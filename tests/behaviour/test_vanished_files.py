@@ -12,7 +12,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import DAY_1, NOW, SmallLake, day, load, local, publish
-from tidegate.errors import FileCameBack, HistoryChanged, SourceEmptied, SourceRewritten, WindowOpen
+from tidegate.errors import (
+    FileCameBack,
+    HistoryChanged,
+    SourceEmptied,
+    SourceRewritten,
+    StateFileDamaged,
+    WindowOpen,
+)
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
 
@@ -423,6 +430,39 @@ def test_start_stays_where_it_was_when_the_ledger_is_lost_before_the_first_windo
     load(folder.pipeline(**keys))
 
     assert folder.published() == [2]
+
+
+@pytest.mark.follows("StateFileDamaged")
+def test_start_that_is_damaged_is_removed_and_found_anew(tmp_path: Path) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    folder.put("a", START, 1)
+    load(folder.pipeline(**keys))
+    (folder.lake.root / "ledger.db").unlink()
+    folder.pipeline(**keys).restore_ledger()
+    (start,) = folder.lake.work.glob("start-*.json")
+    start.write_text("{")
+    with pytest.raises(StateFileDamaged, match=r"remove it, and load.*`source\.start` says now"):
+        load(folder.pipeline(**keys))
+    start.unlink()
+
+    load(folder.pipeline(**keys))
+
+    folder.put("b", START + HOUR, 2)
+    load(folder.pipeline(**keys))
+    assert folder.published() == [2]
+
+
+def test_start_of_another_source_is_not_taken_over(tmp_path: Path) -> None:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.put("a", START, 1)
+    load(folder.pipeline(start="latest"))
+    (folder.lake.root / "ledger.db").unlink()
+    folder.pipeline(start="latest").restore_ledger()
+    folder.root = folder.root.rename(folder.lake.root / "other")
+
+    load(folder.pipeline())
+
+    assert folder.published() == [1]
 
 
 @pytest.mark.parametrize(("start", "ids"), [("after", [3]), ("from", [2, 3])])

@@ -12,6 +12,7 @@ import posixpath
 from tidegate.model.partition import UNPARTITIONED_KEY, Partition
 
 WINDOWS = "windows"
+START = "start"
 PUBLICATIONS = "publications"
 RETIRED = "retired"
 LOCKS = "locks"
@@ -30,9 +31,19 @@ def owner_file(work: str) -> str:
     return posixpath.join(work, "owner.json")
 
 
-def start_file(work: str) -> str:
-    """Name the file that says where the first window begins."""
-    return posixpath.join(work, "start.json")
+def start_file(work: str, source: str) -> str:
+    """Name the file that says where the first window of a source begins.
+
+    Args:
+        work: the work directory.
+        source: a digest of the source's identity: what was corrected begins anew.
+    """
+    return posixpath.join(work, f"{START}-{source}.json")
+
+
+def is_start_file(path: str) -> bool:
+    """Tell from a path whether `start_file` gave it."""
+    return posixpath.basename(path).startswith(f"{START}-")
 
 
 def windows_root(work: str) -> str:

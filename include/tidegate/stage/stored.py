@@ -73,7 +73,7 @@ def _remedy(path: str) -> str:
     if window is not None:
         replay = command("replay", "PIPELINE", window)
         return f"read its window again with `{replay}`, then publish with {publish}"
-    if path.endswith("/start.json"):
+    if layout.is_start_file(path):
         load = f"`{command('load', 'PIPELINE')}`"
         return f"remove it, and load with {load}, which begins where `source.start` says now"
     restore = f"let `{command('fsck', 'PIPELINE', '--rebuild')}` find what stands"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.model.start import Start
-from tidegate.model.wire import pretty
+from tidegate.model.wire import digest, pretty
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
@@ -29,6 +29,6 @@ def fix_start(storage: Storage, work: str, found: Start) -> Start:
     Raises:
         StateFileDamaged: it is not as it was written.
     """
-    path = layout.start_file(work)
+    path = layout.start_file(work, digest(found.source_identity))
     storage.write_once(path, pretty(found.to_json()))
     return read_stored(storage, path, Start)
