@@ -230,7 +230,7 @@ def test_window_of_a_thousand_compactions_opens_no_data_file(
     )
     pin = source.pin(NOW)
     assert pin.head
-    first = source.history(pin, pin.head)[0]
+    first = source.retained(pin)[0]
 
     units = source.units(pin, InstantRange(first, pin.head))
 
