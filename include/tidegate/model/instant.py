@@ -41,6 +41,9 @@ class DataInterval(Value):
     start: datetime
     end: datetime
 
+    def __str__(self) -> str:
+        return f"[{self.start:%Y-%m-%dT%H:%M}, {self.end:%Y-%m-%dT%H:%M})"
+
     def covers(self, moment: datetime) -> bool:
         """Return whether the moment lies in the interval."""
         return self.start <= moment < self.end

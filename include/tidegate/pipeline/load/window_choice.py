@@ -90,7 +90,7 @@ def history(
         if fresh or covered - wanted:
             raise WindowOverlap(
                 pipeline=pipeline,
-                interval=f"[{interval.start:%Y-%m-%dT%H:%M}, {interval.end:%Y-%m-%dT%H:%M})",
+                interval=str(interval),
                 window=f"history window {item.window.sequence} {item.window.range}",
             )
     if not fresh:

@@ -130,16 +130,16 @@ class FilesSource:
         listing, before = list_directory(self._config), self._known(after)
         if until is not None:
             listing = came_before(listing, until, before.known)
-        passed = before.known if not self._reads_whole else {}
-        if not self._reads_whole:
-            listing = listing.remembering(before)
-        if not listing.files and after is None:
-            return Pin(self._root, None, (), {"schema": encode_schema(self._schema_of(listing))})
-        head = self._store.record(listing, listing_time(listing, passed, now, after))
+        # What is read whole is new each time.
+        passed = Listing(()) if self._reads_whole else before
+        listing = listing.remembering(passed)
+        head = None
+        if listing.files or after is not None:
+            moment = listing_time(listing, passed.known, now, after)
+            head = self._store.record(listing, moment).instant
         schema = self._schema_of(listing)
-        return Pin(
-            self._root, head.instant, pinned_columns(schema), {"schema": encode_schema(schema)}
-        )
+        columns = pinned_columns(schema) if head is not None else ()
+        return Pin(self._root, head, columns, {"schema": encode_schema(schema)})
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier listing; the schema stays."""
@@ -177,8 +177,7 @@ class FilesSource:
         None reads the whole directory.
         """
         known = self._up_to_head(pin)
-        moments = cuts(self._head(pin), pin.head) if pin.head else ()
-        return first_checkpoint(known, moments, self._config.start, self._root)
+        return first_checkpoint(known, lambda: self._moments(pin), self._config.start, self._root)
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
         """Return the pinned listing, to load or, in mode `snapshot`, to read whole.
@@ -257,7 +256,7 @@ class FilesSource:
                 raise HistoryChanged(
                     source=self._root,
                     path=file.path,
-                    interval=f"[{interval.start:%Y-%m-%dT%H:%M}, {interval.end:%Y-%m-%dT%H:%M})",
+                    interval=str(interval),
                     expected=str(file),
                     found=str(found) if found else "no file",
                 )
@@ -353,6 +352,9 @@ class FilesSource:
             return []
         end = number_of(pin.head)
         return [head.instant for head in self._store.heads() if head.number <= end]
+
+    def _moments(self, pin: Pin) -> tuple[Instant, ...]:
+        return cuts(self._listing(pin.head), pin.head) if pin.head is not None else ()
 
     def _head(self, pin: Pin) -> Listing:
         return self._listing(pin.head) if pin.head is not None else Listing(())

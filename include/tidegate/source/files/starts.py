@@ -9,20 +9,24 @@ from tidegate.errors import InstantNotFound
 from tidegate.source.files.listing import number_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tidegate.config import Start
     from tidegate.model.instant import Instant
 
 
 def first_checkpoint(
-    known: Sequence[Instant], moments: Sequence[Instant], start: Start, source: str
+    known: Sequence[Instant],
+    moments: Callable[[], Sequence[Instant]],
+    start: Start,
+    source: str,
 ) -> Instant | None:
     """Return the listing before the first change that `start` asks for; None reads everything.
 
     Args:
         known: all listings up to the pinned one, in order.
-        moments: the pinned one's `cuts`: a time stands for the files that had come by then.
+        moments: gives the pinned one's `cuts`, for a time alone: it stands for the files that had
+            come by then.
         start: the pipeline's `source.start`; its value is a listing's id, its number or an ISO
             time.
         source: the directory, for errors.
@@ -37,7 +41,7 @@ def first_checkpoint(
     text = str(start.value)
     inclusive = start.kind == "from"
     if time_of(text):
-        earlier = before_time(moments, text, inclusive=not inclusive)
+        earlier = before_time(moments(), text, inclusive=not inclusive)
         return earlier[-1] if earlier else None
     for index, instant in enumerate(known):
         if text in {instant.id, str(number_of(instant))}:
