@@ -1,22 +1,23 @@
-"""A sub-split's part in bringing together the rows of one large commit."""
+"""A sub-split's part in bringing rows together: those of one large commit, or of one partition."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
 class Exchange(Value):
     """Which rows a sub-split reads, and whether it spreads or stages them (ICE-3.13).
 
-    Stage 0 reads the pieces of its commit; each later stage reads one bucket of what all sub-splits
-    of the stage before spread. The last stage stages part files, the others spread.
+    Stage 0 reads pieces, where changes meet those of one commit; each later stage reads one bucket
+    of what all sub-splits of the stage before spread. The last stage stages part files, the others
+    spread.
     """
 
     group: str
-    """Hash of the commit's pieces: the sub-splits that exchange rows with each other."""
+    """Hash of the pieces: the sub-splits that exchange rows with each other."""
     stages: int
     """How many exchanges there are; the last stage has this number."""
     buckets: int
@@ -25,6 +26,9 @@ class Exchange(Value):
     """What a later stage reads; None in stage 0."""
     net: bool = False
     """Whether the commit is the difference of two states, whose updates are not paired."""
+    partitions: int | None = field(default=None, metadata={SPARSE: True})
+    """How many target partitions to expect, where rows are placed by theirs; None: by the change.
+    """
 
     @property
     def spreads(self) -> bool:

@@ -7,7 +7,7 @@ So a bucket's batches are known by their numbers, and nothing else of a file is 
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -28,8 +28,21 @@ _ROUND_BYTES = 32 << 20
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
-class Placement:
-    """Which of a number of buckets each row belongs to: equal keys share a bucket."""
+class Placement(Protocol):
+    """Which of a number of buckets each row belongs to."""
+
+    @property
+    def buckets(self) -> int:
+        """How many there are, at least 1."""
+        ...
+
+    def of(self, batch: pa.RecordBatch) -> Hashes:
+        """Return the bucket of each row."""
+        ...
+
+
+class KeyPlacement:
+    """Rows with equal keys share a bucket."""
 
     def __init__(self, columns: tuple[str, ...], buckets: int, *, by_row_id: bool = False) -> None:
         """Choose what places a row.

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tidegate.errors import ColumnMissing, PartitionFieldInvalid
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.model.partition_value import hour_is_of_day
+from tidegate.model.wire import digest
 from tidegate.physical.arrays import (
     FEW_CODES,
     Codes,
@@ -128,13 +129,18 @@ class PartitionComputer:
         Raises:
             PartitionValueReserved: a value is spelled like the default partition.
         """
+        codes, values = self.values(batch)
+        return BatchSplit(codes, tuple(self._partition(item) for item in values))
+
+    def values(self, batch: pa.RecordBatch) -> tuple[Codes, list[tuple[str | None, ...]]]:
+        """Return the texts of the keys, each combination once, and the position of each row's."""
         codes: Codes = np.zeros(batch.num_rows, dtype=np.intp)
         values: list[tuple[str | None, ...]] = [()]
         for column, encoder in zip(self._columns, self._encoders, strict=True):
             found, texts = encoder(batch.column(column))
             codes, pairs = dense_codes(codes * len(texts) + found, len(values) * len(texts))
             values = [(*values[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs]
-        return BatchSplit(codes, tuple(self._partition(item) for item in values))
+        return codes, values
 
     def _partition(self, values: tuple[str | None, ...]) -> Partition:
         if values not in self._known:
@@ -143,6 +149,33 @@ class PartitionComputer:
                 raise reserved(field, self._schema.field(field.column).type, self._default_name)
             named = tuple(zip(self._names, values, strict=True))
             self._known[values] = Partition(named, self._default_name)
+        return self._known[values]
+
+
+class PartitionPlacement:
+    """Rows of one partition share a bucket.
+
+    Rows that are put aside, or whose partition has no name, are placed like the others: what is
+    wrong with them is found where they are staged.
+
+    Args:
+        computer: of the rows' schema.
+        buckets: how many there are, at least 1.
+    """
+
+    def __init__(self, computer: PartitionComputer, buckets: int) -> None:
+        self._computer = computer
+        self._known: dict[tuple[str | None, ...], int] = {}
+        self.buckets = buckets
+
+    def of(self, batch: pa.RecordBatch) -> npt.NDArray[np.uint64]:
+        """Return the bucket of each row: uint64[n]."""
+        codes, values = self._computer.values(batch)
+        return np.array([self._bucket(item) for item in values], dtype=np.uint64)[codes]
+
+    def _bucket(self, values: tuple[str | None, ...]) -> int:
+        if values not in self._known:
+            self._known[values] = int(digest(values, 12), 16) % self.buckets
         return self._known[values]
 
 

@@ -11,7 +11,7 @@ from tidegate.model.row_changes import can_cancel, change_ordinal, is_net
 from tidegate.pipeline.load.balancing import check_balance
 from tidegate.pipeline.load.exchanging import SpreadRows, read_bucket, write_spread
 from tidegate.plan import Scale, bucket_count, is_small, row_width
-from tidegate.read.exchange import Placement
+from tidegate.read.exchange import KeyPlacement
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class _Spill:
     def _write(
         self, name: str, changes: Iterator[pa.RecordBatch], schema: pa.Schema, *, by_row_id: bool
     ) -> SpreadFile:
-        placement = Placement(self.rules.placed_by, self.buckets, by_row_id=by_row_id)
+        placement = KeyPlacement(self.rules.placed_by, self.buckets, by_row_id=by_row_id)
         rows = SpreadRows(changes, schema, placement)
         return write_spread(LocalStorage(), self.folder, name, rows)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ChangesReadWhole
+from tidegate.model.partition import Transform
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.load.event_bounds import event_column, with_bounds
@@ -24,6 +25,7 @@ from tidegate.plan import (
     row_width,
     split_totals,
 )
+from tidegate.plan.fan_out import FanOut, Limits, exchanged_by_partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
 
 # Fixed, not the machine's cores: the same window is cut alike wherever it is planned.
 _PARALLELISM = 8
+_FINEST_FIRST = (Transform.HOUR, Transform.DAY, Transform.MONTH)
 
 
 def pinned_at(source: Source, pin: Pin, window: Window) -> Pin:
@@ -160,10 +163,25 @@ class Scanner:
             splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
         else:
             splits = plan_one_split(pieces, split, width)
-        splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
+        fan_out = self._fan_out()
+        if fan_out is not None and limit is None:
+            bears = Limits(self.config.target.max_open_partitions, target)
+            splits = exchanged_by_partition(splits, fan_out, bears)
+        splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
         return _Found(units, pieces, splits, target, len(footers.paths))
+
+    def _fan_out(self) -> FanOut | None:
+        """Return what counts partitions by event times; None where no key is made from them."""
+        column = event_column(self.config)
+        made = {
+            field.transform
+            for field in self.config.target.partition_by
+            if column is not None and field.column == column.name
+        }
+        finest = next((item for item in _FINEST_FIRST if item in made), None)
+        return FanOut(finest, self.config.timezone) if finest else None
 
     def _check_reads_changes(self, window: Window) -> None:
         """Refuse to read the whole source for a window that joins on to others."""

@@ -19,6 +19,7 @@ from tidegate.pipeline.state.plan_files import read_plan, read_splits
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
+from tidegate.stage.partition_split import PartitionComputer, PartitionPlacement
 from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from tidegate.model.plan import ScanPlan, Split, SubSplit
     from tidegate.pipeline.load.exchanging import Spreading
     from tidegate.read.changes import Settler
+    from tidegate.read.exchange import Placement
     from tidegate.storage import Storage
 
 
@@ -92,15 +94,11 @@ class _Attempt:
         if is_check(sub_split.pieces):
             return self._check(sub_split, rows)
         exchange, settler = sub_split.exchange, rows.settler()
-        if exchange is not None and exchange.stage > 0 and settler is not None:
-            changes = self._gathered(exchange, settler)
-        elif exchange is None and settler is not None:
-            changes = settler.commits(sub_split.pieces, rows.changes)
-        else:
-            changes = rows.changes(sub_split.pieces)
+        changes = self._changes(sub_split, rows, settler)
         balance = rows.balance()
         if exchange is not None and exchange.spreads:
-            message = self._spread(sub_split, exchange, rows, changes)
+            placement = self._placement(exchange, config, rows)
+            message = self._spread(sub_split, SpreadRows(changes, rows.changes_schema, placement))
         else:
             counted = balance.changes(changes) if balance else changes
             message = self._stage(sub_split, config, rows, rows.shown(counted))
@@ -111,9 +109,22 @@ class _Attempt:
             ignored=rows.ignored,
         )
 
-    def _gathered(self, exchange: Exchange, settler: Settler) -> Iterator[pa.RecordBatch]:
+    def _changes(
+        self, sub_split: SubSplit, rows: Reading, settler: Settler | None
+    ) -> Iterator[pa.RecordBatch]:
+        """Read what pieces or the exchange give, settled as far as this sub-split does it."""
+        exchange = sub_split.exchange
+        if exchange is not None and exchange.stage > 0:
+            return self._gathered(exchange, settler)
+        if settler is not None and (exchange is None or exchange.partitions is not None):
+            return settler.commits(sub_split.pieces, rows.changes)
+        return rows.changes(sub_split.pieces)
+
+    def _gathered(self, exchange: Exchange, settler: Settler | None) -> Iterator[pa.RecordBatch]:
         spread = _spreading(self.storage, self.plan_uri)
         bucket = PlanExchange(self.storage, self.plan_uri, spread).read(exchange)
+        if settler is None or exchange.partitions is not None:
+            return bucket
         if not exchange.spreads:
             return settler.all(bucket, net=exchange.net)
         # What is not paired takes no part in the exchange by row id either.
@@ -142,15 +153,20 @@ class _Attempt:
             self.storage,
         )
 
-    def _spread(
-        self,
-        sub_split: SubSplit,
-        exchange: Exchange,
-        rows: Reading,
-        changes: Iterator[pa.RecordBatch],
-    ) -> CommitMessage:
+    def _placement(self, exchange: Exchange, config: PipelineConfig, rows: Reading) -> Placement:
+        if exchange.partitions is None:
+            return rows.placement(exchange)
+        target = config.target
+        computer = PartitionComputer(
+            rows.changes_schema,
+            target.partition_by,
+            timezone=config.timezone,
+            default_name=target.default_partition_name,
+        )
+        return PartitionPlacement(computer, exchange.buckets)
+
+    def _spread(self, sub_split: SubSplit, spread: SpreadRows) -> CommitMessage:
         path = layout.attempt_exchange(sub_split.id, self.name)
-        spread = SpreadRows(changes, rows.changes_schema, rows.placement(exchange))
         file = write_spread(self.storage, self.plan_uri, path, spread)
         return replace(self._without_parts(sub_split), spread=file)
 

@@ -12,7 +12,7 @@ from tidegate.predicate import Predicate, named_columns
 from tidegate.read import read_pieces
 from tidegate.read.balance import Balance
 from tidegate.read.changes import Settler
-from tidegate.read.exchange import Placement
+from tidegate.read.exchange import KeyPlacement
 from tidegate.read.ignored import CountingFormat
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Reading:
             return None
         return Balance(self.rules.compared)
 
-    def placement(self, exchange: Exchange) -> Placement:
+    def placement(self, exchange: Exchange) -> KeyPlacement:
         """Return how a sub-split tells changes into buckets.
 
         Of several exchanges the first brings together what has the same `_row_id`, the last what
@@ -118,7 +118,7 @@ class Reading:
         """
         by_row_id = exchange.stage + 1 < exchange.stages
         columns = self.rules.placed_by if self.rules else ()
-        return Placement(columns, exchange.buckets, by_row_id=by_row_id)
+        return KeyPlacement(columns, exchange.buckets, by_row_id=by_row_id)
 
     def shown(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Leave out the columns that do not come out."""

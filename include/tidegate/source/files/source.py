@@ -20,6 +20,7 @@ from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
+from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.format import (
     FilesFormat,
     encode_schema,
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
     from tidegate.config import SourceConfig
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.time_bounds import TimeBounds
-    from tidegate.physical import RowGroup
+    from tidegate.physical import PhysicalRows, RowGroup
     from tidegate.source.protocol import EventColumn, Volume
     from tidegate.storage import Storage
 
@@ -63,9 +64,18 @@ _FILES_PER_CALL = 64
 class _Checked:
     """Checks the schemas of files before a window is planned on them; equal ones once."""
 
-    def __init__(self, reading: FilesFormat) -> None:
+    def __init__(self, reading: FilesFormat, event_time: EventColumn | None) -> None:
         self._reading = reading
+        self._event_time = event_time
         self._known: set[pa.Schema] = set()
+
+    def bounds(self, rows: PhysicalRows) -> TimeBounds | None:
+        """Return the event times of an open file; None where its footer does not say."""
+        column = self._event_time
+        if column is None or column.name not in rows.schema.names:
+            return None
+        counts = EventUnit.of(rows.schema.field(column.name).type, column)
+        return counts.read_footer(rows, column.name) if counts else None
 
     def check(self, piece: Piece, schema: pa.Schema) -> None:
         if schema not in self._known:
@@ -297,7 +307,7 @@ class FilesSource:
         return {}
 
     def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
-        """Return None: files have no order that would need the bounds."""
+        """Return None: what the footer says was read with the piece."""
         del piece, column
         return None
 
@@ -318,7 +328,7 @@ class FilesSource:
             ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
         """
-        del event_time, enough
+        del enough
         whole = whole or self._reads_whole
         start = None if whole else window.start_exclusive
         change = self._compared(start, window.end_inclusive)
@@ -326,7 +336,7 @@ class FilesSource:
         pruning = PartitionPruning(self._config, self.schema(pin))
         kept_partitions = pruning.keep(set(partitions.values()))
         files = [file for file in change.added if partitions[file.path] in kept_partitions]
-        checked = _Checked(self.format(pin))
+        checked = _Checked(self.format(pin), event_time)
         pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
         return Units(tuple(pieces), self._notes(window, change, len(change.added) - len(files)))
 
@@ -436,6 +446,7 @@ class FilesSource:
         path = f"{self._root}/{file.path}"
         with open_listed(path, file.size, file.modified) as opened:
             rows, groups, schema = opened.rows, len(opened.row_groups), opened.schema
+            bounds = checked.bounds(opened)
         details = {
             "length": file.size,
             "modified": file.modified,
@@ -443,7 +454,7 @@ class FilesSource:
             # One offset says one row group, which need not be read again to be cut.
             "split_offsets": [0] if groups == 1 else [],
         }
-        piece = Piece(path, rows, file.size, details=details)
+        piece = Piece(path, rows, file.size, details=details, event_times=bounds)
         checked.check(piece, schema)
         return piece
 

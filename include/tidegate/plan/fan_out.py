@@ -1,0 +1,126 @@
+"""Decide whether rows meet by target partition before they are staged (design §6).
+
+A sub-split writes a file for every partition that its rows fall into. Where each of many sub-splits
+has rows of each of many partitions, the files would be many and tiny: slow to write, and worse to
+read. Then the rows go through an exchange first, so that one sub-split has all rows of a partition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
+
+from tidegate.model.exchange import Exchange
+from tidegate.model.partition import Transform
+from tidegate.model.plan import Split, SubSplit
+from tidegate.model.wire import items_digest
+from tidegate.plan.splits import merged_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from tidegate.model.time_bounds import TimeBounds
+
+_SMALL_FILE = 8 << 20
+"""Bytes of source files that a part file holds on average, below which files are tiny."""
+_MANY_FILES = 64
+"""Fewer part files are no trouble, however small."""
+_MOST_BUCKETS = 4096
+
+
+@dataclass(frozen=True)
+class FanOut:
+    """How many partitions of a target the rows between two event times fall into.
+
+    Keys beside the time are not known from bounds, and counted as if they had one value.
+    """
+
+    transform: Transform
+    """The finest of the keys that are made from the event time."""
+    timezone: str
+
+    def of(self, bounds: TimeBounds | None) -> int | None:
+        """Count partitions; None where the bounds do not say."""
+        if bounds is None:
+            return None
+        if bounds.smallest is None or bounds.largest is None:
+            return 1
+        return self._unit(bounds.largest) - self._unit(bounds.smallest) + 1
+
+    def _unit(self, moment: datetime) -> int:
+        """Count hours, days or months of the wall clock."""
+        local = moment.astimezone(ZoneInfo(self.timezone))
+        if self.transform is Transform.MONTH:
+            return local.year * 12 + local.month
+        day = local.toordinal()
+        return day * 24 + local.hour if self.transform is Transform.HOUR else day
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one sub-split can bear."""
+
+    partitions: int
+    """Part files that it keeps open."""
+    weight: int
+    """Of a split, in bytes."""
+
+
+def exchanged_by_partition(
+    splits: Sequence[Split], fan_out: FanOut, limits: Limits
+) -> tuple[Split, ...]:
+    """Let rows meet by partition where their files would be many and tiny; else change nothing.
+
+    Args:
+        splits: of a window; those whose rows are settled through an exchange stay as they are.
+        fan_out: counts the partitions of bounds.
+        limits: of the sub-splits that stage.
+
+    Returns:
+        The splits, which spread their rows, and splits that gather a bucket of partitions each.
+    """
+    plain = [split for split in splits if not any(part.exchange for part in split.sub_splits)]
+    parts = [part for split in plain for part in split.sub_splits]
+    pieces = [piece for part in parts for piece in part.pieces]
+    touched = [fan_out.of(merged_bounds(part.pieces)) for part in parts]
+    partitions = fan_out.of(merged_bounds(pieces)) if pieces else None
+    if partitions is None or not _is_worth_it(
+        touched, partitions, sum(piece.size_bytes for piece in pieces), limits
+    ):
+        return tuple(splits)
+    weight = sum(split.weight for split in plain)
+    wanted = max(-(-partitions // limits.partitions), -(-weight // max(limits.weight, 1)))
+    begin = Exchange(
+        group=items_digest((piece.to_text() for piece in pieces), 12),
+        stages=1,
+        buckets=min(wanted, partitions, _MOST_BUCKETS),
+        partitions=partitions,
+    )
+    others = [split for split in splits if split not in plain]
+    return (*_spread(plain, begin), *others, *_gathered(weight, plain[0].term, begin))
+
+
+def _is_worth_it(
+    touched: Sequence[int | None], partitions: int, size_bytes: int, limits: Limits
+) -> bool:
+    """Compare the files that sub-splits would write by themselves with one per partition."""
+    known = [count for count in touched if count is not None]
+    files = sum(known)
+    tiny = files >= _MANY_FILES and size_bytes < files * _SMALL_FILE
+    # A sub-split with more partitions than open files writes some of them more than once.
+    crowded = max(known, default=0) > limits.partitions
+    return tiny and (files >= 2 * partitions or crowded)
+
+
+def _spread(splits: Sequence[Split], exchange: Exchange) -> Iterator[Split]:
+    for split in splits:
+        parts = tuple(replace(part, exchange=exchange) for part in split.sub_splits)
+        yield replace(split, sub_splits=parts)
+
+
+def _gathered(weight: int, term: str, exchange: Exchange) -> Iterator[Split]:
+    for bucket in range(exchange.buckets):
+        part = SubSplit((), replace(exchange, stage=1, bucket=bucket))
+        yield Split((part,), weight // exchange.buckets, term)
