@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tidegate.model.time_bounds import TimeBounds
 
 _SPLITS_SHOWN = 10
+_CHANGES = "large commit"
 _NO_BOUNDS = "unknown: the metadata of {files} does not say"
 
 
@@ -154,13 +155,23 @@ def _commits(totals: PlanTotals, record: PlanRecord | None) -> str:
 
 
 def _exchange_rows(splits: Sequence[Split]) -> Iterator[tuple[str, str]]:
-    """Yield how the rows of large commits are brought together, stage by stage (ICE-3.13)."""
+    """Yield how rows are brought together, stage by stage.
+
+    Those of a large commit (ICE-3.13), or of a partition (design §6).
+    """
     exchanges = [found for split in splits if (found := _exchange(split))]
-    stages = Counter((found.stage, _does(found)) for found in exchanges)
-    for number, ((stage, does), count) in enumerate(sorted(stages.items())):
-        groups = {found.group for found in exchanges if found.stage == stage}
-        of = f"{wording.plural(count, 'split')} of {wording.plural(len(groups), 'large commit')}"
-        yield "" if number else "exchange", f"{does}: {of}"
+    stages = Counter((found.stage, _does(found), _meet(found)) for found in exchanges)
+    for number, ((stage, does, meet), count) in enumerate(sorted(stages.items())):
+        of = meet
+        if meet == _CHANGES:
+            alike = [each for each in exchanges if each.stage == stage and _meet(each) == meet]
+            of = wording.plural(len({each.group for each in alike}), meet)
+        yield "" if number else "exchange", f"{does}: {wording.plural(count, 'split')} of {of}"
+
+
+def _meet(exchange: Exchange) -> str:
+    """Name what rows of an exchange have in common."""
+    return _CHANGES if exchange.partitions is None else "rows of many partitions"
 
 
 def _exchange(split: Split) -> Exchange | None:

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from tidegate.physical.protocol import Passing
 
 
+# Views are Arrow's way to share memory, and the file says only how its writer held the column; most
+# kernels do not know them, and polars decodes what is typed plainly.
+_VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+
+
 class ParquetRows:
     """See `PhysicalRows`.
 
@@ -41,8 +46,8 @@ class ParquetRows:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns, typed as Arrow reads them."""
-        return int96.with_marks(self._parquet.schema_arrow, self._parquet.schema)
+        """The columns, typed as Arrow reads them, but for views."""
+        return _without_views(int96.with_marks(self._parquet.schema_arrow, self._parquet.schema))
 
     @property
     def rows(self) -> int:
@@ -104,7 +109,11 @@ class ParquetRows:
         if self.schema is self._parquet.schema_arrow or not batch.num_columns:
             return batch
         fields = [self.schema.field(name) for name in batch.schema.names]
-        return pa.RecordBatch.from_arrays(batch.columns, schema=pa.schema(fields))
+        columns = [
+            column if column.type == field.type else column.cast(field.type)
+            for column, field in zip(batch.columns, fields, strict=True)
+        ]
+        return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
 
     def filtered(
         self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
@@ -158,6 +167,26 @@ class ParquetRows:
         """Close the file."""
         self._parquet.close()
         self._file.close()
+
+
+def _without_views(schema: pa.Schema) -> pa.Schema:
+    """Type texts and binaries plainly; the same schema where none is a view."""
+    fields = [_without_view(field) for field in schema]
+    return schema if fields == list(schema) else pa.schema(fields, schema.metadata)
+
+
+def _without_view(field: pa.Field) -> pa.Field:
+    kind = field.type
+    if pa.types.is_struct(kind):
+        return field.with_type(pa.struct([_without_view(child) for child in kind]))
+    if pa.types.is_map(kind):
+        key, item = _without_view(kind.key_field), _without_view(kind.item_field)
+        return field.with_type(pa.map_(key, item, kind.keys_sorted))
+    if pa.types.is_list(kind):
+        return field.with_type(pa.list_(_without_view(kind.value_field)))
+    if pa.types.is_large_list(kind):
+        return field.with_type(pa.large_list(_without_view(kind.value_field)))
+    return field.with_type(_VIEWED.get(kind, kind))
 
 
 def _compressed_bytes(group: pq.RowGroupMetaData) -> int:

@@ -158,6 +158,7 @@ def _is_plain(kind: pa.DataType) -> bool:
         or types.is_decimal128(kind)
         or types.is_boolean(kind)
         or types.is_string(kind)
+        or types.is_string_view(kind)
         or types.is_date32(kind)
     )
 

@@ -27,7 +27,11 @@ _SMALL_FILE = 8 << 20
 """Bytes of source files that a part file holds on average, below which files are tiny."""
 _MANY_FILES = 64
 """Fewer part files are no trouble, however small."""
-_MOST_BUCKETS = 4096
+_MOST_BUCKETS = 512
+_LIGHT_BUCKET = 4 << 20
+"""Weight, in bytes, below which rows of many partitions wait in memory for their files."""
+_MOST_WAITING = 512
+"""Partitions whose rows may wait so in one sub-split."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +55,11 @@ class FanOut:
 
     def _unit(self, moment: datetime) -> int:
         """Count hours, days or months of the wall clock."""
-        local = moment.astimezone(ZoneInfo(self.timezone))
+        try:
+            local = moment.astimezone(ZoneInfo(self.timezone))
+        except OverflowError:
+            # The first and last days of the calendar have no other zone.
+            local = moment
         if self.transform is Transform.MONTH:
             return local.year * 12 + local.month
         day = local.toordinal()
@@ -65,7 +73,7 @@ class Limits:
     partitions: int
     """Part files that it keeps open."""
     weight: int
-    """Of a split, in bytes."""
+    """Of a split, in bytes, at least 1."""
 
 
 def exchanged_by_partition(
@@ -85,17 +93,17 @@ def exchanged_by_partition(
     parts = [part for split in plain for part in split.sub_splits]
     pieces = [piece for part in parts for piece in part.pieces]
     touched = [fan_out.of(merged_bounds(part.pieces)) for part in parts]
-    partitions = fan_out.of(merged_bounds(pieces)) if pieces else None
-    if partitions is None or not _is_worth_it(
-        touched, partitions, sum(piece.size_bytes for piece in pieces), limits
-    ):
+    span = fan_out.of(merged_bounds(pieces)) if pieces else None
+    size_bytes = sum(piece.size_bytes for piece in pieces)
+    if span is None or not _is_worth_it(touched, span, size_bytes, limits):
         return tuple(splits)
+    # A single row of the year 9999 makes a span of millions.
+    partitions = min(span, sum(piece.rows for piece in pieces))
     weight = sum(split.weight for split in plain)
-    wanted = max(-(-partitions // limits.partitions), -(-weight // max(limits.weight, 1)))
     begin = Exchange(
         group=items_digest((piece.to_text() for piece in pieces), 12),
         stages=1,
-        buckets=min(wanted, partitions, _MOST_BUCKETS),
+        buckets=_bucket_count(partitions, weight, limits),
         partitions=partitions,
     )
     others = [split for split in splits if split not in plain]
@@ -112,6 +120,13 @@ def _is_worth_it(
     # A sub-split with more partitions than open files writes some of them more than once.
     crowded = max(known, default=0) > limits.partitions
     return tiny and (files >= 2 * partitions or crowded)
+
+
+def _bucket_count(partitions: int, weight: int, limits: Limits) -> int:
+    """Return over how many sub-splits the partitions are divided, at least 1."""
+    with_open_files = min(-(-partitions // limits.partitions), -(-weight // _LIGHT_BUCKET))
+    wanted = max(with_open_files, -(-partitions // _MOST_WAITING), -(-weight // limits.weight))
+    return max(1, min(wanted, partitions, _MOST_BUCKETS))
 
 
 def _spread(splits: Sequence[Split], exchange: Exchange) -> Iterator[Split]:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tidegate.read.row_hash import Hashes
 
+BUCKET_BITS = 32
+"""The place of a row is its bucket above these bits, and below them what orders it there."""
 _ROUND_BYTES = 32 << 20
 """Memory that rows may take before they are written; fewer, larger batches per bucket."""
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
@@ -37,7 +39,11 @@ class Placement(Protocol):
         ...
 
     def of(self, batch: pa.RecordBatch) -> Hashes:
-        """Return the bucket of each row."""
+        """Return the place of each row, see `BUCKET_BITS`; rows of the same place keep their order.
+
+        Returns:
+            uint64[n].
+        """
         ...
 
 
@@ -57,19 +63,19 @@ class KeyPlacement:
         self.buckets = buckets
 
     def of(self, batch: pa.RecordBatch) -> Hashes:
-        """Return the bucket of each row."""
+        """Return the place of each row, in the order in which it came."""
         hashes = hash_rows([batch.column(name) for name in self._columns], batch.num_rows)
         if self._by_row_id:
             identities = batch.column(ROW_ID)
             known = flags(identities.is_valid())
             hashes[known] = hash_rows([identities], batch.num_rows)[known]
-        return hashes % np.uint64(self.buckets)
+        return (hashes % np.uint64(self.buckets)) << np.uint64(BUCKET_BITS)
 
 
 def spread(
     batches: Iterable[pa.RecordBatch], schema: pa.Schema, placement: Placement, file: BinaryIO
 ) -> int:
-    """Write rows in rounds of one batch per bucket; the rows of a bucket keep their order.
+    """Write rows in rounds of one batch per bucket; rows of the same place keep their order.
 
     Args:
         batches: of the schema.
@@ -113,9 +119,10 @@ def _write_round(
     writer: pa.ipc.RecordBatchFileWriter, waiting: list[pa.RecordBatch], placement: Placement
 ) -> None:
     whole = pa.concat_batches(waiting)
-    buckets = np.concatenate([placement.of(batch) for batch in waiting]).astype(np.int64)
-    order = np.argsort(buckets, kind="stable")
+    places = np.concatenate([placement.of(batch) for batch in waiting])
+    order = np.argsort(places, kind="stable")
     sorted_rows = whole.take(integer_column(order))
-    bounds = np.searchsorted(buckets[order], np.arange(placement.buckets + 1)).tolist()
+    starts = np.arange(placement.buckets + 1, dtype=np.uint64) << np.uint64(BUCKET_BITS)
+    bounds = np.searchsorted(places[order], starts).tolist()
     for start, end in pairwise(bounds):
         writer.write_batch(sorted_rows.slice(start, end - start))

@@ -97,6 +97,21 @@ def test_plan_names_the_stages_of_an_exchange() -> None:
     assert "stage 2 gathers rows by bucket: 4 splits of 1 large commit" in text
 
 
+def test_plan_tells_rows_that_meet_by_partition_from_changes() -> None:
+    by_partition = Exchange("g", 1, 7, partitions=84)
+    splits = [
+        Split((SubSplit((), Exchange("c", 1, 3)),), 1),
+        *(Split((SubSplit((), by_partition),), number) for number in range(2)),
+        Split((SubSplit((), replace(by_partition, stage=1, bucket=0)),), 1),
+    ]
+
+    text = text_of(stored_facts(_plan(), splits, "UTC"))
+
+    assert "stage 0 spreads over 3 buckets: 1 split of 1 large commit" in text
+    assert "stage 0 spreads over 7 buckets: 2 splits of rows of many partitions" in text
+    assert "stage 1 gathers rows by bucket: 1 split of rows of many partitions" in text
+
+
 def test_plan_without_an_exchange_does_not_speak_of_one() -> None:
     text = text_of(stored_facts(_plan(), [Split((SubSplit(()),), 1)], "UTC"))
 

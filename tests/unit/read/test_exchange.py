@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.read import exchange
-from tidegate.read.exchange import Placement, gather, spread
+from tidegate.read.exchange import KeyPlacement, gather, spread
 
 SCHEMA = pa.schema([("key", pa.string()), ("_row_id", pa.int64()), ("number", pa.int64())])
 
@@ -30,7 +30,7 @@ def batches(keys: list[str | None], sizes: list[int]) -> list[pa.RecordBatch]:
     return made
 
 
-def written(rows: list[pa.RecordBatch], placement: Placement) -> bytes:
+def written(rows: list[pa.RecordBatch], placement: KeyPlacement) -> bytes:
     file = io.BytesIO()
     assert spread(rows, SCHEMA, placement, file) == sum(batch.num_rows for batch in rows)
     return file.getvalue()
@@ -52,7 +52,7 @@ def test_gather_of_all_buckets_gives_every_row_once_and_in_order(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exchange, "_ROUND_BYTES", round_bytes)
-        content = written(batches(keys, sizes), Placement(("key",), buckets))
+        content = written(batches(keys, sizes), KeyPlacement(("key",), buckets))
 
     found = [bucket(content, number, buckets) for number in range(buckets)]
 
@@ -68,7 +68,7 @@ def test_gather_of_all_buckets_gives_every_row_once_and_in_order(
 def test_placement_by_row_id_brings_equal_ids_together_whatever_their_keys() -> None:
     rows = batches([str(number) for number in range(40)], [40])
 
-    content = written(rows, Placement(("key",), 8, by_row_id=True))
+    content = written(rows, KeyPlacement(("key",), 8, by_row_id=True))
 
     homes = defaultdict(set)
     for number in range(8):
@@ -80,7 +80,7 @@ def test_placement_by_row_id_brings_equal_ids_together_whatever_their_keys() -> 
 
 
 def test_spread_of_nothing_is_a_file_of_empty_buckets() -> None:
-    content = written([], Placement(("key",), 3))
+    content = written([], KeyPlacement(("key",), 3))
 
     assert [bucket(content, number, 3) for number in range(3)] == [[], [], []]
 

@@ -15,11 +15,12 @@ from tidegate.model.message import CommitMessage, EventTimes
 from tidegate.model.row_changes import is_check
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.exchanging import PlanExchange, SpreadRows, spreading, write_spread
+from tidegate.pipeline.load.partition_placement import PartitionPlacement
 from tidegate.pipeline.state.plan_files import read_plan, read_splits
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
-from tidegate.stage.partition_split import PartitionComputer, PartitionPlacement
+from tidegate.stage.partition_split import PartitionComputer
 from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 

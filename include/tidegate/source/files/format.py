@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from tidegate.physical.removed import FileStates
 
 
-# Views are Arrow's way to share memory; most of its kernels do not know them, and to other engines
-# the column is text all the same.
-_WITHOUT_VIEWS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-
-
 class FilesFormat:
     """The reading side of one pin; one per process, used by one thread at a time."""
 
@@ -151,9 +146,8 @@ def decode_schema(text: str) -> pa.Schema:
 
 
 def _wanted(column: pa.Field) -> Wanted:
-    """Return a column without dictionaries, views and nullability, which differ between files."""
+    """Return a column without dictionaries and nullability, which differ between files."""
     kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    kind = _WITHOUT_VIEWS.get(kind, kind)
     children: tuple[Wanted, ...] = tuple(_wanted(child) for child in _children(kind))
     if pa.types.is_struct(kind):
         kind = pa.struct([pa.field(child.name, child.type) for child in children])

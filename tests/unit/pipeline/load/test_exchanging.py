@@ -20,7 +20,7 @@ from tidegate.pipeline.load.exchanging import (
     spreading,
     write_spread,
 )
-from tidegate.read.exchange import Placement
+from tidegate.read.exchange import KeyPlacement
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage
 
@@ -34,7 +34,7 @@ STORAGE = LocalStorage()
 
 def write(root: Path, name: str, ids: list[int]) -> SpreadFile:
     batch = pa.record_batch([pa.array(ids)], schema=SCHEMA)
-    rows = SpreadRows([batch], SCHEMA, Placement(("id",), 2))
+    rows = SpreadRows([batch], SCHEMA, KeyPlacement(("id",), 2))
     return write_spread(STORAGE, str(root), name, rows)
 
 

@@ -1,0 +1,44 @@
+"""Place rows on their way through an exchange by the target partition that they go to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegate.model.wire import digest
+from tidegate.read.exchange import BUCKET_BITS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from tidegate.read.row_hash import Hashes
+    from tidegate.stage.partition_split import PartitionComputer
+
+
+class PartitionPlacement:
+    """Rows of one partition share a bucket, and stand together there.
+
+    Rows that are put aside, or whose partition has no name, are placed like the others: what is
+    wrong with them is found where they are staged.
+
+    Args:
+        computer: of the rows' schema.
+        buckets: how many there are, at least 1.
+    """
+
+    def __init__(self, computer: PartitionComputer, buckets: int) -> None:
+        self._computer = computer
+        self._known: dict[tuple[str | None, ...], int] = {}
+        self.buckets = buckets
+
+    def of(self, batch: pa.RecordBatch) -> Hashes:
+        """Return the place of each row."""
+        codes, values = self._computer.values(batch)
+        return np.array([self._place(item) for item in values], dtype=np.uint64)[codes]
+
+    def _place(self, values: tuple[str | None, ...]) -> int:
+        if values not in self._known:
+            bucket = int(digest(values, 12), 16) % self.buckets
+            self._known[values] = bucket << BUCKET_BITS | len(self._known)
+        return self._known[values]
