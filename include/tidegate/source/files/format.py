@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,8 +13,9 @@ from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.removed import WHOLE
-from tidegate.source.files.partition_values import arrow_type, parse_values
-from tidegate.source.projection import Found, Projection, Projections, Wanted
+from tidegate.source.files.columns import children_of, decode_schema, wanted
+from tidegate.source.files.partition_values import parse_values
+from tidegate.source.projection import Found, Projection, Projections
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class FilesFormat:
         self._default_name = default_name
         self.schema = decode_schema(pin.details["schema"])
         """The schema of every conformed batch."""
-        self._wanted = tuple(_wanted(column) for column in self.schema)
+        self._wanted = tuple(wanted(column) for column in self.schema)
         self._projections = Projections()
 
     def open(self, piece: Piece) -> ParquetRows:
@@ -128,46 +128,6 @@ def _moment(nanoseconds: int) -> str:
     return f"{datetime.fromtimestamp(seconds, tz=UTC):%Y-%m-%d %H:%M:%S}.{rest:09}Z"
 
 
-def table_schema(file_schema: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:
-    """Return the columns of a table whose files look like this: own ones, then keys (PC-R02)."""
-    own = [column for column in file_schema if column.name not in keys]
-    columns = [pa.field(column.name, _wanted(column).type) for column in own]
-    return pa.schema(columns + [pa.field(name, arrow_type(kind)) for name, kind in keys.items()])
-
-
-def encode_schema(schema: pa.Schema) -> str:
-    """Write a schema for a pin."""
-    return base64.b64encode(schema.serialize().to_pybytes()).decode()
-
-
-def decode_schema(text: str) -> pa.Schema:
-    """Read what `encode_schema` wrote."""
-    return pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
-
-
-def _wanted(column: pa.Field) -> Wanted:
-    """Return a column without dictionaries and nullability, which differ between files."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    children: tuple[Wanted, ...] = tuple(_wanted(child) for child in _children(kind))
-    if pa.types.is_struct(kind):
-        kind = pa.struct([pa.field(child.name, child.type) for child in children])
-    elif pa.types.is_map(kind):
-        kind = pa.map_(children[0].type, children[1].type)
-    elif children:
-        kind = pa.list_(pa.field("element", children[0].type))
-    return Wanted(column.name, column.name, kind, children)
-
-
 def _found(column: pa.Field) -> Found:
-    children = tuple(_found(child) for child in _children(column.type))
+    children = tuple(_found(child) for child in children_of(column.type))
     return Found(column.name, column.name, column.type, children, is_zoneless(column))
-
-
-def _children(kind: pa.DataType) -> list[pa.Field]:
-    if pa.types.is_struct(kind):
-        return list(kind)
-    if pa.types.is_map(kind):
-        return [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
-        return [kind.value_field.with_name("element")]
-    return []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.model.instant import Instant
-from tidegate.model.wire import Value, digest, instant_text
+from tidegate.model.wire import SPARSE, Value, digest, instant_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -43,6 +43,8 @@ class ListingHead(Value):
     files: int
     skipped: tuple[str, ...] = ()
     """Paths that `on_bad_path: skip` left out (PC-R03)."""
+    columns: str | None = field(default=None, metadata={SPARSE: True})
+    """Those of all files up to here, by `encode_schema` (PC-R02); None: one could not be read."""
 
     @property
     def instant(self) -> Instant:
@@ -88,9 +90,9 @@ class Listing:
         gone = (file for path, file in before.known.items() if path not in standing)
         return replace(self, gone=tuple(sorted(gone)))
 
-    def head(self, number: int, taken_at: datetime) -> ListingHead:
+    def head(self, number: int, taken_at: datetime, columns: str | None) -> ListingHead:
         """Number the listing."""
-        return ListingHead(number, self.digest, taken_at, len(self.files), self.skipped)
+        return ListingHead(number, self.digest, taken_at, len(self.files), self.skipped, columns)
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tidegate.errors import (
+    ColumnMissing,
     FileCameBack,
     HistoryChanged,
     InstantNotFound,
@@ -21,12 +24,9 @@ from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
 from tidegate.source.event_bounds import EventUnit
-from tidegate.source.files.format import (
-    FilesFormat,
-    encode_schema,
-    open_listed,
-    table_schema,
-)
+from tidegate.source.files.columns import decode_schema, encode_schema, table_schema
+from tidegate.source.files.footers import THREADS, FolderColumns, chunks, read_columns
+from tidegate.source.files.format import FilesFormat, open_listed
 from tidegate.source.files.listing import (
     ListedFile,
     Listing,
@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from tidegate.source.protocol import EventColumn, Volume
     from tidegate.storage import Storage
 
-_THREADS = 2
-_FILES_PER_CALL = 64
+_INSTANT = timedelta(microseconds=1)
 
 
 class _Checked:
@@ -138,18 +137,24 @@ class FilesSource:
         """
         del expected_identity
         listing, before = list_directory(self._config), self._known(after)
-        if until is not None:
-            listing = came_before(listing, until, before.known)
-        # What is read whole is new each time.
+        # What is read whole is new each time, and never but all that stands.
         passed = Listing(()) if self._reads_whole else before
+        if until is not None and not self._reads_whole:
+            listing = came_before(listing, until, before.known)
         listing = listing.remembering(passed)
-        head = None
-        if listing.files or after is not None:
-            moment = listing_time(listing, passed.known, now, after)
-            head = self._store.record(listing, moment).instant
-        schema = self._schema_of(listing)
-        columns = pinned_columns(schema) if head is not None else ()
-        return Pin(self._root, head, columns, {"schema": encode_schema(schema)})
+        if not listing.files and after is None:
+            schema = self._chosen(FolderColumns(pa.schema([])))
+            return Pin(self._root, None, (), {"schema": encode_schema(schema)})
+        moment = listing_time(listing, passed.known, now, after)
+        if until is not None and self._reads_whole:
+            moment = min(moment, until - _INSTANT)
+        columns = functools.cache(lambda: self._columns(listing, before, after))
+        head = self._store.record(listing, moment, columns)
+        # Those of a listing with a file that could not be read are not known before it can be.
+        known = FolderColumns(decode_schema(head.columns)) if head.columns else columns()
+        schema = self._chosen(known)
+        details = {"schema": encode_schema(schema)}
+        return Pin(self._root, head.instant, pinned_columns(schema), details)
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier listing; the schema stays."""
@@ -204,12 +209,20 @@ class FilesSource:
         files = len(self._known(after).files)
         if files and not self._head(pin).files and self._refuses_changes:
             raise SourceEmptied(source=self._root, files=files)
-        found = (pin.head,) if pin.head is not None and pin.head != after else ()
-        return Following(found, None, WindowKind.RELOAD)
+        head = pin.head
+        is_new = head is not None and (after is None or not is_same(head, after))
+        return Following((head,) if head is not None and is_new else (), None, WindowKind.RELOAD)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
         """Return how many files came after a checkpoint, or what stands against it."""
         head = pin.head.id if pin.head else None
+        if self._reads_whole:
+            if pin.head is None or is_same(pin.head, checkpoint):
+                return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
+            files = _counted(len(self._head(pin).files))
+            return CheckpointState(
+                "in lineage", f"the next load reads all {files}", checkpoint.id, head
+            )
         try:
             new = [
                 file
@@ -220,8 +233,8 @@ class FilesSource:
             return CheckpointState("unknown", str(refused), checkpoint.id, head)
         if not new:
             return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
-        files = "1 file" if len(new) == 1 else f"{len(new)} files"
-        return CheckpointState("in lineage", f"the next load reads {files}", checkpoint.id, head)
+        said = f"the next load reads {_counted(len(new))}"
+        return CheckpointState("in lineage", said, checkpoint.id, head)
 
     def protect(self, pipeline: str, checkpoint: Instant) -> None:
         """Do nothing: listings are the pipeline's own."""
@@ -412,16 +425,21 @@ class FilesSource:
     def _reads_whole(self) -> bool:
         return self._config.read.mode == "snapshot"
 
-    def _schema_of(self, listing: Listing) -> pa.Schema:
-        """Take the columns of the first file by path: one that new files do not change (PC-R02)."""
-        keys = self._config.partition_by
-        if not listing.files:
-            return table_schema(pa.schema([]), keys)
-        first = listing.files[0]
-        path = f"{self._root}/{first.path}"
-        with open_listed(path, first.size, first.modified) as file:
-            whole = table_schema(file.schema, keys)
-        return select_columns(whole, self._config.read.columns, self._extra_columns, self._root)
+    def _columns(self, listing: Listing, before: Listing, after: Instant | None) -> FolderColumns:
+        """Add the columns of what the checkpoint does not know to those that it knows (PC-R02)."""
+        text = self._store.head(after, self._root).columns if after and before.known else None
+        if text is None:
+            return read_columns(self._root, listing.files, pa.schema([]))
+        new = [file for file in listing.files if before.known.get(file.path) != file]
+        return read_columns(self._root, new, decode_schema(text))
+
+    def _chosen(self, columns: FolderColumns) -> pa.Schema:
+        whole = table_schema(columns.schema, self._config.partition_by)
+        try:
+            return select_columns(whole, self._config.read.columns, self._extra_columns, self._root)
+        except ColumnMissing as missing:
+            # It may be a column of the file that cannot be read.
+            raise columns.unreadable or missing from None
 
     def _partition(self, path: str) -> Partition:
         names = tuple(self._config.partition_by)
@@ -433,12 +451,11 @@ class FilesSource:
     def _pieces(
         self, files: Sequence[ListedFile], partitions: dict[str, Partition], checked: _Checked
     ) -> Iterable[Piece]:
-        """Read footers side by side, many a call: handing over one costs more than reading it."""
-        chunks = [files[at : at + _FILES_PER_CALL] for at in range(0, len(files), _FILES_PER_CALL)]
-        with ThreadPoolExecutor(_THREADS) as pool:
+        """Read footers side by side, many a call."""
+        with ThreadPoolExecutor(THREADS) as pool:
             for pieces in pool.map(
                 lambda chunk: [self._piece(file, partitions[file.path], checked) for file in chunk],
-                chunks,
+                chunks(files),
             ):
                 yield from pieces
 
@@ -475,6 +492,10 @@ class FilesSource:
         if skipped:
             notes.append(f"skipped {len(skipped)} paths that are no partitions: {skipped[0]}, …")
         return tuple(notes)
+
+
+def _counted(files: int) -> str:
+    return "1 file" if files == 1 else f"{files} files"
 
 
 def _follows(head: Instant, after: Instant) -> bool:

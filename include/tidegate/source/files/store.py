@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.model.instant import Instant
+    from tidegate.source.files.footers import FolderColumns
     from tidegate.storage import Storage
 
 _HEAD_NAME = re.compile(r"(\d{6,})\.json")
@@ -84,8 +85,16 @@ class ListingStore:
             self._listings[head.digest] = self._stored(path, lambda raw: _listing(raw, head))
         return self._listings[head.digest]
 
-    def record(self, listing: Listing, now: datetime) -> ListingHead:
-        """Number a listing, unless it is equal to the last one."""
+    def record(
+        self, listing: Listing, now: datetime, columns: Callable[[], FolderColumns]
+    ) -> ListingHead:
+        """Number a listing, unless it is equal to the last one.
+
+        Args:
+            listing: what stands in the directory.
+            now: its time.
+            columns: reads those of its files; asked only where the listing is a new one.
+        """
         while True:
             heads = self.heads()
             if heads and heads[-1].digest == listing.digest:
@@ -93,7 +102,8 @@ class ListingStore:
                 self._write_files(listing)
                 self._listings[listing.digest] = listing
                 return heads[-1]
-            head = listing.head(heads[-1].number + 1 if heads else 1, now)
+            number = heads[-1].number + 1 if heads else 1
+            head = listing.head(number, now, columns().text)
             if self._write(head, listing):
                 self._heads[head.number] = head
                 self._listings[head.digest] = listing

@@ -21,6 +21,7 @@ from tidegate.errors import (
 )
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.source.files import FilesSource
+from tidegate.source.files.footers import FolderColumns
 from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.store import ListingStore
 from tidegate.storage import LocalStorage
@@ -54,6 +55,10 @@ class Folder:
 @pytest.fixture
 def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
+
+
+def no_columns() -> FolderColumns:
+    return FolderColumns(pa.schema([]))
 
 
 def _names(units: Any) -> list[str]:
@@ -226,9 +231,9 @@ def test_two_processes_that_look_at_once_agree_on_one_numbering(tmp_path: Path) 
     assert one.heads() == other.heads() == ()
     listings = [Listing((ListedFile(name, 1, 1),)) for name in ("a", "b")]
 
-    first = one.record(listings[0], NOW)
-    second = other.record(listings[1], NOW)
-    again = other.record(listings[1], NOW + HOUR)
+    first = one.record(listings[0], NOW, no_columns)
+    second = other.record(listings[1], NOW, no_columns)
+    again = other.record(listings[1], NOW + HOUR, no_columns)
 
     assert (first.number, second.number, again) == (1, 2, second)
     fresh = ListingStore(LocalStorage(), root)
@@ -308,13 +313,10 @@ def test_listing_until_a_moment_leaves_out_what_came_then_or_later(folder: Folde
     assert _names(source.units(second, InstantRange(first.head, second.head))) == ["b.parquet"]
 
 
-@pytest.mark.parametrize("mode", ["append", "snapshot"])
-def test_listing_until_an_earlier_moment_still_knows_what_was_taken_in(
-    mode: str, folder: Folder
-) -> None:
+def test_listing_until_an_earlier_moment_still_knows_what_was_taken_in(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     _age(folder.root / "a.parquet", NOW)
-    source = folder.source(read={"mode": mode})
+    source = folder.source()
     taken = source.pin(NOW + HOUR)
     folder.put("b.parquet", id=[2])
     source.pin(NOW + HOUR)
@@ -322,6 +324,50 @@ def test_listing_until_an_earlier_moment_still_knows_what_was_taken_in(
     again = source.pin(NOW + HOUR, until=NOW - HOUR, after=taken.head)
 
     assert _names(source.units(again, InstantRange(None, again.head))) == ["a.parquet"]
+
+
+def test_listing_that_is_read_whole_has_all_that_stands_and_belongs_to_the_interval(
+    folder: Folder,
+) -> None:
+    for name, moment in (("a", NOW - HOUR), ("b", NOW + HOUR)):
+        folder.put(f"{name}.parquet", id=[1])
+        _age(folder.root / f"{name}.parquet", moment)
+    source = folder.source(read={"mode": "snapshot"})
+
+    pin = source.pin(NOW + 2 * HOUR, until=NOW)
+
+    assert pin.head
+    assert NOW - HOUR < pin.head.time < NOW
+    files = source.units(pin, InstantRange(None, pin.head))
+    assert _names(files) == ["a.parquet", "b.parquet"]
+
+
+def test_state_of_a_checkpoint_that_is_read_whole_is_never_disturbed(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    source = folder.source(read={"mode": "snapshot"})
+    taken = source.pin(NOW).head
+    assert taken
+    assert source.checkpoint_state(source.pin(NOW, after=taken), taken).state == "caught up"
+    folder.put("a.parquet", id=[1, 2])
+
+    found = source.checkpoint_state(source.pin(NOW + HOUR, after=taken), taken)
+
+    assert (found.state, found.detail) == ("in lineage", "the next load reads all 1 file")
+
+
+def test_directory_that_is_whole_again_is_not_read_whole_again(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    folder.put("b.parquet", id=[2])
+    source = folder.source(read={"mode": "snapshot"})
+    taken = source.pin(NOW).head
+    (folder.root / "b.parquet").rename(folder.root.parent / "away")
+    source.pin(NOW + HOUR, after=taken)
+    (folder.root.parent / "away").rename(folder.root / "b.parquet")
+
+    again = source.pin(NOW + 2 * HOUR, after=taken)
+
+    assert again.head != taken
+    assert source.following(again, taken).instants == ()
 
 
 def test_listing_until_a_moment_before_all_files_is_no_instant(folder: Folder) -> None:

@@ -1,0 +1,100 @@
+"""The columns of a folder: those of every file that it had, typed so that each of them can be read.
+
+A new file may add columns and widen types; it takes nothing away, whatever it is called (PC-R02).
+"""
+
+from __future__ import annotations
+
+import base64
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.physical.int96 import is_zoneless
+from tidegate.source.files.partition_values import arrow_type
+from tidegate.source.projection import Wanted
+from tidegate.source.promotion import cast_to
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+
+def joined(known: pa.Schema, files: Iterable[pa.Schema]) -> pa.Schema:
+    """Add the columns of files to those that are known, in the order in which they are met.
+
+    Where neither of two types can be read as the other, the known one stays: the file that differs
+    is named when its rows are planned.
+
+    Args:
+        known: as this function returned it; empty at the beginning.
+        files: schemas as the files have them.
+    """
+    columns = {column.name: column.type for column in known}
+    for schema in files:
+        for column in schema:
+            before = columns.get(column.name)
+            columns[column.name] = wanted(column).type if before is None else _wider(before, column)
+    return pa.schema(columns.items())
+
+
+def _wider(known: pa.DataType, found: pa.Field) -> pa.DataType:
+    """Return the type as which both can be read."""
+    kind, types = _plain(found.type), pa.types
+    if types.is_struct(known) and types.is_struct(kind):
+        children = joined(pa.schema(list(known)), [pa.schema(list(kind))])
+        return pa.struct(list(children))
+    if types.is_map(known) and types.is_map(kind):
+        key, item = _wider(known.key_type, kind.key_field), _wider(known.item_type, kind.item_field)
+        return pa.map_(key, item)
+    if _is_list(known) and _is_list(kind):
+        return pa.list_(pa.field("element", _wider(known.value_type, kind.value_field)))
+    if kind == known or cast_to(kind, known, zoneless=is_zoneless(found)) is not None:
+        return known
+    return wanted(found).type if cast_to(known, kind) is not None else known
+
+
+def table_schema(own: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:
+    """Return the columns of a table whose files have these: own ones, then keys (PC-R02)."""
+    columns = [column for column in own if column.name not in keys]
+    return pa.schema(columns + [pa.field(name, arrow_type(kind)) for name, kind in keys.items()])
+
+
+def encode_schema(schema: pa.Schema) -> str:
+    """Write a schema for a pin or a listing."""
+    return base64.b64encode(schema.serialize().to_pybytes()).decode()
+
+
+def decode_schema(text: str) -> pa.Schema:
+    """Read what `encode_schema` wrote."""
+    return pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
+
+
+def wanted(column: pa.Field) -> Wanted:
+    """Return a column without dictionaries and nullability, which differ between files."""
+    kind = _plain(column.type)
+    children: tuple[Wanted, ...] = tuple(wanted(child) for child in children_of(kind))
+    if pa.types.is_struct(kind):
+        kind = pa.struct([pa.field(child.name, child.type) for child in children])
+    elif pa.types.is_map(kind):
+        kind = pa.map_(children[0].type, children[1].type)
+    elif children:
+        kind = pa.list_(pa.field("element", children[0].type))
+    return Wanted(column.name, column.name, kind, children)
+
+
+def children_of(kind: pa.DataType) -> list[pa.Field]:
+    """Return what a nested type is made of, under the names that it has in every file."""
+    if pa.types.is_struct(kind):
+        return list(kind)
+    if pa.types.is_map(kind):
+        return [kind.key_field.with_name("key"), kind.item_field.with_name("value")]
+    return [kind.value_field.with_name("element")] if _is_list(kind) else []
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))

@@ -1,0 +1,154 @@
+"""Columns of a folder outlive its files: no name, gap or rebuild takes published ones away."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from small_lake import DAY_1, NOW, SmallLake, day, load, local, publish
+from tidegate import read_committed
+from tidegate.errors import SchemaIncompatible, SourceFileDamaged
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+HOUR = timedelta(hours=1)
+
+
+class Landing:
+    """A folder whose files are of one day, and the pipeline that reads it."""
+
+    def __init__(self, place: Path) -> None:
+        self.lake = SmallLake(place / "lake")
+        self.root = self.lake.root / "landing"
+        self.root.mkdir()
+        self.lake.keys = {"commit": {"trigger": "process-time"}}
+        self.put = 0
+
+    def write(self, name: str, **columns: Any) -> None:
+        """Write a file of one row, an hour after the last one."""
+        self.put += 1
+        path = self.root / f"{name}.parquet"
+        arrays = {key: pa.array([value], kind) for key, (value, kind) in columns.items()}
+        pq.write_table(pa.table({"id": [self.put], "at": [DAY_1], **arrays}), path)
+        os.utime(path, ((NOW - 90 * HOUR + self.put * HOUR).timestamp(),) * 2)
+
+    def pipeline(self, **source: Any) -> Pipeline:
+        self.lake.source = {"kind": "files", "path": str(self.root), **source}
+        return self.lake.pipeline()
+
+    def rows(self, **source: Any) -> list[dict[str, Any]]:
+        """Load and publish; the published rows without their time."""
+        load(self.pipeline(**source))
+        publish(self.pipeline(**source))
+        table = read_committed(str(self.lake.target)).to_table()
+        found = [
+            {key: item for key, item in row.items() if key not in {"at", "dt"}}
+            for row in table.to_pylist()
+        ]
+        return sorted(found, key=lambda row: row["id"])
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Landing:
+    return Landing(tmp_path)
+
+
+def amount(value: float) -> dict[str, Any]:
+    return {"amount": (value, pa.float64())}
+
+
+def test_file_that_sorts_first_and_lacks_a_column_takes_it_from_no_other(landing: Landing) -> None:
+    landing.write("b1", **amount(1.5))
+    landing.rows()
+    landing.write("a1")
+    landing.write("c3", **amount(3.5))
+
+    expected = [
+        {"id": 1, "amount": 1.5},
+        {"id": 2, "amount": None},
+        {"id": 3, "amount": 3.5},
+    ]
+    assert landing.rows() == expected
+    planned = landing.pipeline().rebuild([day(1)], Run("again", "cli"), NOW)
+    landing.pipeline().finish_load(planned, NOW, local)
+    assert landing.rows() == expected
+
+
+def test_column_stays_when_the_files_that_brought_it_are_cleaned_away(landing: Landing) -> None:
+    landing.write("1", **amount(1.5))
+    landing.write("2")
+    landing.rows()
+    (landing.root / "1.parquet").unlink()
+    landing.write("3", **amount(3.5))
+
+    assert landing.rows(on_changed_file="ignore")[2] == {"id": 3, "amount": 3.5}
+
+
+def test_column_that_a_later_file_brings_is_read(landing: Landing) -> None:
+    landing.write("1")
+    landing.rows()
+    landing.write("2", **amount(2.5))
+
+    assert landing.rows() == [{"id": 1, "amount": None}, {"id": 2, "amount": 2.5}]
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("2", "1")])
+def test_later_file_may_widen_a_type_whatever_it_is_called(
+    names: tuple[str, str], landing: Landing
+) -> None:
+    landing.write(names[0], n=(1, pa.int32()))
+    landing.rows()
+    landing.write(names[1], n=(1 << 40, pa.int64()))
+    assert [row["n"] for row in landing.rows()] == [1, 1 << 40]
+    landing.write("0", n=(3, pa.int16()))
+
+    assert [row["n"] for row in landing.rows()] == [1, 1 << 40, 3]
+
+
+def test_file_with_another_type_is_the_one_that_is_named(landing: Landing) -> None:
+    landing.write("b", n=(1, pa.int32()))
+    landing.rows()
+    landing.write("a", n=("one", pa.string()))
+
+    with pytest.raises(SchemaIncompatible) as refused:
+        load(landing.pipeline())
+
+    assert refused.value.path.endswith("/a.parquet")
+    (landing.root / "a.parquet").unlink()
+    landing.write("c", n=(2, pa.int32()))
+    assert [row["n"] for row in landing.rows()] == [1, 2]
+
+
+def test_column_of_a_file_that_could_not_be_read_at_first_is_read_later(landing: Landing) -> None:
+    landing.write("1")
+    landing.rows()
+    landing.write("2", **amount(2.5))
+    path = landing.root / "2.parquet"
+    whole, times = path.read_bytes(), (path.stat().st_mtime,) * 2
+    path.write_bytes(whole[:-8] + b"damaged!")
+    os.utime(path, times)
+    with pytest.raises(SourceFileDamaged):
+        load(landing.pipeline())
+    # As after a `chmod`: the listing is the same.
+    path.write_bytes(whole)
+    os.utime(path, times)
+
+    assert landing.rows()[1] == {"id": 2, "amount": 2.5}
+
+
+def test_column_that_only_an_unreadable_file_has_is_no_missing_column(landing: Landing) -> None:
+    landing.write("1", **amount(1.5))
+    path = landing.root / "1.parquet"
+    path.write_bytes(b"no parquet")
+
+    with pytest.raises(SourceFileDamaged):
+        load(landing.pipeline(read={"columns": ["id", "at", "amount"]}))
