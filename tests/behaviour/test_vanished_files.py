@@ -556,7 +556,8 @@ def test_folder_read_whole_that_has_no_file_is_refused(tmp_path: Path, *, emptie
     assert not any(folder.lake.listed_ids().values())
 
 
-def test_interval_read_whole_takes_what_stands_and_not_what_a_look_missed(tmp_path: Path) -> None:
+def test_interval_read_whole_takes_all_that_stands(tmp_path: Path) -> None:
+    """Also what came after it: cut by time it would be a state in which the folder never stood."""
     folder, keys = Folder(SmallLake(tmp_path / "lake")), {"read": {"mode": "snapshot"}}
     folder.put("a", START - 2 * HOUR, 1)
     folder.put("b", START - HOUR, 2)
@@ -568,7 +569,10 @@ def test_interval_read_whole_takes_what_stands_and_not_what_a_look_missed(tmp_pa
 
     load(folder.pipeline(**keys), hour(1))
 
-    assert folder.published() == [1, 2, 3]
+    assert folder.published() == [1, 2, 3, 4]
+    folder.put("d", START + 2.5 * HOUR, 5)
+    load(folder.pipeline(**keys), hour(2))
+    assert folder.published() == [1, 2, 3, 5]
 
 
 def test_look_beside_an_open_window_remembers_no_file_for_a_later_one(folder: Folder) -> None:

@@ -37,6 +37,7 @@ from tidegate.source.files.listing import (
     cuts,
     difference,
     is_same,
+    listing_id,
     listing_time,
     number_of,
 )
@@ -145,9 +146,9 @@ class FilesSource:
         if not listing.files and after is None:
             schema = self._chosen(FolderColumns(pa.schema([])))
             return Pin(self._root, None, (), {"schema": encode_schema(schema)})
-        moment = listing_time(listing, passed.known, now, after)
-        if until is not None and self._reads_whole:
-            moment = min(moment, until - _INSTANT)
+        # What is read whole belongs to the interval that it is read for.
+        latest = min(now, until - _INSTANT) if until is not None and self._reads_whole else now
+        moment = listing_time(listing, passed.known, latest, after)
         columns = functools.cache(lambda: self._columns(listing, before, after))
         head = self._store.record(listing, moment, columns)
         # Those of a listing with a file that could not be read are not known before it can be.
@@ -209,15 +210,15 @@ class FilesSource:
         files = len(self._known(after).files)
         if files and not self._head(pin).files and self._refuses_changes:
             raise SourceEmptied(source=self._root, files=files)
-        head = pin.head
-        is_new = head is not None and (after is None or not is_same(head, after))
-        return Following((head,) if head is not None and is_new else (), None, WindowKind.RELOAD)
+        is_known = pin.head is None or (after is not None and self._is_kept(pin.head, after))
+        found = () if is_known or pin.head is None else (pin.head,)
+        return Following(found, None, WindowKind.RELOAD)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
         """Return how many files came after a checkpoint, or what stands against it."""
         head = pin.head.id if pin.head else None
         if self._reads_whole:
-            if pin.head is None or is_same(pin.head, checkpoint):
+            if pin.head is None or self._is_kept(pin.head, checkpoint):
                 return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
             files = _counted(len(self._head(pin).files))
             return CheckpointState(
@@ -424,6 +425,14 @@ class FilesSource:
     @property
     def _reads_whole(self) -> bool:
         return self._config.read.mode == "snapshot"
+
+    def _is_kept(self, head: Instant, after: Instant) -> bool:
+        """Return whether a listing is that of a checkpoint, and that one stands where it stood.
+
+        Reading everything anew is the way out where it does not.
+        """
+        kept = any(listing.instant.id == listing_id(after) for listing in self._store.heads())
+        return kept and is_same(head, after)
 
     def _columns(self, listing: Listing, before: Listing, after: Instant | None) -> FolderColumns:
         """Add the columns of what the checkpoint does not know to those that it knows (PC-R02)."""
