@@ -44,6 +44,8 @@ class FanOut:
     transform: Transform
     """The finest of the keys that are made from the event time."""
     timezone: str
+    most: int | None = None
+    """How many partitions are written at most, as a rebuild says; None: all."""
 
     def of(self, bounds: TimeBounds | None) -> int | None:
         """Count partitions; None where the bounds do not say."""
@@ -51,7 +53,8 @@ class FanOut:
             return None
         if bounds.smallest is None or bounds.largest is None:
             return 1
-        return self._unit(bounds.largest) - self._unit(bounds.smallest) + 1
+        count = self._unit(bounds.largest) - self._unit(bounds.smallest) + 1
+        return count if self.most is None else min(count, self.most)
 
     def _unit(self, moment: datetime) -> int:
         """Count hours, days or months of the wall clock."""

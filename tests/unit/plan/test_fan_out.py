@@ -106,6 +106,13 @@ def test_other_splits_stay_as_they_are(splits: list[Split]) -> None:
     assert exchanged_by_partition(tuple(splits), DAYS, LIMITS) == tuple(splits)
 
 
+def test_rebuild_of_few_partitions_spreads_nothing() -> None:
+    before = tuple(split(number, bounds(84)) for number in range(10))
+
+    assert exchanged_by_partition(before, replace(DAYS, most=3), LIMITS) == before
+    assert len(exchanged_by_partition(before, replace(DAYS, most=84), LIMITS)) > len(before)
+
+
 def test_one_sub_split_with_more_partitions_than_open_files_spreads() -> None:
     heavy = replace(split(0, bounds(400)), weight=1 << 26)
     after = exchanged_by_partition((heavy,), DAYS, LIMITS)

@@ -165,14 +165,14 @@ class Scanner:
             splits = plan_one_split(pieces, split, width)
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
-        fan_out = self._fan_out()
+        fan_out = self._fan_out(window)
         if fan_out is not None and limit is None:
             bears = Limits(self.config.target.max_open_partitions, target)
             splits = exchanged_by_partition(splits, fan_out, bears)
         splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
         return _Found(units, pieces, splits, target, len(footers.paths))
 
-    def _fan_out(self) -> FanOut | None:
+    def _fan_out(self, window: Window) -> FanOut | None:
         """Return what counts partitions by event times; None where no key is made from them."""
         column = event_column(self.config)
         made = {
@@ -181,7 +181,8 @@ class Scanner:
             if column is not None and field.column == column.name
         }
         finest = next((item for item in _FINEST_FIRST if item in made), None)
-        return FanOut(finest, self.config.timezone) if finest else None
+        most = len(window.partitions) or None
+        return FanOut(finest, self.config.timezone, most) if finest else None
 
     def _check_reads_changes(self, window: Window) -> None:
         """Refuse to read the whole source for a window that joins on to others."""
