@@ -493,8 +493,13 @@ def test_start_stays_where_it_was_when_the_ledger_is_lost_before_the_first_windo
         path.unlink()
     folder.pipeline(**keys).restore_ledger()
 
+    shown = folder.pipeline(**keys).looking().preview(Run("looks", "looks"), NOW)
     load(folder.pipeline(**keys))
 
+    parts = [part for split in shown.splits for part in split.sub_splits]
+    assert [piece.path for part in parts for piece in part.pieces] == [
+        str(folder.root / "b.parquet")
+    ]
     assert folder.published() == [2]
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import HistoryChanged, LedgerMoved, TerminalError
 from tidegate.ledger.holder import Holder
-from tidegate.model.instant import InstantRange
+from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.plan import Pin, Window, WindowKind
 from tidegate.model.run import Look, Run
 from tidegate.model.start import Start
 from tidegate.pipeline.load import window_choice
 from tidegate.pipeline.load.limits import limited
-from tidegate.pipeline.load.starting import fix_start
+from tidegate.pipeline.load.starting import fix_start, read_start
 from tidegate.pipeline.state.again import again_if
 
 if TYPE_CHECKING:
@@ -285,8 +285,13 @@ class Taker:
         if pin.head is None:
             return None
         started = state is not None and state.started
-        checkpoint = state.checkpoint if state and started else self.source.first_checkpoint(pin)
+        checkpoint = state.checkpoint if state and started else self._start(pin)
         return self.source.following(pin, checkpoint)
+
+    def _start(self, pin: Pin) -> Instant | None:
+        """Return where a load would fix the start; a lost ledger leaves it where it was."""
+        fixed = read_start(self.watch.storage, self.watch.roots.work, pin.identity)
+        return fixed.boundary if fixed else self.source.first_checkpoint(pin)
 
     def _draft(self, run: Run, pin: Pin, following: Following | None) -> Window | None:
         if following is None:
