@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import sys
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from tidegate.gate import SparkFrame, Suite
+    from tidegate.pipeline import Pipeline
 
 NOW = datetime(2026, 11, 1, 12, tzinfo=UTC)
 FLIGHTS = Path(__file__).parents[2] / "include" / "pipelines" / "flights.yaml"
@@ -645,6 +647,130 @@ def test_partition_that_lost_all_rows_still_has_the_columns_of_its_table(tmp_pat
     assert lake.ids() == {"dt=2026-02-01": []}
 
 
+@dataclass
+class Landing:
+    """A folder of files with rows of one day, and the partitions that a suite judges."""
+
+    lake: SmallLake
+    folder: Path
+    read: dict[str, Any] = field(default_factory=dict)
+
+    def judged_by(self, kind: str, **kwargs: Any) -> None:
+        """Let one expectation decide."""
+        suite = suite_of(self.lake.root, {"type": kind, "kwargs": kwargs}).file
+        self.lake.keys |= {"commit": {"trigger": "process-time"}, "gate": {"suite": suite}}
+
+    def put(self, name: str, **columns: list[Any]) -> Path:
+        path = self.folder / f"{name}.parquet"
+        pq.write_table(pa.table({"at": [DAY_1], **columns}), path)
+        return path
+
+    def pipeline(self) -> Pipeline:
+        keys = {"on_changed_file": "ignore", "read": self.read}
+        self.lake.source = {"kind": "files", "path": str(self.folder), **keys}
+        return self.lake.pipeline()
+
+    def rebuild(self) -> None:
+        pipeline = self.pipeline()
+        partitions = [item.partition for item in pipeline.ledger.partitions.all()]
+        planned = pipeline.rebuild(partitions, Run("again", "cli"), NOW)
+        pipeline.finish_load(planned, NOW, local)
+
+    def published(self) -> list[tuple[str, Outcome | None]]:
+        return [(item.state, item.gate) for item in publish(self.pipeline())]
+
+
+@pytest.fixture
+def landing(tmp_path: Path) -> Landing:
+    lake, folder = SmallLake(tmp_path / "lake"), tmp_path / "landing"
+    folder.mkdir()
+    return Landing(lake, folder)
+
+
+PASSED = [("committed", Outcome.PASS)]
+
+
+@pytest.mark.parametrize("key", ["region", "zone"])
+def test_partition_that_lost_all_rows_has_its_columns_in_their_order(
+    landing: Landing, key: str
+) -> None:
+    columns = ["at", "id", key]
+    landing.judged_by("expect_table_columns_to_match_ordered_list", column_list=columns)
+    landing.lake.keys["target"] = {"partition_by": {"dt": None, key: "region"}}
+    landing.lake.keys["event_time"] = None
+    file = landing.put("a", region=["eu"], id=[1])
+    load(landing.pipeline())
+    with_rows = landing.published()
+    file.unlink()
+    load(landing.pipeline())
+    landing.rebuild()
+
+    without = landing.published()
+
+    assert (with_rows, without) == (PASSED, PASSED)
+    assert landing.lake.ids() == {f"{key}=eu": []}
+
+
+@pytest.mark.parametrize("plan", ["lost", "damaged"])
+def test_partition_that_lost_all_rows_is_judged_without_the_plan_of_rows_that_are_gone(
+    landing: Landing, plan: str
+) -> None:
+    landing.judged_by("expect_column_values_to_not_be_null", column="id")
+    landing.read = {"mode": "snapshot"}
+    file = landing.put("a", id=[1])
+    load(landing.pipeline())
+    landing.published()
+    file.unlink()
+    load(landing.pipeline())
+    (first,) = landing.lake.work.glob("windows/000001/*/plan.json")
+    if plan == "lost":
+        first.unlink()
+    else:
+        first.write_text("{")
+
+    outcomes = landing.published()
+
+    assert outcomes == PASSED
+    assert landing.lake.ids() == {"dt=2026-02-01": []}
+
+
+def test_folder_read_whole_that_lost_all_files_has_the_columns_that_they_had(
+    landing: Landing,
+) -> None:
+    columns = {"column_set": ["at", "id", "region", "dt"]}
+    landing.judged_by("expect_table_columns_to_match_set", **columns)
+    landing.read = {"mode": "snapshot"}
+    file = landing.put("a", region=["eu"], id=[1])
+    load(landing.pipeline())
+    landing.published()
+    file.unlink()
+    load(landing.pipeline())
+
+    outcomes = landing.published()
+
+    assert outcomes == PASSED
+    assert landing.lake.ids() == {"dt=2026-02-01": []}
+
+
+def test_partition_that_lost_all_rows_has_no_column_that_a_rebuild_left_out(
+    landing: Landing,
+) -> None:
+    columns = {"column_set": ["at", "id", "old", "dt"]}
+    landing.judged_by("expect_table_columns_to_match_set", **columns)
+    landing.put("a", old=["x"], id=[1])
+    load(landing.pipeline())
+    with_rows = landing.published()
+    columns["column_set"].remove("old")
+    landing.judged_by("expect_table_columns_to_match_set", **columns)
+    landing.read = {"columns": ["at", "id"], "filter": "id > 1"}
+    landing.rebuild()
+
+    outcomes = landing.published()
+
+    assert (with_rows, outcomes) == (PASSED, PASSED)
+    assert landing.lake.ids() == {"dt=2026-02-01": []}
+
+
 @pytest.mark.spark
 def test_columns_of_a_partition_without_files_have_the_types_that_spark_reads(
     tmp_path: Path, spark: SparkSession
@@ -671,7 +797,8 @@ def test_columns_of_a_partition_without_files_have_the_types_that_spark_reads(
     spark_frame = functools.partial(frames.spark_frame, spark)
 
     read = in_spark(spark_frame, read_footers(stored), schema.names)
-    made = in_spark(spark_frame, empty_footers([schema], ()), schema.names)
+    planned = GateInput(DAY, (), unified, lambda: (schema,))
+    made = in_spark(spark_frame, empty_footers(planned, ()), schema.names)
 
     assert [(field.name, field.dataType) for field in made.schema] == [
         (field.name, field.dataType) for field in read.schema

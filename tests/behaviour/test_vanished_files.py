@@ -392,6 +392,72 @@ def test_backfill_of_another_interval_goes_on_without_the_file(tmp_path: Path) -
     assert folder.published() == [2]
 
 
+@pytest.mark.parametrize("policy", ["fail", "ignore"])
+@pytest.mark.parametrize("found", ["gone", "changed"])
+def test_backfill_that_was_taken_in_is_done_again_without_its_file(
+    tmp_path: Path, policy: str, found: str
+) -> None:
+    folder, keys = (
+        Folder(SmallLake(tmp_path / "lake")),
+        {"start": "latest", "on_changed_file": policy},
+    )
+    file = folder.put("a", START - 3.5 * HOUR, 1)
+    folder.put("b", START - 2.5 * HOUR, 2)
+    load(folder.pipeline(**keys))
+    load(folder.pipeline(**keys), hour(-3))
+    before = folder.published()
+    if found == "gone":
+        file.unlink()
+    else:
+        os.utime(file)
+
+    looked = folder.pipeline(**keys).look(Run("sensor", "sensor", hour(-3)), NOW)
+    again = load(folder.pipeline(**keys), hour(-3))
+
+    assert (looked.kind, again.windows) == ("replay", (1,))
+    assert folder.published() == before == [1]
+    (partition,) = folder.pipeline().ledger.partitions.all()
+    assert partition.revision == 1
+
+
+@pytest.mark.parametrize("policy", ["fail", "ignore"])
+def test_first_interval_is_done_again_once_what_the_start_left_out_is_cleaned_away(
+    tmp_path: Path, policy: str
+) -> None:
+    folder, start = Folder(SmallLake(tmp_path / "lake")), (START + 0.2 * HOUR).isoformat()
+    keys: dict[str, Any] = {"start": {"after": start}, "on_changed_file": policy}
+    left_out = folder.put("old", START + 0.1 * HOUR, 1)
+    folder.put("new", START + 0.5 * HOUR, 2, 3)
+    load(folder.pipeline(**keys), hour(1))
+    before = folder.published()
+    left_out.unlink()
+
+    again = load(folder.pipeline(**keys), hour(1))
+    other = load(folder.pipeline(**keys, read={"filter": "id > 2"}), hour(1))
+
+    assert (again.windows, other.windows) == ((1,), (1,))
+    assert (before, folder.published()) == ([2, 3], [3])
+
+
+@pytest.mark.follows("HistoryChanged")
+def test_longer_interval_over_the_first_one_takes_nothing_while_a_file_of_it_is_away(
+    tmp_path: Path,
+) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    folder.put("a", START - 0.5 * HOUR, 1)
+    load(folder.pipeline(**keys))
+    for number in (1, 2):
+        folder.put(f"in {number}", START + (number - 0.5) * HOUR, number + 1)
+        load(folder.pipeline(**keys), hour(number))
+    longer = DataInterval(hour(0).start, hour(1).end)
+    with folder.without("a"), pytest.raises(HistoryChanged, match="Restore it as it was"):
+        load(folder.pipeline(**keys), longer)
+
+    load(folder.pipeline(**keys), longer)
+
+    assert folder.published() == [1, 2, 3]
+
+
 def test_backfill_before_the_start_reads_a_file_from_the_future(tmp_path: Path) -> None:
     folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
     folder.put("a", NOW + 50 * HOUR, 1)
@@ -427,8 +493,13 @@ def test_start_stays_where_it_was_when_the_ledger_is_lost_before_the_first_windo
         path.unlink()
     folder.pipeline(**keys).restore_ledger()
 
+    shown = folder.pipeline(**keys).looking().preview(Run("looks", "looks"), NOW)
     load(folder.pipeline(**keys))
 
+    parts = [part for split in shown.splits for part in split.sub_splits]
+    assert [piece.path for part in parts for piece in part.pieces] == [
+        str(folder.root / "b.parquet")
+    ]
     assert folder.published() == [2]
 
 

@@ -139,7 +139,7 @@ class HistoryChanged(TerminalError):
     template = (
         "{source}: {path} came in the interval {interval}, as {expected}, found {found}. Nothing "
         "was taken. Restore it as it was, its modification time too, and run again. If that is not "
-        "possible, backfill the other intervals."
+        "possible, backfill other intervals, in which it did not come."
     )
 
 

@@ -64,7 +64,7 @@ def check(
         verdict = Verdict(Outcome.PASS, (), footers.rows, NO_ENGINE, now)
         return verdict, _record(verdict, content)
     if not content.files:
-        footers = empty_footers(content.planned(), suite.columns or ())
+        footers = empty_footers(content, suite.columns or ())
     columns = _needed(suite, content, footers)
     engine = _engine(suite, footers, columns, config)
     rows = _frame(engine, suite, content, footers, columns, spark_frame)

@@ -36,7 +36,7 @@ class GateInput:
     unify: Unify
     """What the target says of files whose schemas differ."""
     planned: Callable[[], Iterable[pa.Schema]] = tuple
-    """Gives the columns that were planned to come here, newest first; asked without any file."""
+    """Gives the columns planned for files here, newest first; asked without any file."""
 
 
 @dataclass(frozen=True)
@@ -71,19 +71,21 @@ def read_footers(content: GateInput) -> Footers:
     return Footers(rows, content.unify(own.items()), weights, own)
 
 
-def empty_footers(planned: Iterable[pa.Schema], columns: Iterable[str]) -> Footers:
+def empty_footers(content: GateInput, columns: Iterable[str]) -> Footers:
     """Stand in for the footers of a partition without any file.
 
     Args:
-        planned: columns that were planned to come here; the first type that is known counts.
-        columns: what a suite names; what nobody planned has no type.
+        content: the partition, and the columns planned for it; the first type that is known counts.
+        columns: what a suite names; what nobody planned has no type. The partition's keys are
+            no columns of its files.
     """
     types: dict[str, pa.DataType] = {}
-    for schema in planned:
+    for schema in content.planned():
         for field in schema:
             if pa.types.is_null(types.get(field.name, pa.null())):
                 types[field.name] = field.type
-    for name in sorted(columns):
+    keys = {name for name, _ in content.partition.values}
+    for name in sorted(set(columns) - keys):
         types.setdefault(name, pa.null())
     return Footers(0, pa.schema(list(types.items())), {}, {})
 

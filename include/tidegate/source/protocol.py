@@ -203,16 +203,25 @@ class Source(Protocol):
         """List the retained instants up to the pinned head, in the source's order."""
         ...
 
-    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         """List the instants at which windows before the first one may end, in the source's order.
 
         Args:
             pin: the source as the run sees it.
             before: what `source.start` came to: no such window ends after it.
-            interval: what is wanted of them.
+        """
+        ...
+
+    def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
+        """Compare what came in an interval with what stands, before a first window over it.
+
+        Args:
+            pin: the source as the run sees it.
+            before: as for `history`.
+            interval: which of its instants are wanted.
 
         Raises:
-            TidegateError: what came in the interval cannot be read any more.
+            HistoryChanged: it is not there as it came.
         """
         ...
 

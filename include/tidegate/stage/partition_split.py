@@ -142,9 +142,8 @@ class PartitionComputer:
         self._schema = schema
         self._default_name = default_name
         self._known: dict[tuple[str | None, ...], Partition] = {}
-        dropped = {field.column for field in fields if field.transform is Transform.IDENTITY}
-        self.data_columns = tuple(name for name in schema.names if name not in dropped)
-        """Columns of the part files: those of identity keys stand in the path instead."""
+        self.data_columns = data_columns(schema.names, fields)
+        """Columns of the part files."""
 
     def split(self, batch: pa.RecordBatch) -> BatchSplit:
         """Find each row's partition.
@@ -173,6 +172,12 @@ class PartitionComputer:
             named = tuple(zip(self._names, values, strict=True))
             self._known[values] = Partition(named, self._default_name)
         return self._known[values]
+
+
+def data_columns(names: Sequence[str], fields: Sequence[PartitionField]) -> tuple[str, ...]:
+    """Return the columns of part files: those of identity keys stand in the path instead."""
+    dropped = {field.column for field in fields if field.transform is Transform.IDENTITY}
+    return tuple(name for name in names if name not in dropped)
 
 
 def _by_text(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:

@@ -101,7 +101,7 @@ def test_read_columns_dictionary_becomes_plain_text(tmp_path: Path) -> None:
 def test_empty_footers_give_a_table_without_rows(tmp_path: Path) -> None:
     content = GateInput(DAY, (), unified)
 
-    table = read_columns(content, empty_footers((), {"b", "a", "dt"}), ["a", "b", "dt"])
+    table = read_columns(content, empty_footers(content, {"b", "a", "dt"}), ["a", "b", "dt"])
 
     assert (table.num_rows, table.column_names) == (0, ["a", "b", "dt"])
 
@@ -127,8 +127,9 @@ def test_to_pandas_nulls_leave_integers_and_booleans_what_they_are() -> None:
 def test_empty_footers_take_the_first_type_that_is_known() -> None:
     newest = pa.schema([("a", pa.null()), ("b", pa.int32())])
     older = pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.date32())])
+    content = GateInput(DAY, (), unified, lambda: (newest, older))
 
-    footers = empty_footers([newest, older], {"c", "d"})
+    footers = empty_footers(content, {"c", "d", "dt"})
 
     expected = [("a", pa.int64()), ("b", pa.int32()), ("c", pa.date32()), ("d", pa.null())]
     assert footers.schema == pa.schema(expected)

@@ -8,15 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerMoved, TerminalError
+from tidegate.errors import HistoryChanged, LedgerMoved, TerminalError
 from tidegate.ledger.holder import Holder
-from tidegate.model.instant import InstantRange
+from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.plan import Pin, Window, WindowKind
 from tidegate.model.run import Look, Run
 from tidegate.model.start import Start
 from tidegate.pipeline.load import window_choice
 from tidegate.pipeline.load.limits import limited
-from tidegate.pipeline.load.starting import fix_start
+from tidegate.pipeline.load.starting import fix_start, read_start
 from tidegate.pipeline.state.again import again_if
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Taker:
         if seen.open is not None:
             return self._continued(run, seen, seen.open, sealed, holder)
         if window_choice.is_behind(run.interval, seen.state, sealed):
-            draft = self._history(run, seen)
+            draft = self._history(run, seen, sealed)
         else:
             (draft, seen), sealed = self._ahead(run, seen, now), ()
         if draft is None:
@@ -285,8 +285,13 @@ class Taker:
         if pin.head is None:
             return None
         started = state is not None and state.started
-        checkpoint = state.checkpoint if state and started else self.source.first_checkpoint(pin)
+        checkpoint = state.checkpoint if state and started else self._start(pin)
         return self.source.following(pin, checkpoint)
+
+    def _start(self, pin: Pin) -> Instant | None:
+        """Return where a load would fix the start; a lost ledger leaves it where it was."""
+        fixed = read_start(self.watch.storage, self.watch.roots.work, pin.identity)
+        return fixed.boundary if fixed else self.source.first_checkpoint(pin)
 
     def _draft(self, run: Run, pin: Pin, following: Following | None) -> Window | None:
         if following is None:
@@ -299,18 +304,35 @@ class Taker:
             found = limited(found, following.instants, self.source, limits, pin)
         return Window(0, found, following.kind, run.interval, run.id)
 
-    def _history(self, run: Run, seen: Seen) -> Window | None:
+    def _history(self, run: Run, seen: Seen, sealed: Sequence[WindowState]) -> Window | None:
+        """Draft the window of what `start` left out of the run's interval, if it is not taken yet.
+
+        Raises:
+            WindowOverlap: a window over a part of it was taken.
+            HistoryChanged: it is not there as it came.
+        """
         if run.interval is None or seen.state.first_start is None:
             return None
         first = seen.state.first_start
-        retained = self.source.history(seen.pin, first, run.interval)
         found = window_choice.history(
-            retained, run.interval, self.ledger.windows.all(), self.config.name
+            self.source.history(seen.pin, first),
+            run.interval,
+            self.ledger.windows.all(),
+            self.config.name,
         )
-        return Window(0, found, WindowKind.HISTORY, run.interval, run.id) if found else None
+        if found is None:
+            return None
+        try:
+            self.source.check_history(seen.pin, first, run.interval)
+        except HistoryChanged:
+            # What was left out may be cleaned away; windows of this very interval are done again.
+            if any(item.window.interval == run.interval for item in sealed):
+                return None
+            raise
+        return Window(0, found, WindowKind.HISTORY, run.interval, run.id)
 
     def _look_behind(self, run: Run, seen: Seen, sealed: Sequence[WindowState]) -> Look:
-        if self._history(run, seen) is not None:
+        if self._history(run, seen, sealed) is not None:
             return Look("changes", "history before the first window")
         if sealed:
             names = ", ".join(str(item.window.sequence) for item in sealed)

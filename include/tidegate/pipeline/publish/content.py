@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.propose import propose, with_content
 from tidegate.config import PipelineConfig
-from tidegate.errors import PublicationLapsed
+from tidegate.errors import PublicationLapsed, StateFileDamaged, StateFileLost
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
+from tidegate.stage.partition_split import data_columns
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
@@ -100,12 +101,26 @@ class Contents:
         return replace(entry, publication=with_content(entry.publication, content))
 
     def planned_columns(self, partition: Partition) -> Iterator[pa.Schema]:
-        """Read which columns the rows of a partition were planned to have, newest window first."""
+        """Read which columns the files of a partition were planned to have, newest window first.
+
+        A plan that was lost tells none: no row stands by it. Windows that were reset tell theirs
+        only where what reset them found no file to take columns from.
+        """
+        import pyarrow as pa
+
         for item in reversed(self.ledger.windows.contributions(partition)):
             root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
-            scan = read_plan(self.storage, root)
-            source = PipelineConfig.from_resolved(scan.config).source
-            yield Reading.of(source, open_source(source, self.storage), scan.pin).schema
+            try:
+                scan = read_plan(self.storage, root)
+            except (StateFileLost, StateFileDamaged):
+                continue
+            config = PipelineConfig.from_resolved(scan.config)
+            source = config.source
+            schema = Reading.of(source, open_source(source, self.storage), scan.pin).schema
+            names = data_columns(schema.names, config.target.partition_by)
+            yield pa.schema([schema.field(name) for name in names])
+            if item.kind.replaces and not set(names) <= set(source.partition_by):
+                return
 
     def commit_plan(self, path: str) -> CommitPlan:
         """Read the plan of one commit, which the ledger names from the work directory on."""

@@ -262,14 +262,20 @@ class FilesSource:
         """List all listings up to the pinned one, also those that no window ended at."""
         return tuple(self._up_to_head(pin))
 
-    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         """Cut the first window's start into the moments at which its files came.
 
         Other files that were seen before it are not left out by `source.start`: a later window
         takes them in.
+        """
+        del pin
+        return cuts(self._listing(before), self._store.head(before, self._root).instant)
+
+    def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
+        """Compare the files that came in an interval with those that stand.
 
         Raises:
-            HistoryChanged: a file that came in the interval changed or vanished since.
+            HistoryChanged: one of them changed or vanished since.
         """
         whole = self._store.head(before, self._root).instant
         listing = self._listing(before)
@@ -284,7 +290,6 @@ class FilesSource:
                     expected=str(file),
                     found=str(found) if found else "no file",
                 )
-        return cuts(listing, whole)
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
         """Return how many files each listing brought and lost against the one before it."""

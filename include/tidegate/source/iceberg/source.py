@@ -211,10 +211,12 @@ class IcebergSource:
         """List the retained ancestors of the head, and the head."""
         return self._ancestors(pin, pin.head) if pin.head is not None else ()
 
-    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         """List the retained ancestors up to and including an instant; none off its lineage."""
-        del interval
         return self._ancestors(pin, before)
+
+    def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
+        """Do nothing: what a retained snapshot lists does not change."""
 
     def _ancestors(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
         history = self._history(pin)

@@ -17,13 +17,12 @@ from tidegate.errors import (
     SnapshotNotFound,
     TableIdentityChanged,
 )
-from tidegate.model.instant import DataInterval, Instant, InstantRange
+from tidegate.model.instant import Instant, InstantRange
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
-ALWAYS = DataInterval(datetime.min.replace(tzinfo=UTC), NOW)
 ERRORS = {
     "CursorOffLineage": CursorOffLineage,
     "HistoryTruncated": HistoryTruncated,
@@ -87,7 +86,7 @@ def test_instants_are_the_lineage_and_split_at_every_checkpoint(case: str) -> No
     assert [int(step.id) for step in whole] == lineage
     for index, checkpoint in enumerate(whole):
         assert source.instants(pin, checkpoint) == whole[index + 1 :]
-        assert source.history(pin, checkpoint, ALWAYS) == whole[: index + 1]
+        assert source.history(pin, checkpoint) == whole[: index + 1]
 
 
 def test_checkpoint_that_is_no_snapshot_id_is_not_found() -> None:
