@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate import stored
@@ -70,7 +71,7 @@ def damaged(path: str, found: str) -> StateFileDamaged:
 def _remedy(path: str) -> str:
     publish = f"`{command('publish', 'PIPELINE')}`"
     window = layout.window_of(path)
-    if window is not None:
+    if window is not None and not layout.is_sealed_file(posixpath.basename(path)):
         replay = command("replay", "PIPELINE", window)
         return f"read its window again with `{replay}`, then publish with {publish}"
     if layout.is_start_file(path):

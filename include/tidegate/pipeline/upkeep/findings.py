@@ -23,6 +23,7 @@ from tidegate.errors.commands import command
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner
+from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
 from tidegate.target.marker import read_marker
 
@@ -102,6 +103,8 @@ class Findings:
     def _of_announces(self) -> Iterator[str]:
         """Compare the ledger with the files that tell of windows, which a lost one is made of."""
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
+        lost = LostAnnounces(self.roots, self.ledger, self.storage).told()
+        written_anew = {item.sealed.window.sequence for item in lost}
         for sequence in sorted({*known, *records.sealed_windows()}):
             try:
                 told = {item.sealed.plan_digest for item in records.sealed(sequence)}
@@ -109,7 +112,15 @@ class Findings:
                 yield str(unreadable)
                 continue
             if sequence in known and known[sequence] not in told:
-                yield str(lost_announce(self.roots, self.ledger, sequence, known[sequence]))
+                yield str(
+                    lost_announce(
+                        self.roots,
+                        self.ledger,
+                        sequence,
+                        known[sequence],
+                        is_told=sequence in written_anew,
+                    )
+                )
 
     def _has_moved(self, state: PartitionState) -> bool:
         """Return whether a commit came while its partition was looked at."""

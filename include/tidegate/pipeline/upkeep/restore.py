@@ -27,6 +27,7 @@ from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.work import Roots, check_identity, is_same_place, owner_to_restore
 from tidegate.pipeline.upkeep.announces import turn_of, turn_of_plan
 from tidegate.pipeline.upkeep.commit_chain import chain_of
+from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.lost_plans import LostPlans
 from tidegate.pipeline.upkeep.past import PastReader
 from tidegate.stage import layout
@@ -118,9 +119,12 @@ class Restorer:
             self.contents,
         )
         past = reader.read()
-        for item in past.lost:
-            path = f"{self.roots.work}/{item.path}"
-            self.storage.write_once(path, pretty(item.plan.to_json()))
+        for plan in past.lost_plans:
+            path = f"{self.roots.work}/{plan.path}"
+            self.storage.write_once(path, pretty(plan.plan.to_json()))
+        for item in past.lost_announces:
+            path = layout.sealed_file(item.plan_uri)
+            self.storage.write_once(path, pretty(item.sealed.to_json()))
         restored = made.restore(owner.ledger, past)
         newest = past.newest_number
         restored = replace(restored, undecided=tuple(self._undecided(made.ledger)))
@@ -132,15 +136,17 @@ class Restorer:
 
     def _reader(self, ledger_id: str) -> PastReader:
         state = self.ledger.pipeline.find()
-        # Another ledger than that of the target tells nothing of its commits.
+        # Another ledger than that of the target tells nothing of its windows and commits.
         is_its_own = state is not None and state.ledger_id == ledger_id
-        lost = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
+        plans = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
+        announces = LostAnnounces(self.roots, self.ledger, self.storage)
         return PastReader(
             self.roots,
             self.ledger,
             self.storage,
             self.watch,
-            lost.told if is_its_own else tuple,
+            plans.told if is_its_own else tuple,
+            announces.told if is_its_own else tuple,
         )
 
     def _undecided(self, made: Ledger) -> Iterator[str]:
