@@ -23,7 +23,6 @@ from tidegate.errors.commands import command
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner
-from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
 from tidegate.target.marker import read_marker
 
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.upkeep.forgotten import Forgotten
     from tidegate.storage import Storage
 
 
@@ -51,6 +51,7 @@ class Findings:
     storage: Storage
     contents: Contents
     watch: Watch
+    forgotten: Forgotten
 
     def all(self) -> Iterator[str]:
         """Yield where files, markers and ledger disagree, each with what helps, and each once."""
@@ -69,6 +70,11 @@ class Findings:
             return
         # A ledger that is behind tells of old files, and remedies that rest on it are refused.
         behind = tuple(self._behind())
+        forgotten = None if behind else self.forgotten.find()
+        if forgotten is not None:
+            # Without the window no other remedy leads to an end.
+            yield str(forgotten)
+            return
         yield from behind or self._of_all_files()
 
     def _behind(self) -> Iterator[str]:
@@ -103,7 +109,7 @@ class Findings:
     def _of_announces(self) -> Iterator[str]:
         """Compare the ledger with the files that tell of windows, which a lost one is made of."""
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
-        lost = LostAnnounces(self.roots, self.ledger, self.storage).told()
+        lost = self.forgotten.announces.told()
         written_anew = {item.sealed.window.sequence for item in lost}
         for sequence in sorted({*known, *records.sealed_windows()}):
             try:

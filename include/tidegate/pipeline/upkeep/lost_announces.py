@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PipelineState, WindowState
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
-    from tidegate.model.plan import ScanPlan
+    from tidegate.model.plan import ScanPlan, Window
     from tidegate.model.watermark import WatermarkStep
     from tidegate.pipeline.state.work import Roots
     from tidegate.pipeline.upkeep.announces import Turn
@@ -43,10 +43,22 @@ class LostAnnounces:
 
     def told(self) -> tuple[SealedFile, ...]:
         """Tell every lost announce; one whose plan or messages are not whole is left out."""
-        windows = [item for item in self.ledger.windows.all() if item.sealed]
         state = self.ledger.pipeline.find()
-        if state is None:
-            return ()
+        return self._told_after(state) if state is not None else ()
+
+    def untold(self) -> Iterator[Window]:
+        """Yield the windows whose announce is lost, and can be told by nothing."""
+        told = {item.sealed.window.sequence for item in self.told()}
+        for item in self._sealed():
+            sequence = item.window.sequence
+            if sequence not in told and _is_lost(item, self._standing(sequence)):
+                yield item.window
+
+    def _sealed(self) -> list[WindowState]:
+        return [item for item in self.ledger.windows.all() if item.sealed]
+
+    def _told_after(self, state: PipelineState) -> tuple[SealedFile, ...]:
+        windows = self._sealed()
         standing = {item.window.sequence: self._standing(item.window.sequence) for item in windows}
         first = [item for files in standing.values() for item in (files or ())[:1]]
         told: list[SealedFile] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from tidegate.errors import (
     InstantNotFound,
     SourceEmptied,
     SourceRewritten,
+    StateFileDamaged,
     StateFileLost,
 )
 from tidegate.model.partition import Partition
@@ -215,6 +217,16 @@ class FilesSource:
 
     def protect(self, pipeline: str, checkpoint: Instant) -> None:
         """Do nothing: listings are the pipeline's own."""
+
+    def has_lost(self, window: InstantRange) -> bool:
+        """Return whether one of its two listings is gone; a damaged one is told first."""
+        with contextlib.suppress(StateFileDamaged):
+            try:
+                for instant in filter(None, (window.start_exclusive, window.end_inclusive)):
+                    self._listing(instant)
+            except StateFileLost:
+                return True
+        return False
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         """Return the pinned listing, unless it is the checkpoint's: no window ends at another one.
