@@ -735,10 +735,11 @@ class Pipeline:
         """Return what a load would read; of `looking()` it changes nothing (PC-C08).
 
         Raises:
-            LedgerLost: the ledger has lost the pipeline.
-            WorkBehind: the work directory has not what the ledger knows.
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own.
+            WorkGone, WorkBehind: the work directory has not what the ledger knows.
         """
-        self._check_known()
+        check_owner(self.roots, self.ledger, self.storage)
         with self._forgotten.naming():
             return self._loader.preview(run, now)
 

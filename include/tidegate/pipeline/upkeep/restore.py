@@ -24,7 +24,13 @@ from tidegate.model.wire import pretty
 from tidegate.pipeline.load.announce import announcement_of
 from tidegate.pipeline.publish.commit_plans import revision_of
 from tidegate.pipeline.state.plan_files import read_plan
-from tidegate.pipeline.state.work import Roots, check_identity, is_same_place, owner_to_restore
+from tidegate.pipeline.state.work import (
+    Roots,
+    check_identity,
+    check_owner,
+    is_same_place,
+    owner_to_restore,
+)
 from tidegate.pipeline.upkeep.announces import turn_of, turn_of_plan
 from tidegate.pipeline.upkeep.commit_chain import chain_of
 from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
@@ -97,6 +103,7 @@ class Restorer:
         Raises:
             WorkUnknown: there is no work directory of this pipeline.
             TargetOwned, WorkUnfit, WorkOwned: target and work directory are not its own.
+            WorkGone: the work directory has nothing of what the ledger in use knows.
             PartitionBusy: a process is moving files of a partition (Transient).
             StateFileLost: no file tells of a window that was announced; nothing was changed.
             StateFileDamaged: a record cannot be read; nothing was changed.
@@ -105,6 +112,8 @@ class Restorer:
             LedgerMoved: another run recorded something meanwhile (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
+        if self._is_its_own(owner.ledger):
+            check_owner(self.roots, self.ledger, self.storage)
         reader = self._reader(owner.ledger)
         # What is refused takes nobody's fence.
         if not reader.read().announces.files:
@@ -135,9 +144,7 @@ class Restorer:
         return restored
 
     def _reader(self, ledger_id: str) -> PastReader:
-        state = self.ledger.pipeline.find()
-        # Another ledger than that of the target tells nothing of its windows and commits.
-        is_its_own = state is not None and state.ledger_id == ledger_id
+        is_its_own = self._is_its_own(ledger_id)
         plans = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
         announces = LostAnnounces(self.roots, self.ledger, self.storage)
         return PastReader(
@@ -148,6 +155,11 @@ class Restorer:
             plans.told if is_its_own else tuple,
             announces.told if is_its_own else tuple,
         )
+
+    def _is_its_own(self, ledger_id: str) -> bool:
+        """Return whether the ledger in use is that of the target, and tells of it."""
+        state = self.ledger.pipeline.find()
+        return state is not None and state.ledger_id == ledger_id
 
     def _undecided(self, made: Ledger) -> Iterator[str]:
         """Yield the partitions of which the ledger in use knows a decision that is not restored."""
