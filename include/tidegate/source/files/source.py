@@ -60,6 +60,10 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _FILES_PER_CALL = 64
+_NO_HISTORY = (
+    "leave the interval out: what came before the first window cannot be backfilled without the "
+    "listing of the start"
+)
 
 
 class _Checked:
@@ -258,9 +262,14 @@ class FilesSource:
 
         Raises:
             HistoryChanged: a file that came in the interval changed or vanished since.
+            StateFileLost: the listing of the start is gone.
         """
-        whole = self._store.head(before, self._root).instant
-        listing = self._listing(before)
+        try:
+            whole = self._store.head(before, self._root).instant
+            listing = self._listing(before)
+        except StateFileLost as lost:
+            # Reading everything once takes in nothing of what `source.start` left out.
+            raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
         standing = {file.path: file for file in self._head(pin).files}
         for file in listing.files:
             found = standing.get(file.path)
