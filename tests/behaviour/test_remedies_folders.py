@@ -167,8 +167,9 @@ def test_open_window_of_a_file_that_is_not_as_listed_is_restored_or_left(
 
 
 @pytest.mark.follows("StateFileLost")
-def test_announce_that_was_lost_is_written_anew_by_a_replay_once_the_file_it_read_is_gone(
-    tidegate: Typed,
+@pytest.mark.parametrize("filtered", [False, True], ids=["as it was", "other configuration"])
+def test_announce_that_was_lost_is_written_anew_once_the_file_it_read_is_gone(
+    tidegate: Typed, *, filtered: bool
 ) -> None:
     gone = tidegate.put(1, 1, 2)
     tidegate.put(2, 3)
@@ -176,11 +177,15 @@ def test_announce_that_was_lost_is_written_anew_by_a_replay_once_the_file_it_rea
     tidegate("tidegate publish orders")
     gone.unlink()
     tidegate.put(3, 4)
-    tidegate.configure(on_changed_file="ignore")
+    other = {"read": {"filter": "id <> 9"}} if filtered else {}
+    tidegate.configure(on_changed_file="ignore", **other)
     tidegate("tidegate load orders")
-    next((tidegate.lake.work / "windows" / "000001").rglob("sealed.json")).unlink()
+    (path,) = (tidegate.lake.work / "windows" / "000001").rglob("sealed.json")
+    written = path.read_bytes()
+    path.unlink()
 
-    tidegate.printed(tidegate("tidegate fsck orders", 1), "replay")
+    tidegate.printed(tidegate("tidegate fsck orders", 1), "fsck")
+    assert path.read_bytes() == written
     tidegate("tidegate publish orders")
     tidegate("tidegate fsck orders")
     for path in tidegate.lake.root.glob("ledger.db*"):

@@ -12,11 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import DAY, DAY_1, NOW, SmallLake, load, local, publish, published_ids
-from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
+from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost, WorkBehind
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidegate.pipeline import Pipeline
 
 DAYS = 3
@@ -162,26 +164,83 @@ def test_folder_whose_listings_were_lost_is_read_whole_once(
 def test_replay_of_a_window_whose_listing_was_lost_says_that_nothing_else_tells(
     folder: Folder,
 ) -> None:
-    shutil.copytree(folder.lake.work, folder.lake.root / "backup")
+    shutil.rmtree(folder.lake.work / "listings")
+    folder.put(DAYS + 1, 40)
+    ids = published_ids(folder.lake.target)
+
+    with pytest.raises(StateFileLost, match=r"read\.mode: snapshot"):
+        folder.pipeline().replay(1, Run("again", "cli"), NOW)
+    load(folder.pipeline(read={"mode": "snapshot"}))
+    with pytest.raises(StateFileLost, match=r"start a new pipeline.*what window 1 read"):
+        folder.pipeline().replay(1, Run("again", "cli"), NOW)
+
+    assert published_ids(folder.lake.target) == folder.lake.listed_ids() == ids
+
+
+STEPS: dict[str, Callable[[Pipeline], object]] = {
+    "load": load,
+    "replay": lambda pipeline: pipeline.replay(2, Run("again", "cli"), NOW),
+    "rebuild": lambda pipeline: rebuild(pipeline, "dt=2026-02-01"),
+    "preview": lambda pipeline: pipeline.looking().preview(Run("look", "cli"), NOW),
+    "restoration": lambda pipeline: pipeline.restore_ledger(),
+}
+
+
+@pytest.mark.follows("WorkBehind")
+@pytest.mark.parametrize("remedy", ["newer copy", "new pipeline"])
+def test_work_directory_of_yesterday_whose_windows_nothing_tells_is_told_at_once(
+    folder: Folder, remedy: str
+) -> None:
+    shutil.copytree(folder.lake.work, folder.lake.root / "yesterday")
+    for day in (DAYS + 1, DAYS + 2):
+        folder.put(day, day * 10)
+        load(folder.pipeline())
+        publish(folder.pipeline())
+    folder.lake.work.rename(folder.lake.root / "today")
+    (folder.lake.root / "yesterday").rename(folder.lake.work)
+    folder.put(DAYS + 3, (DAYS + 3) * 10)
+    ids = published_ids(folder.lake.target)
+
+    said = {}
+    for name, step in STEPS.items():
+        with pytest.raises(WorkBehind, match="Put a newer copy") as refused:
+            step(folder.pipeline())
+        said[name] = str(refused.value)
+    (found,) = folder.pipeline().findings()
+    state = folder.pipeline().checkpoint_state(NOW)
+    assert state is not None
+    assert {*said.values(), state.detail} == {found}
+    assert published_ids(folder.lake.target) == folder.lake.listed_ids() == ids
+
+    if remedy == "newer copy":
+        shutil.rmtree(folder.lake.work)
+        (folder.lake.root / "today").rename(folder.lake.work)
+        pipeline, target = folder.pipeline(), folder.lake.target
+    else:
+        target = folder.lake.root / "published" / "anew"
+        pipeline = folder.lake.pipeline(name="anew", target={"path": str(target)})
+    load(pipeline)
+    publish(pipeline)
+    assert list(pipeline.findings()) == []
+    rows = folder.rows()
+    assert published_ids(target) == {name: rows[name] for name in sorted(rows)[:-2]}
+
+
+def test_publish_beside_a_work_directory_of_yesterday_tells_no_circle(folder: Folder) -> None:
+    shutil.copytree(folder.lake.work, folder.lake.root / "yesterday")
     for day in (DAYS + 1, DAYS + 2):
         folder.put(day, day * 10)
         load(folder.pipeline())
         publish(folder.pipeline())
     shutil.rmtree(folder.lake.work)
-    (folder.lake.root / "backup").rename(folder.lake.work)
-    ids = published_ids(folder.lake.target)
-
-    with pytest.raises(StateFileLost, match=r"read\.mode: snapshot"):
-        folder.pipeline().replay(2, Run("again", "cli"), NOW)
+    (folder.lake.root / "yesterday").rename(folder.lake.work)
     load(folder.pipeline(read={"mode": "snapshot"}))
-    with pytest.raises(StateFileLost, match=r"start a new pipeline.*what window 2 read"):
-        folder.pipeline().replay(2, Run("again", "cli"), NOW)
 
-    # Until nothing else stands against a restoration, nobody says to remove a marker.
-    found = list(folder.pipeline().findings())
-    assert found
-    assert not any("remove the marker" in text for text in found)
-    assert published_ids(folder.lake.target) == folder.lake.listed_ids() == ids
+    outcomes = folder.pipeline().publish_all("cli", NOW)
+
+    failed = [item.error for item in outcomes if item.error]
+    assert failed
+    assert failed == [*folder.pipeline().findings()] * len(failed)
 
 
 @pytest.mark.follows("StateFileLost")

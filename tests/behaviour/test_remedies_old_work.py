@@ -147,7 +147,7 @@ def test_lost_ledger_beside_an_old_work_directory_leads_to_the_decision_again(
     assert "remove the marker of its partition" in said
     marker(lake).unlink()
     for line in commands(said):
-        typed(line, 0, 3)
+        typed(line, 0, 1, 3)
 
     found = typed("tidegate fsck orders", 1)
 
@@ -158,6 +158,40 @@ def test_lost_ledger_beside_an_old_work_directory_leads_to_the_decision_again(
     typed(f"tidegate publish orders {FIRST}")
     assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids
+
+
+@pytest.mark.follows("StateFileLost", "LedgerBehind")
+def test_target_that_is_newer_than_ledger_and_work_directory_has_no_row_twice(
+    lake: SmallLake,
+) -> None:
+    ids = lake.commit({1: 2, 2: 1})[:2]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    save(lake)
+    shutil.copy(lake.root / "ledger.db", lake.root / "ledger.yesterday")
+    ids += lake.commit({1: 2, 2: 1})[:2]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    put_back(lake)
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+    (lake.root / "ledger.yesterday").rename(lake.root / "ledger.db")
+    ids += lake.commit({1: 1, 2: 1})[:1]
+    # It looks at no marker: what was forgotten is taken again, with what came since.
+    typed("tidegate load orders")
+
+    (line,) = commands(typed(f"tidegate publish orders {FIRST}", 1))
+    said = typed(line, 1)
+    assert "remove the marker of its partition" in said
+    marker(lake).unlink()
+    for line in commands(said):
+        found = typed(line, 0, 1)
+        for name in re.findall(r"(\S+): stands in the table, [^.]*; move it out", found):
+            (lake.target / name).rename(lake.root / "away.parquet")
+
+    assert (lake.root / "away.parquet").exists()
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == sorted(ids)
+    assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
 
 
 @pytest.mark.parametrize("differs", ["marker of other files", "another ledger"])

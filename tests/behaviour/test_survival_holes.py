@@ -98,13 +98,68 @@ def check_ends_well(lake: SmallLake, ids: list[int]) -> None:
 
 
 @pytest.mark.follows("StateFileLost", "StateFileDamaged")
-@pytest.mark.parametrize("damage", [unlink, cut, forget])
+@pytest.mark.parametrize("damage", [unlink, cut])
 @pytest.mark.parametrize("sequence", [1, 2, 3], ids=["first", "middle", "last"])
-def test_announce_that_the_ledger_knows_is_written_again_by_a_replay(
+def test_announce_is_written_again_as_it_was_from_ledger_plan_and_messages(
     lake: SmallLake, ids: list[int], damage: Callable[[Path], None], sequence: int
 ) -> None:
     (path,) = announces(lake, sequence)
+    written, before = path.read_bytes(), ledger_content(lake.root)
     damage(path)
+
+    (found,) = lake.pipeline().findings()
+    assert found.startswith(f"{path}: expected")
+    follow(lake, found)
+
+    assert path.read_bytes() == written
+    after = ledger_content(lake.root)
+    for table in ("window", "contribution", "revision", "publication"):
+        assert after[table] == before[table], table
+    check_ends_well(lake, ids)
+
+
+def test_announces_that_were_lost_together_are_written_again_as_they_were(
+    lake: SmallLake, ids: list[int]
+) -> None:
+    rebuild(lake.pipeline())
+    replay(lake.pipeline(**NARROW), 2)
+    paths = [path for sequence in (1, 3, 4) for path in announces(lake, sequence)]
+    written = [path.read_bytes() for path in paths]
+    for path in paths:
+        unlink(path)
+
+    lake.pipeline().restore_ledger()
+
+    assert [path.read_bytes() for path in paths] == written
+    publish(lake.pipeline())
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.parametrize("lost", ["a message", "a split"])
+def test_announce_whose_messages_are_not_whole_is_not_told(
+    lake: SmallLake, ids: list[int], lost: str
+) -> None:
+    (path,) = announces(lake, 2)
+    unlink(path)
+    if lost == "a message":
+        next((path.parent / "messages").iterdir()).unlink()
+    else:
+        path.with_name("splits.jsonl").write_text("")
+
+    said = refusal(lake)
+    assert "tidegate replay orders 2" in str(said)
+    if lost == "a message":
+        follow(lake, str(said))
+        check_ends_well(lake, ids)
+
+
+@pytest.mark.follows("StateFileLost")
+@pytest.mark.parametrize("sequence", [1, 2, 3], ids=["first", "middle", "last"])
+def test_announce_of_a_window_that_was_lost_whole_is_written_again_by_a_replay(
+    lake: SmallLake, ids: list[int], sequence: int
+) -> None:
+    (path,) = announces(lake, sequence)
+    forget(path)
 
     # With the whole window its messages are found to be lost as well.
     found, *_ = lake.pipeline().findings()
@@ -179,7 +234,7 @@ def test_hole_between_windows_that_were_not_published_is_refused(
         lake.commit({1: 1})
         load(lake.pipeline(), interval(number))
     (path,) = announces(lake, 2)
-    unlink(path)
+    forget(path)
     if lost:
         lose(lake)
 
@@ -273,7 +328,7 @@ def test_plan_in_effect_whose_announce_is_lost_is_not_replaced_by_the_one_before
 ) -> None:
     replay(lake.pipeline(**NARROW), 1)
     newest = max(announces(lake, 1), key=lambda path: path.stat().st_mtime_ns)
-    newest.unlink()
+    shutil.rmtree(newest.parent)
 
     said = refusal(lake)
 
@@ -335,7 +390,7 @@ def test_ledger_of_a_backup_does_not_send_to_a_replay_that_it_refuses(
     backup = save(lake)
     take_in(lake, {1: 1, 2: 1})
     put_back(lake, backup)
-    unlink(announces(lake, 2)[0])
+    forget(announces(lake, 2)[0])
 
     said = refusal(lake)
 
@@ -348,7 +403,7 @@ def test_ledger_of_a_backup_does_not_send_to_a_replay_that_it_refuses(
 def test_announce_that_a_changed_pipeline_writes_again_is_restored(
     lake: SmallLake, ids: list[int], published: bool
 ) -> None:
-    unlink(announces(lake, 1)[0])
+    forget(announces(lake, 1)[0])
     lake.keys = NARROW
     follow(lake, str(refusal(lake)))
     if published:

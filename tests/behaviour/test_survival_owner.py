@@ -270,8 +270,9 @@ def test_volume_that_is_not_mounted_is_missed_before_anything_is_written(
         load,
         lambda pipeline: list(pipeline.publish_all("cli", NOW)),
         lambda pipeline: pipeline.replay(1, Run("again", "cli"), NOW),
+        lambda pipeline: pipeline.looking().preview(Run("look", "cli"), NOW),
     ]
-    if what == "target":
+    if what != "both":
         steps.append(lambda pipeline: pipeline.restore_ledger())
     for step in steps:
         with pytest.raises(gone):

@@ -18,6 +18,7 @@ from tidegate.errors import (
     SourceEmptied,
     SourceRewritten,
     StateFileDamaged,
+    StateFileLost,
     WindowOpen,
 )
 from tidegate.model.instant import DataInterval
@@ -456,6 +457,31 @@ def test_longer_interval_over_the_first_one_takes_nothing_while_a_file_of_it_is_
     load(folder.pipeline(**keys), longer)
 
     assert folder.published() == [1, 2, 3]
+
+
+@pytest.mark.follows("StateFileLost")
+@pytest.mark.parametrize("lost", ["head", "files"])
+def test_backfill_whose_listing_of_the_start_was_lost_is_left_out(
+    tmp_path: Path, lost: str
+) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"start": "latest"}
+    folder.put("a", START - 3.5 * HOUR, 1)
+    load(folder.pipeline(**keys))
+    first = folder.pipeline().ledger.pipeline.get().first_start
+    assert first is not None
+    folder.put("b", START + 0.5 * HOUR, 2)
+    load(folder.pipeline(**keys))
+    number, _, digest = first.id.partition("-")
+    name = f"{number}.json" if lost == "head" else f"files/{digest}.json.gz"
+    (folder.lake.work / "listings" / name).unlink()
+
+    with pytest.raises(StateFileLost, match="leave the interval out") as refused:
+        load(folder.pipeline(**keys), hour(-3))
+
+    assert "read.mode" not in str(refused.value)
+    folder.put("c", START + 1.5 * HOUR, 3)
+    load(folder.pipeline(**keys))
+    assert folder.published() == [2, 3]
 
 
 def test_backfill_before_the_start_reads_a_file_from_the_future(tmp_path: Path) -> None:

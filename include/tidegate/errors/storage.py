@@ -63,6 +63,20 @@ class WorkGone(TerminalError):
     )
 
 
+class WorkBehind(TerminalError):
+    """The work directory lacks a window for good, as after a restored backup."""
+
+    pipeline: str
+    work: str
+    window: int
+    template = (
+        "pipeline '{pipeline}': {work}: found neither what window {window} brought nor the listing "
+        "that it read, but the ledger knows it as announced: the work directory is older than the "
+        "ledger, as after a restored backup. Put a newer copy of it back; without one, start a new "
+        "pipeline with a new name and a new target."
+    )
+
+
 class TargetGone(TerminalError):
     """The target is empty, or not there, although its work directory says whose it is."""
 

@@ -59,7 +59,9 @@ from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.renewing import Renewing, renewing_windows
 from tidegate.pipeline.state.work import Roots, adopt, check_identity, check_owner
 from tidegate.pipeline.upkeep.findings import Findings
+from tidegate.pipeline.upkeep.forgotten import Forgotten
 from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
+from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.report import Reporter
 from tidegate.pipeline.upkeep.restore import Restored, Restorer
 from tidegate.pipeline.upkeep.sweeping import Garbage, Sweeper
@@ -183,6 +185,11 @@ class Pipeline:
             self.config, self.roots, self.ledger, self.storage, self._contents, self.spark_frame
         )
 
+    @property
+    def _forgotten(self) -> Forgotten:
+        announces = LostAnnounces(self.roots, self.ledger, self.storage)
+        return Forgotten(announces, lambda window: self.source.has_lost(window))
+
     @cached_property
     def _sweeper(self) -> Sweeper:
         return Sweeper(
@@ -211,13 +218,15 @@ class Pipeline:
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone."""
         self.adopt(now)
-        return self._loader.look(run, now)
+        with self._forgotten.naming():
+            return self._loader.look(run, now)
 
     def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Take the run's window or those it replays, and write their plans."""
         self.adopt(now)
         started = time.monotonic()
-        planned = self._loader.plan(run, now)
+        with self._forgotten.naming():
+            planned = self._loader.plan(run, now)
         self._note(planned, "plan", started)
         for item in planned:
             _log.info(
@@ -246,7 +255,8 @@ class Pipeline:
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan a window that was taken before with the configuration as it is now."""
         self.adopt(now)
-        return self._loader.replay(sequence, run, now)
+        with self._forgotten.naming():
+            return self._loader.replay(sequence, run, now)
 
     def rebuild(
         self, partitions: Sequence[Partition], run: Run, now: datetime
@@ -256,7 +266,8 @@ class Pipeline:
         One that the ledger does not know comes to be if the source has rows for it.
         """
         self.adopt(now)
-        return self._loader.rebuild(partitions, run, now)
+        with self._forgotten.naming():
+            return self._loader.rebuild(partitions, run, now)
 
     def check_rebuilt(self, partitions: Sequence[Partition]) -> None:
         """Make sure that the partitions of a rebuild are there, once it was announced.
@@ -437,7 +448,8 @@ class Pipeline:
             NotCommittable: the partition's turn has not come.
         """
         self.own(now)
-        return self._committer.propose(partition, owner, now)
+        with self._forgotten.naming():
+            return self._committer.propose(partition, owner, now)
 
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
         """Check the partition as it would stand.
@@ -446,7 +458,8 @@ class Pipeline:
             PipelineChanged: the pipeline file is not the one that was registered.
         """
         self._check_identity()
-        return self._committer.gate(partition, publication, owner, now)
+        with self._forgotten.naming():
+            return self._committer.gate(partition, publication, owner, now)
 
     def decide(
         self,
@@ -500,9 +513,10 @@ class Pipeline:
     ) -> Committed:
         """Make a checked publication stand."""
         self.own(now)
-        committed = self._committer.commit(
-            partition, publication, owner, now, by_command=by_command
-        )
+        with self._forgotten.naming():
+            committed = self._committer.commit(
+                partition, publication, owner, now, by_command=by_command
+            )
         _log.info(
             "committed %s revision %d: %d rows",
             partition,
@@ -564,7 +578,10 @@ class Pipeline:
         *,
         by_command: bool,
     ) -> PublishOutcome:
-        proposal = self._committer.propose(partition, owner, now, override, by_command=by_command)
+        with self._forgotten.naming():
+            proposal = self._committer.propose(
+                partition, owner, now, override, by_command=by_command
+            )
         if proposal is None:
             return self._outcome(partition, None)
         if proposal.stands:
@@ -654,14 +671,21 @@ class Pipeline:
 
     def restore_ledger(self) -> Restored:
         """Write the pipeline's part of the ledger again from work directory and markers."""
-        return Restorer(
-            self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
-        ).restore()
+        with self._forgotten.naming():
+            return Restorer(
+                self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
+            ).restore()
 
     def findings(self) -> Iterator[str]:
         """Return where files, markers and ledger disagree, each with what helps."""
         return Findings(
-            self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
+            self.config,
+            self.roots,
+            self.ledger,
+            self.storage,
+            self._contents,
+            self._watch,
+            self._forgotten,
         ).all()
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
@@ -701,6 +725,9 @@ class Pipeline:
             found = source.checkpoint_state(pin, state.checkpoint)
         except TidegateError as refused:
             found = CheckpointState("unknown", str(refused), state.checkpoint.id)
+        forgotten = self._forgotten.find() if found.state == "unknown" else None
+        if forgotten is not None:
+            found = replace(found, detail=str(forgotten), ways_out=())
         ways_out = tuple(map(self._naming, found.ways_out))
         return replace(found, detail=self._naming(found.detail), ways_out=ways_out)
 
@@ -708,10 +735,13 @@ class Pipeline:
         """Return what a load would read; of `looking()` it changes nothing (PC-C08).
 
         Raises:
-            LedgerLost: the ledger has lost the pipeline.
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own.
+            WorkGone, WorkBehind: the work directory has not what the ledger knows.
         """
-        self._check_known()
-        return self._loader.preview(run, now)
+        check_owner(self.roots, self.ledger, self.storage)
+        with self._forgotten.naming():
+            return self._loader.preview(run, now)
 
     def parse_partition(self, text: str) -> Partition:
         """Read a partition as people write it.

@@ -199,6 +199,13 @@ class Source(Protocol):
         """
         ...
 
+    def has_lost(self, window: InstantRange) -> bool:
+        """Return whether a window can never be read again: what told of it was kept by Tidegate.
+
+        False where the source itself tells, whether it still does or not.
+        """
+        ...
+
     def retained(self, pin: Pin) -> tuple[Instant, ...]:
         """List the retained instants up to the pinned head, in the source's order."""
         ...

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate import stored
@@ -54,12 +55,16 @@ def lost_commit_plan(path: str) -> StateFileLost:
 
     Raised by the restoration once all else is whole, and the ledger in use does not tell the plan
     either: a restored ledger knows no revision without its plan, and the marker would tell of one;
-    readers miss it until it is written again.
+    readers miss it until it is written again. What it brought may stand beside what comes in its
+    place, where the ledger forgot what came since, too.
     """
     remedy = (
-        "remove the marker of its partition, which alone tells its revision and who approved it"
+        "remove the marker of its partition, which alone tells its revision and who approved it, "
+        f"let `{command('fsck', 'PIPELINE', '--rebuild')}` find what stands, do with files that "
+        f"the commit left in the table what `{command('fsck', 'PIPELINE')}` says, and publish with "
+        f"`{command('publish', 'PIPELINE')}`"
     )
-    return StateFileLost(path=path, remedy=f"{remedy}, and {_remedy(path)}")
+    return StateFileLost(path=path, remedy=remedy)
 
 
 def damaged(path: str, found: str) -> StateFileDamaged:
@@ -70,7 +75,7 @@ def damaged(path: str, found: str) -> StateFileDamaged:
 def _remedy(path: str) -> str:
     publish = f"`{command('publish', 'PIPELINE')}`"
     window = layout.window_of(path)
-    if window is not None:
+    if window is not None and not layout.is_sealed_file(posixpath.basename(path)):
         replay = command("replay", "PIPELINE", window)
         return f"read its window again with `{replay}`, then publish with {publish}"
     if layout.is_start_file(path):

@@ -4,34 +4,33 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections import defaultdict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.commit.partition_time import PartitionClock
-from tidegate.commit.watermark import advance, commit_times
-from tidegate.config import PipelineConfig
+from tidegate.commit.watermark import advance
 from tidegate.errors import NumberPassed, RowsUnaccounted
 from tidegate.ledger.announcing import Announcement
-from tidegate.model.ignored_deletes import IgnoredDeletes
-from tidegate.model.message import CommitMessage, Contribution, EventTimes, PartFile, RunSummary
+from tidegate.model.message import EventTimes, RunSummary
 from tidegate.model.run import Announced, PlannedWindow
-from tidegate.model.sealed import SealedWindow
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.balancing import check_balance
+from tidegate.pipeline.load.brought import drafted
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan
+    from tidegate.model.sealed import SealedWindow
     from tidegate.pipeline.load.loader import Loader
     from tidegate.pipeline.state.renewing import Renewing
     from tidegate.storage import Storage
@@ -160,51 +159,10 @@ class Announcer:
         state = self.ledger.pipeline.get()
         messages = list(self.loader.messages(item))
         check_balance(self.loader.source.name, (message.balance for message in messages))
-        event_times = EventTimes()
-        for message in messages:
-            event_times = event_times.merged(message.event_times)
-        said = PipelineConfig.from_resolved(scan.config).event_time
-        if said is not None and said.watermark_from == "commit_time":
-            event_times = commit_times(scan.window.range.end_inclusive.time, said, now)
-        step = advance(
-            said,
-            state.watermark_step,
-            event_times,
-            rows_read=sum(message.rows_read for message in messages),
-            now=now,
-        )
-        return SealedWindow(
-            pipeline=self.config.name,
-            ledger_id=state.ledger_id,
-            window=scan.window,
-            plan_digest=item.digest,
-            contributions=(*contributions_of(messages, scan), *self._emptied(messages, scan)),
-            watermark=step,
-            summary=_summary(messages, scan),
-            announced_at=now,
-            first_start=state.first_start,
-            source_identity=scan.pin.identity,
-            fingerprint=scan.fingerprint,
-        )
+        return drafted(scan, messages, state, now, is_known=self._is_known)
 
-    def _emptied(self, messages: Sequence[CommitMessage], scan: ScanPlan) -> Iterator[Contribution]:
-        """Yield empty contributions where a window read a partition whole and found no row.
-
-        The ledger adds those of a window that replaces everything (design §2).
-        """
-        filled = {part.partition for message in messages for part in message.parts}
-        for partition in scan.window.partitions:
-            if partition not in filled and self.ledger.partitions.find(partition) is not None:
-                yield Contribution(
-                    window=scan.window.sequence,
-                    partition=partition,
-                    plan_digest=scan.digest,
-                    messages=(),
-                    rows=0,
-                    bytes=0,
-                    event_times=EventTimes(),
-                    kind=scan.window.kind,
-                )
+    def _is_known(self, partition: Partition) -> bool:
+        return self.ledger.partitions.find(partition) is not None
 
     def _idle(self, now: datetime) -> None:
         state = self.ledger.pipeline.get()
@@ -258,62 +216,3 @@ def _check_rows(sealed: SealedWindow, uri: str) -> None:
             contributed=contributed,
             plan=uri,
         )
-
-
-def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple[Contribution, ...]:
-    """Group what a window staged by partition, in path order; messages stay in plan order."""
-    parts: dict[Partition, list[PartFile]] = defaultdict(list)
-    speakers: dict[Partition, dict[str, None]] = defaultdict(dict)
-    for message in messages:
-        for part in message.parts:
-            parts[part.partition].append(part)
-            speakers[part.partition][message.sub_split] = None
-    rules = _holding_rules(messages, scan)
-    return tuple(
-        Contribution(
-            window=scan.window.sequence,
-            partition=partition,
-            plan_digest=scan.digest,
-            messages=tuple(speakers[partition]),
-            rows=sum(part.rows for part in parts[partition]),
-            bytes=sum(part.length for part in parts[partition]),
-            event_times=functools.reduce(
-                EventTimes.merged, (part.event_times for part in parts[partition])
-            ),
-            held_rule=rules.get(partition),
-            kind=scan.window.kind,
-        )
-        for partition in sorted(parts, key=lambda item: item.path)
-    )
-
-
-def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Partition, str]:
-    """Name the rules that rows of each held partition failed, in the order of the pipeline file."""
-    names = [rule["name"] for rule in scan.config["rows"] if rule["on_failure"] == "hold"]
-    failed: dict[Partition, set[str]] = defaultdict(set)
-    for message in messages:
-        rules = message.held_rules or [names] * len(message.held)
-        for partition, found in zip(message.held, rules, strict=True):
-            failed[partition].update(found)
-    return {
-        partition: ", ".join(name for name in names if name in found)
-        for partition, found in failed.items()
-    }
-
-
-def _summary(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
-    parts = [part for message in messages for part in message.parts]
-    ignored = [message.ignored for message in messages if message.ignored is not None]
-    return RunSummary(
-        rows_read=sum(message.rows_read for message in messages),
-        rows_kept=sum(message.rows_kept for message in messages),
-        rows_quarantined=sum(part.rows for message in messages for part in message.quarantined),
-        rows_future=sum(message.event_times.future for message in messages),
-        rows_carried_over=sum(message.settled.carried_over for message in messages),
-        rows_unpaired=sum(message.settled.unpaired for message in messages),
-        deletes_ignored=functools.reduce(IgnoredDeletes.plus, ignored, IgnoredDeletes()).total,
-        bytes_written=sum(part.length for part in parts),
-        files_written=len(parts),
-        sub_splits=len(messages),
-        left_out=scan.record.listed.left_out if scan.record else {},
-    )

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.upkeep.forgotten import Forgotten
     from tidegate.storage import Storage
 
 
@@ -50,6 +51,7 @@ class Findings:
     storage: Storage
     contents: Contents
     watch: Watch
+    forgotten: Forgotten
 
     def all(self) -> Iterator[str]:
         """Yield where files, markers and ledger disagree, each with what helps, and each once."""
@@ -68,6 +70,11 @@ class Findings:
             return
         # A ledger that is behind tells of old files, and remedies that rest on it are refused.
         behind = tuple(self._behind())
+        forgotten = None if behind else self.forgotten.find()
+        if forgotten is not None:
+            # Without the window no other remedy leads to an end.
+            yield str(forgotten)
+            return
         yield from behind or self._of_all_files()
 
     def _behind(self) -> Iterator[str]:
@@ -102,6 +109,8 @@ class Findings:
     def _of_announces(self) -> Iterator[str]:
         """Compare the ledger with the files that tell of windows, which a lost one is made of."""
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
+        lost = self.forgotten.announces.told()
+        written_anew = {item.sealed.window.sequence for item in lost}
         for sequence in sorted({*known, *records.sealed_windows()}):
             try:
                 told = {item.sealed.plan_digest for item in records.sealed(sequence)}
@@ -109,7 +118,15 @@ class Findings:
                 yield str(unreadable)
                 continue
             if sequence in known and known[sequence] not in told:
-                yield str(lost_announce(self.roots, self.ledger, sequence, known[sequence]))
+                yield str(
+                    lost_announce(
+                        self.roots,
+                        self.ledger,
+                        sequence,
+                        known[sequence],
+                        is_told=sequence in written_anew,
+                    )
+                )
 
     def _has_moved(self, state: PartitionState) -> bool:
         """Return whether a commit came while its partition was looked at."""

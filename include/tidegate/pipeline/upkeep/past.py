@@ -38,8 +38,10 @@ class Past:
     plans: Sequence[CommitFile]
     verdicts: Sequence[GateRecord]
     decisions: Sequence[DecisionRecord]
-    lost: Sequence[CommitFile]
+    lost_plans: Sequence[CommitFile]
     """Those of the plans that the work directory lost, and the ledger in use still tells."""
+    lost_announces: Sequence[SealedFile]
+    """The same of the announces."""
     newest_number: int
     """The greatest number of a record, also of an announce that never was; 0 if there is none."""
 
@@ -55,6 +57,8 @@ class PastReader:
     watch: Watch
     lost_plans: Callable[[], Sequence[CommitFile]]
     """Tells the commit plans that the ledger in use knows, and the work directory lost."""
+    lost_announces: Callable[[], Sequence[SealedFile]]
+    """The same of announces."""
 
     def read(self) -> Past:
         """Read all records.
@@ -66,9 +70,9 @@ class PastReader:
         """
         # In this order: what one of them knows stands in those that are read after it.
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
-        lost = self.lost_plans()
+        lost, lost_announces = self.lost_plans(), self.lost_announces()
         plans = [*records.commits(), *lost]
-        sealed = list(self._sealed(records, known))
+        sealed = [*lost_announces, *self._sealed(records, known)]
         verdicts, decisions = list(records.verdicts()), list(records.decisions())
         announces = tell(item for item in sealed if not self._came_too_late(item))
         self._check_whole(announces, plans, known)
@@ -80,7 +84,8 @@ class PastReader:
             *(item.number for item in verdicts),
             *(item.number for item in decisions),
         )
-        return Past(announces, plans, verdicts, decisions, lost, max(numbers, default=0))
+        newest = max(numbers, default=0)
+        return Past(announces, plans, verdicts, decisions, lost, lost_announces, newest)
 
     def _sealed(self, records: Records, known: Mapping[int, str]) -> Iterator[SealedFile]:
         for sequence in records.sealed_windows():
@@ -192,10 +197,22 @@ def sealed_plans(ledger: Ledger) -> dict[int, str]:
     }
 
 
-def lost_announce(roots: Roots, ledger: Ledger, sequence: int, digest: str) -> StateFileLost:
-    """Make the error for a window that the ledger knows as announced, and no file tells of."""
-    path = _sealed_path(roots, sequence, digest)
-    return StateFileLost(path=path, remedy=_written_by_replay(ledger, sequence))
+def lost_announce(
+    roots: Roots, ledger: Ledger, sequence: int, digest: str, *, is_told: bool
+) -> StateFileLost:
+    """Make the error for a window that the ledger knows as announced, and no file tells of.
+
+    Args:
+        roots: where the pipeline's files stand.
+        ledger: the one in use.
+        sequence: of the window.
+        digest: of its plan in effect.
+        is_told: whether ledger, plan and messages tell what it brought.
+    """
+    remedy = _written_by_replay(ledger, sequence)
+    if is_told:
+        remedy = f"write it anew with `{command('fsck', ledger.name, '--rebuild')}`"
+    return StateFileLost(path=_sealed_path(roots, sequence, digest), remedy=remedy)
 
 
 def _anew(sequence: int) -> str:

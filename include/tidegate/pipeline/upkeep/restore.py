@@ -24,9 +24,16 @@ from tidegate.model.wire import pretty
 from tidegate.pipeline.load.announce import announcement_of
 from tidegate.pipeline.publish.commit_plans import revision_of
 from tidegate.pipeline.state.plan_files import read_plan
-from tidegate.pipeline.state.work import Roots, check_identity, is_same_place, owner_to_restore
+from tidegate.pipeline.state.work import (
+    Roots,
+    check_identity,
+    check_owner,
+    is_same_place,
+    owner_to_restore,
+)
 from tidegate.pipeline.upkeep.announces import turn_of, turn_of_plan
 from tidegate.pipeline.upkeep.commit_chain import chain_of
+from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.lost_plans import LostPlans
 from tidegate.pipeline.upkeep.past import PastReader
 from tidegate.stage import layout
@@ -96,6 +103,7 @@ class Restorer:
         Raises:
             WorkUnknown: there is no work directory of this pipeline.
             TargetOwned, WorkUnfit, WorkOwned: target and work directory are not its own.
+            WorkGone: the work directory has nothing of what the ledger in use knows.
             PartitionBusy: a process is moving files of a partition (Transient).
             StateFileLost: no file tells of a window that was announced; nothing was changed.
             StateFileDamaged: a record cannot be read; nothing was changed.
@@ -104,6 +112,8 @@ class Restorer:
             LedgerMoved: another run recorded something meanwhile (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
+        if self._is_its_own(owner.ledger):
+            check_owner(self.roots, self.ledger, self.storage)
         reader = self._reader(owner.ledger)
         # What is refused takes nobody's fence.
         if not reader.read().announces.files:
@@ -118,9 +128,12 @@ class Restorer:
             self.contents,
         )
         past = reader.read()
-        for item in past.lost:
-            path = f"{self.roots.work}/{item.path}"
-            self.storage.write_once(path, pretty(item.plan.to_json()))
+        for plan in past.lost_plans:
+            path = f"{self.roots.work}/{plan.path}"
+            self.storage.write_once(path, pretty(plan.plan.to_json()))
+        for item in past.lost_announces:
+            path = layout.sealed_file(item.plan_uri)
+            self.storage.write_once(path, pretty(item.sealed.to_json()))
         restored = made.restore(owner.ledger, past)
         newest = past.newest_number
         restored = replace(restored, undecided=tuple(self._undecided(made.ledger)))
@@ -131,17 +144,22 @@ class Restorer:
         return restored
 
     def _reader(self, ledger_id: str) -> PastReader:
-        state = self.ledger.pipeline.find()
-        # Another ledger than that of the target tells nothing of its commits.
-        is_its_own = state is not None and state.ledger_id == ledger_id
-        lost = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
+        is_its_own = self._is_its_own(ledger_id)
+        plans = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
+        announces = LostAnnounces(self.roots, self.ledger, self.storage)
         return PastReader(
             self.roots,
             self.ledger,
             self.storage,
             self.watch,
-            lost.told if is_its_own else tuple,
+            plans.told if is_its_own else tuple,
+            announces.told if is_its_own else tuple,
         )
+
+    def _is_its_own(self, ledger_id: str) -> bool:
+        """Return whether the ledger in use is that of the target, and tells of it."""
+        state = self.ledger.pipeline.find()
+        return state is not None and state.ledger_id == ledger_id
 
     def _undecided(self, made: Ledger) -> Iterator[str]:
         """Yield the partitions of which the ledger in use knows a decision that is not restored."""

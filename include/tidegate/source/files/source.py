@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,6 +18,7 @@ from tidegate.errors import (
     InstantNotFound,
     SourceEmptied,
     SourceRewritten,
+    StateFileDamaged,
     StateFileLost,
 )
 from tidegate.model.partition import Partition
@@ -59,6 +61,10 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _INSTANT = timedelta(microseconds=1)
+_NO_HISTORY = (
+    "leave the interval out: what came before the first window cannot be backfilled without the "
+    "listing of the start"
+)
 
 
 class _Checked:
@@ -240,6 +246,16 @@ class FilesSource:
     def protect(self, pipeline: str, checkpoint: Instant) -> None:
         """Do nothing: listings are the pipeline's own."""
 
+    def has_lost(self, window: InstantRange) -> bool:
+        """Return whether one of its two listings is gone; a damaged one is told first."""
+        with contextlib.suppress(StateFileDamaged):
+            try:
+                for instant in filter(None, (window.start_exclusive, window.end_inclusive)):
+                    self._listing(instant)
+            except StateFileLost:
+                return True
+        return False
+
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         """Return the pinned listing, unless it is the checkpoint's: no window ends at another one.
 
@@ -267,9 +283,16 @@ class FilesSource:
 
         Other files that were seen before it are not left out by `source.start`: a later window
         takes them in.
+
+        Raises:
+            StateFileLost: the listing of the start is gone.
         """
         del pin
-        return cuts(self._listing(before), self._store.head(before, self._root).instant)
+        try:
+            return cuts(self._listing(before), self._store.head(before, self._root).instant)
+        except StateFileLost as lost:
+            # Reading everything once takes in nothing of what `source.start` left out.
+            raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
 
     def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
         """Compare the files that came in an interval with those that stand.

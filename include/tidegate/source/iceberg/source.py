@@ -194,6 +194,11 @@ class IcebergSource:
         if self._config.protect_cursor == "tag":
             self._patiently(self._tag, pipeline, checkpoint)
 
+    def has_lost(self, window: InstantRange) -> bool:
+        """Return False: the table itself tells of its snapshots."""
+        del window
+        return False
+
     def _tag(self, pipeline: str, checkpoint: Instant) -> None:
         # Opened at each attempt: a tag is refused where another writer came between.
         tag_checkpoint(self._opener.open(), self.name, pipeline, checkpoint)
