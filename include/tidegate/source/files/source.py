@@ -16,6 +16,7 @@ from tidegate.errors import (
     SourceRewritten,
     StateFileLost,
 )
+from tidegate.model.instant import aware_time
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
@@ -40,7 +41,7 @@ from tidegate.source.files.listing import (
     number_of,
 )
 from tidegate.source.files.pruning import PartitionPruning
-from tidegate.source.files.starts import before_time, first_checkpoint, time_of
+from tidegate.source.files.starts import before_time, first_checkpoint
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.walk import list_directory
 from tidegate.source.protocol import Following, InstantReport, Units, pinned_columns
@@ -163,8 +164,8 @@ class FilesSource:
         known = self._up_to_head(pin)
         if text.isdecimal():
             known = [instant for instant in known if number_of(instant) == int(text)]
-        elif time_of(text):
-            known = before_time(known, text, inclusive=True)
+        elif moment := aware_time(text):
+            known = before_time(known, moment, inclusive=True)
         else:
             known = [instant for instant in known if instant.id == text]
         if not known:
