@@ -36,7 +36,6 @@ from tidegate.source.files.listing import (
     cut,
     cuts,
     difference,
-    is_same,
     listing_time,
     number_of,
 )
@@ -230,7 +229,7 @@ class FilesSource:
         """
         if after is not None:
             self._store.head(after, self._root)
-        if pin.head is None or (after is not None and not _follows(pin.head, after)):
+        if pin.head is None or (after is not None and not self._follows(pin.head, after)):
             return ()
         self._compared(after, pin.head)
         return (pin.head,)
@@ -376,6 +375,12 @@ class FilesSource:
         head = self._store.head(instant, self._root)
         return cut(self._store.listing(head), head.instant, instant)
 
+    def _follows(self, head: Instant, after: Instant) -> bool:
+        """Return whether a listing was made after a checkpoint and tells of something else."""
+        one, other = self._listing(head), self._listing(after)
+        is_same = (one.files, one.gone) == (other.files, other.gone)
+        return number_of(head) >= number_of(after) and not is_same
+
     def _difference(self, start: Instant | None, end: Instant) -> ListingDifference:
         return difference(self._listing(start) if start else None, self._listing(end))
 
@@ -465,8 +470,3 @@ class FilesSource:
         if skipped:
             notes.append(f"skipped {len(skipped)} paths that are no partitions: {skipped[0]}, …")
         return tuple(notes)
-
-
-def _follows(head: Instant, after: Instant) -> bool:
-    """Return whether a listing was made after a checkpoint and tells of something else."""
-    return number_of(head) >= number_of(after) and not is_same(head, after)
