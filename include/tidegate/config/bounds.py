@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema, model_serializer, model_va
 
 from tidegate.config.section import Section
 from tidegate.config.words import AmbiguousSide, suggest
+from tidegate.model.instant import aware_time
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -75,6 +76,11 @@ class Start(Section):
     kind: StartKind = "full"
     value: str | None = None
     """Snapshot id, ISO time or tag after which, or from which on, changes are read."""
+
+    @property
+    def time(self) -> datetime | None:
+        """The time that it names; None for anything else, a time without a zone too."""
+        return aware_time(self.value) if self.value is not None else None
 
     @model_validator(mode="before")
     @classmethod

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 
 from tidegate.model.wire import SPARSE, Value
 
@@ -47,3 +47,12 @@ class DataInterval(Value):
     def covers(self, moment: datetime) -> bool:
         """Return whether the moment lies in the interval."""
         return self.start <= moment < self.end
+
+
+def aware_time(text: str) -> datetime | None:
+    """Read an ISO time that names its zone; None for any other text."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return moment.astimezone(UTC) if moment.tzinfo else None

@@ -29,20 +29,6 @@ def fix_start(storage: Storage, work: str, found: Start) -> Start:
     Raises:
         StateFileDamaged: it is not as it was written.
     """
-    path = _path(work, found.source_identity)
+    path = layout.start_file(work, digest(found.source_identity))
     storage.write_once(path, pretty(found.to_json()))
     return read_stored(storage, path, Start)
-
-
-def read_start(storage: Storage, work: str, source_identity: str) -> Start | None:
-    """Read where the first window begins; None where nothing fixed it yet.
-
-    Raises:
-        StateFileDamaged: it is not as it was written.
-    """
-    path = _path(work, source_identity)
-    return read_stored(storage, path, Start) if storage.exists(path) else None
-
-
-def _path(work: str, source_identity: str) -> str:
-    return layout.start_file(work, digest(source_identity))

@@ -5,18 +5,19 @@ A window is taken only while what was read still holds (design §4). Plans nothi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HistoryChanged, LedgerMoved, TerminalError
 from tidegate.ledger.holder import Holder
-from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.instant import InstantRange
+from tidegate.model.ledger_rows import PipelineState
 from tidegate.model.plan import Pin, Window, WindowKind
 from tidegate.model.run import Look, Run
 from tidegate.model.start import Start
 from tidegate.pipeline.load import window_choice
 from tidegate.pipeline.load.limits import limited
-from tidegate.pipeline.load.starting import fix_start, read_start
+from tidegate.pipeline.load.starting import fix_start
 from tidegate.pipeline.state.again import again_if
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
-    from tidegate.model.ledger_rows import PipelineState, WindowState
+    from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
     from tidegate.pipeline.load.pins import Pins
     from tidegate.pipeline.state.behind import Watch
@@ -118,13 +119,27 @@ class Taker:
         return again_if(LedgerMoved, lambda: self._rebuild(partitions, run, now))
 
     def preview(self, run: Run, now: datetime) -> tuple[Window | None, Pin]:
-        """Draft the window that a load would go on with or take; takes nothing (PC-C08)."""
-        state = self.ledger.pipeline.find()
-        held = self.ledger.windows.open() if state else None
-        pin = self._pin(state, run, now)
-        if held is not None and not self.pins.is_lost(held, pin):
-            return held.window, pin
-        return self._draft(run, pin, self._following(state, pin)), pin
+        """Draft the window that a load would go on with or take; takes nothing (PC-C08).
+
+        Before the first load it writes what `source.start` comes to into the storage, which should
+        be one that only looks.
+        """
+        state = self.ledger.pipeline.find() or _unregistered(self.config)
+        if not state.started and (start := self._start(state, now)):
+            state = replace(
+                state,
+                started=True,
+                first_start=start.boundary,
+                checkpoint=start.boundary,
+                source_identity=start.source_identity,
+            )
+        seen = self._seen_of(state, run, now)
+        if seen.open is not None and not self.pins.is_lost(seen.open, seen.pin):
+            return seen.open.window, seen.pin
+        sealed = self._sealed_for(run)
+        if self._is_behind(run, seen, sealed):
+            return self._history(run, seen, sealed), seen.pin
+        return self._draft(run, seen.pin, self._following(state, seen.pin)), seen.pin
 
     def _look(self, run: Run, now: datetime) -> Look:
         held = self.ledger.windows.open()
@@ -135,7 +150,7 @@ class Taker:
         # A sensor may only ever look: `latest` must not move from one look to the next.
         seen = self._started(run, now)
         sealed = self._sealed_for(run)
-        if window_choice.is_behind(run.interval, seen.state, sealed):
+        if self._is_behind(run, seen, sealed):
             return self._look_behind(run, seen, sealed)
         found, seen = self._ahead(run, seen, now)
         if found is None:
@@ -148,7 +163,7 @@ class Taker:
         sealed = self._sealed_for(run)
         if seen.open is not None:
             return self._continued(run, seen, seen.open, sealed, holder)
-        if window_choice.is_behind(run.interval, seen.state, sealed):
+        if self._is_behind(run, seen, sealed):
             draft = self._history(run, seen, sealed)
         else:
             (draft, seen), sealed = self._ahead(run, seen, now), ()
@@ -213,7 +228,16 @@ class Taker:
             self.pins.of(item, seen.pin)
 
     def _seen(self, run: Run, now: datetime) -> Seen:
-        """Compare files and ledger, and look at the source then.
+        """Compare files and ledger, and look at the source then."""
+        return self._seen_of(self._known_state(), run, now)
+
+    def _seen_of(self, state: PipelineState, run: Run, now: datetime) -> Seen:
+        held = self.ledger.windows.open()
+        pin = self.source.pin(now, state.source_identity, run.end_exclusive, state.checkpoint)
+        return Seen(state, held, pin)
+
+    def _known_state(self) -> PipelineState:
+        """Return the ledger's state, once the files were compared with it.
 
         Raises:
             LedgerBehind: the files know more than the ledger.
@@ -226,28 +250,34 @@ class Taker:
                 expected="the pipeline as it was registered",
                 found="no such pipeline",
             )
-        held = self.ledger.windows.open()
-        return Seen(state, held, self._pin(state, run, now))
-
-    def _pin(self, state: PipelineState | None, run: Run, now: datetime) -> Pin:
-        identity, checkpoint = (state.source_identity, state.checkpoint) if state else (None, None)
-        return self.source.pin(now, identity, run.end_exclusive, checkpoint)
+        return state
 
     def _started(self, run: Run, now: datetime) -> Seen:
         """Fix the first window's start before the first window is taken."""
-        seen = self._seen(run, now)
-        if seen.state.started:
-            return seen
+        state = self._known_state()
+        if not state.started and (start := self._start(state, now)):
+            self.ledger.pipeline.start_at(start.boundary, start.source_identity)
+            # Another run may have fixed it, by a younger head than this one saw.
+            state = self._known_state()
+        return self._seen_of(state, run, now)
+
+    def _start(self, state: PipelineState, now: datetime) -> Start | None:
+        """Write down what `source.start` comes to; None where nothing stands yet.
+
+        The whole source says it, not what the first run's interval leaves of it: what lies between
+        that interval and the start would come as new later.
+        """
+        pin = self.source.pin(now, state.source_identity)
         # After nothing comes everything: where nothing stands yet, `latest` is fixed as well.
-        if seen.pin.head is None and self.config.source.start.kind != "latest":
-            return seen
-        start = self.source.first_checkpoint(seen.pin) if seen.pin.head else None
-        fixed = fix_start(
-            self.watch.storage, self.watch.roots.work, Start(start, seen.pin.identity)
-        )
-        self.ledger.pipeline.start_at(fixed.boundary, fixed.source_identity)
-        # Another run may have fixed it, by a younger head than this one saw.
-        return self._seen(run, now)
+        if pin.head is None and self.config.source.start.kind != "latest":
+            return None
+        boundary = self.source.first_checkpoint(pin) if pin.head else None
+        found = Start(boundary, pin.identity)
+        return fix_start(self.watch.storage, self.watch.roots.work, found)
+
+    def _is_behind(self, run: Run, seen: Seen, sealed: Sequence[WindowState]) -> bool:
+        start = self.config.source.start.time
+        return window_choice.is_behind(run.interval, seen.state, sealed, start)
 
     def _sealed_for(self, run: Run) -> Sequence[WindowState]:
         return self.ledger.windows.sealed_for(run.interval) if run.interval else ()
@@ -280,18 +310,14 @@ class Taker:
             )
         return after
 
-    def _following(self, state: PipelineState | None, pin: Pin) -> Following | None:
-        """Ask the source what follows the checkpoint; None where it has no instant."""
-        if pin.head is None:
-            return None
-        started = state is not None and state.started
-        checkpoint = state.checkpoint if state and started else self._start(pin)
-        return self.source.following(pin, checkpoint)
+    def _following(self, state: PipelineState, pin: Pin) -> Following | None:
+        """Ask the source what follows the checkpoint; None where it has no instant.
 
-    def _start(self, pin: Pin) -> Instant | None:
-        """Return where a load would fix the start; a lost ledger leaves it where it was."""
-        fixed = read_start(self.watch.storage, self.watch.roots.work, pin.identity)
-        return fixed.boundary if fixed else self.source.first_checkpoint(pin)
+        Nothing does before the start is fixed: what has come since then is the next look's.
+        """
+        if pin.head is None or not state.started:
+            return None
+        return self.source.following(pin, state.checkpoint)
 
     def _draft(self, run: Run, pin: Pin, following: Following | None) -> Window | None:
         if following is None:
@@ -349,4 +375,22 @@ class Taker:
             if covering
             else "no window"
         )
-        return Look("none", f"the interval lies behind the checkpoint; {where} covers it")
+        return Look("none", f"the interval lies before what comes next; {where} covers it")
+
+
+def _unregistered(config: PipelineConfig) -> PipelineState:
+    """Return the state of a pipeline that no step has made known yet."""
+    return PipelineState(
+        name=config.name,
+        ledger_id="",
+        target=config.target.path,
+        source_identity=None,
+        started=False,
+        first_start=None,
+        checkpoint=None,
+        watermark=None,
+        watermark_step=None,
+        next_sequence=1,
+        next_number=1,
+        first_fence=0,
+    )

@@ -17,18 +17,27 @@ if TYPE_CHECKING:
 
 
 def is_behind(
-    interval: DataInterval | None, state: PipelineState, sealed: Sequence[WindowState]
+    interval: DataInterval | None,
+    state: PipelineState,
+    sealed: Sequence[WindowState],
+    start: datetime | None,
 ) -> bool:
     """Return whether a run's interval was taken in before: then it replays, it takes nothing new.
+
+    An interval that ends before the start is behind as well, also one that ends after the last
+    instant before it: what it brings must not depend on whether something after it was taken.
 
     Args:
         interval: the run's data interval; a run without one always works ahead.
         state: the pipeline as it stands.
         sealed: sealed windows that were taken for the interval, or whose end lies in it.
+        start: the time that `source.start` names; it counts until something after it was taken.
     """
     if interval is None:
         return False
     if any(item.window.interval == interval for item in sealed):
+        return True
+    if start is not None and state.checkpoint == state.first_start and interval.end <= start:
         return True
     return state.checkpoint is not None and state.checkpoint.time >= interval.end
 

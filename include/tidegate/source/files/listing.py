@@ -158,11 +158,6 @@ def listing_id(instant: Instant) -> str:
     return instant.id.partition(_CUT)[0]
 
 
-def is_same(one: Instant, other: Instant) -> bool:
-    """Return whether two instants stand for the same files, whatever their numbers."""
-    return one.id.partition("-")[2] == other.id.partition("-")[2]
-
-
 def number_of(instant: Instant) -> int:
     """Return the number of a listing from its instant."""
     return int(instant.id.partition("-")[0])

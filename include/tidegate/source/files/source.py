@@ -21,6 +21,7 @@ from tidegate.errors import (
     StateFileDamaged,
     StateFileLost,
 )
+from tidegate.model.instant import aware_time
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
@@ -38,13 +39,11 @@ from tidegate.source.files.listing import (
     cut,
     cuts,
     difference,
-    is_same,
-    listing_id,
     listing_time,
     number_of,
 )
 from tidegate.source.files.pruning import PartitionPruning
-from tidegate.source.files.starts import before_time, first_checkpoint, time_of
+from tidegate.source.files.starts import before_time, first_checkpoint
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.walk import list_directory
 from tidegate.source.protocol import Following, InstantReport, Units, pinned_columns
@@ -185,8 +184,8 @@ class FilesSource:
         known = self._up_to_head(pin)
         if text.isdecimal():
             known = [instant for instant in known if number_of(instant) == int(text)]
-        elif time_of(text):
-            known = before_time(known, text, inclusive=True)
+        elif moment := aware_time(text):
+            known = before_time(known, moment, inclusive=True)
         else:
             known = [instant for instant in known if instant.id == text]
         if not known:
@@ -269,7 +268,7 @@ class FilesSource:
         """
         if after is not None:
             self._store.head(after, self._root)
-        if pin.head is None or (after is not None and not _follows(pin.head, after)):
+        if pin.head is None or (after is not None and not self._follows(pin.head, after)):
             return ()
         self._compared(after, pin.head)
         return (pin.head,)
@@ -427,6 +426,15 @@ class FilesSource:
         head = self._store.head(instant, self._root)
         return cut(self._store.listing(head), head.instant, instant)
 
+    def _follows(self, head: Instant, after: Instant) -> bool:
+        """Return whether a listing was made after a checkpoint and tells of something else."""
+        return number_of(head) >= number_of(after) and not self._is_same(head, after)
+
+    def _is_same(self, one: Instant, other: Instant) -> bool:
+        """Return whether two instants stand for the same files, whatever their numbers."""
+        first, second = self._listing(one), self._listing(other)
+        return (first.files, first.gone) == (second.files, second.gone)
+
     def _difference(self, start: Instant | None, end: Instant) -> ListingDifference:
         return difference(self._listing(start) if start else None, self._listing(end))
 
@@ -455,12 +463,14 @@ class FilesSource:
         return self._config.read.mode == "snapshot"
 
     def _is_kept(self, head: Instant, after: Instant) -> bool:
-        """Return whether a listing is that of a checkpoint, and that one stands where it stood.
+        """Return whether a listing tells of what the checkpoint's does, and that one stands.
 
         Reading everything anew is the way out where it does not.
         """
-        kept = any(listing.instant.id == listing_id(after) for listing in self._store.heads())
-        return kept and is_same(head, after)
+        try:
+            return self._is_same(head, after)
+        except (StateFileLost, StateFileDamaged):
+            return False
 
     def _columns(self, listing: Listing, before: Listing, after: Instant | None) -> FolderColumns:
         """Add the columns of what the checkpoint does not know to those that it knows (PC-R02)."""
@@ -533,8 +543,3 @@ class FilesSource:
 
 def _counted(files: int) -> str:
     return "1 file" if files == 1 else f"{files} files"
-
-
-def _follows(head: Instant, after: Instant) -> bool:
-    """Return whether a listing was made after a checkpoint and tells of something else."""
-    return number_of(head) >= number_of(after) and not is_same(head, after)

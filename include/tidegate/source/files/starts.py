@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tidegate.errors import InstantNotFound
@@ -10,6 +9,7 @@ from tidegate.source.files.listing import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from datetime import datetime
 
     from tidegate.config import Start
     from tidegate.model.instant import Instant
@@ -40,8 +40,8 @@ def first_checkpoint(
         return known[-1]
     text = str(start.value)
     inclusive = start.kind == "from"
-    if time_of(text):
-        earlier = before_time(moments(), text, inclusive=not inclusive)
+    if start.time is not None:
+        earlier = before_time(moments(), start.time, inclusive=not inclusive)
         return earlier[-1] if earlier else None
     for index, instant in enumerate(known):
         if text in {instant.id, str(number_of(instant))}:
@@ -51,20 +51,10 @@ def first_checkpoint(
     raise InstantNotFound(source=source, instant=text)
 
 
-def before_time(known: Sequence[Instant], text: str, *, inclusive: bool) -> list[Instant]:
-    """Return the listings before an ISO time, and at it if `inclusive`."""
-    moment = time_of(text)
+def before_time(known: Sequence[Instant], moment: datetime, *, inclusive: bool) -> list[Instant]:
+    """Return the listings before a time, and at it if `inclusive`."""
     return [
         instant
         for instant in known
-        if moment and (instant.time < moment or (inclusive and instant.time == moment))
+        if instant.time < moment or (inclusive and instant.time == moment)
     ]
-
-
-def time_of(text: str) -> datetime | None:
-    """Read an ISO time that names its zone; None for any other text."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -106,7 +107,7 @@ def test_ahead_at_exactly_the_end_leaves_the_instant_to_the_next_run() -> None:
 def test_is_behind_compares_checkpoint_and_end(checkpoint: int, behind: bool) -> None:
     stands = Instant("c", START + HOUR * checkpoint)
 
-    assert taking.is_behind(between(0, 24), state(stands), ()) is behind
+    assert taking.is_behind(between(0, 24), state(stands), (), None) is behind
 
 
 def test_is_behind_with_a_window_taken_for_the_interval_is_true() -> None:
@@ -114,15 +115,33 @@ def test_is_behind_with_a_window_taken_for_the_interval_is_true() -> None:
     first = instants([1])[0]
     taken = window(1, InstantRange(None, first), interval=between(0, 24))
 
-    assert taking.is_behind(between(0, 24), state(first), [taken])
-    assert not taking.is_behind(between(0, 25), state(first), [taken])
+    assert taking.is_behind(between(0, 24), state(first), [taken], None)
+    assert not taking.is_behind(between(0, 25), state(first), [taken], None)
 
 
 def test_is_behind_without_interval_or_checkpoint_is_false() -> None:
     first = instants([1])[0]
 
-    assert not taking.is_behind(None, state(first), ())
-    assert not taking.is_behind(between(0, 24), state(None), ())
+    assert not taking.is_behind(None, state(first), (), None)
+    assert not taking.is_behind(between(0, 24), state(None), (), None)
+
+
+@pytest.mark.parametrize(
+    ("start", "behind"),
+    [
+        pytest.param(23, False, id="start before the end"),
+        pytest.param(24, True, id="start at the end"),
+        pytest.param(25, True, id="start after the end"),
+    ],
+)
+def test_is_behind_before_the_first_window_compares_start_and_end(start: int, behind: bool) -> None:
+    """Whether a later run has taken a window does not change what an interval before it brings."""
+    first = instants([20])[0]
+    fixed = replace(state(first), first_start=first)
+    taken = replace(fixed, checkpoint=instants([22])[0])
+
+    assert taking.is_behind(between(0, 24), fixed, (), START + HOUR * start) is behind
+    assert not taking.is_behind(between(0, 24), taken, (), START + HOUR * start)
 
 
 cuts = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), max_size=8)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.table.refs import SnapshotRefType
 
 from tidegate.errors import InstantNotFound, InstantTimeMissing, SnapshotNotFound
-from tidegate.model.instant import Instant
+from tidegate.model.instant import Instant, aware_time
 from tidegate.source.iceberg.timeline.cursor import Cursor, CursorState
 
 if TYPE_CHECKING:
@@ -252,15 +252,6 @@ class History:
 def operation(snapshot: Snapshot) -> str | None:
     """Name the operation of a snapshot as its summary says; v1 snapshots may have none."""
     return snapshot.summary.operation.value if snapshot.summary else None
-
-
-def aware_time(text: str) -> datetime | None:
-    """Read an ISO time that names its zone; None for any other text."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment.astimezone(UTC) if moment.tzinfo else None
 
 
 def _name(snapshot: Snapshot | None) -> str | None:

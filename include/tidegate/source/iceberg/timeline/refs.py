@@ -15,13 +15,14 @@ from tidegate.errors import (
     SnapshotNotFound,
     StartNotAncestor,
 )
-from tidegate.source.iceberg.timeline.history import History, aware_time
+from tidegate.model.instant import aware_time
 
 if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
     from tidegate.config import SourceConfig
+    from tidegate.source.iceberg.timeline.history import History
 
 MAIN = "main"
 

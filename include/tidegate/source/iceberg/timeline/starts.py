@@ -11,14 +11,15 @@ from tidegate.errors import (
     InstantNotFound,
     StartNotAncestor,
 )
+from tidegate.model.instant import aware_time
 from tidegate.source.iceberg.timeline.cursor import CursorState
-from tidegate.source.iceberg.timeline.history import History, aware_time
 
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from tidegate.config import SourceConfig
     from tidegate.model.instant import Instant
+    from tidegate.source.iceberg.timeline.history import History
 
 NEED_THE_STATE_BEFORE = frozenset({"changelog", "snapshot_diff"})
 """Read modes that compare the states on both sides of a commit."""
