@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, interval, known, load, publish
+from tidegate.cli.app import app
+from tidegate.cli.output import NOTHING
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -164,3 +168,54 @@ def test_load_with_nothing_after_the_start_takes_no_window(
     load(source.pipeline())
 
     assert source.pipeline().ledger.windows.all() == ()
+
+
+@pytest.mark.parametrize("side", ["from", "after"])
+def test_start_in_the_future_reads_nothing_that_comes_before_it(
+    tmp_path: Path, kind: str, side: str
+) -> None:
+    source = days(tmp_path, kind, {side: START.isoformat()}, range(1, FIRST - 1))
+    run, waits = Run("run", "cli"), "source.start lies in the future (2026-02-04T00:00:00Z)"
+    for moment in (known(FIRST - 2), START - timedelta(seconds=1)):
+        look = source.pipeline().look(run, moment)
+        preview = source.pipeline().looking().preview(run, moment)
+        assert load(source.pipeline(), now=moment).windows == ()
+        assert (look.kind, look.detail) == ("none", waits)
+        assert (preview.plan, preview.waits) == (None, waits)
+        if moment < known(FIRST - 1.5):
+            source.bring(FIRST - 1)
+
+    assert not list(source.lake.work.glob("start-*"))
+    load(source.pipeline(), now=START)
+    source.bring(FIRST)
+    load(source.pipeline(), now=known(FIRST))
+
+    assert source.published() == {FIRST}
+
+
+def test_start_that_is_put_into_the_future_later_stays_where_it_was(
+    tmp_path: Path, kind: str
+) -> None:
+    source = days(tmp_path, kind, {"from": START.isoformat()}, range(1, FIRST))
+    load(source.pipeline(), now=START)
+    source.lake.keys["source"] = {"start": {"from": known(40).isoformat()}}
+    source.bring(FIRST)
+
+    load(source.pipeline(), now=known(FIRST))
+
+    assert source.published() == {FIRST}
+
+
+def test_commands_before_the_start_say_what_they_wait_for(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = days(tmp_path, kind, {"from": "2999-01-01T01:00:00+01:00"})
+    source.lake.found_by_name(monkeypatch)
+    source.pipeline()
+
+    for line in (["plan", "--dry-run", "orders"], ["load", "orders"]):
+        result = CliRunner().invoke(app, line, catch_exceptions=False)
+
+        says = " ".join(result.output.split())
+        assert "Nothing to load: source.start lies in the future (2999-01-01T00:00:00Z)." in says
+        assert result.exit_code == NOTHING

@@ -156,7 +156,10 @@ def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
     found = looking.preview(run, now)
     plan = found.plan
     if plan is None:
-        output.show({"plan": None}, "A load would find nothing new.")
+        nothing = (
+            f"Nothing to load: {found.waits}." if found.waits else "A load would find nothing new."
+        )
+        output.show({"plan": None}, nothing)
         raise typer.Exit(NOTHING)
     touched = touched_partitions(looking, plan.window, now)
     raw = {

@@ -46,6 +46,8 @@ class Preview:
     """None: there is nothing to take."""
     plan: ScanPlan | None
     splits: tuple[Split, ...]
+    waits: str | None = None
+    """What a load waits for, where it takes nothing before that."""
 
 
 @dataclass(frozen=True)
@@ -102,10 +104,10 @@ class Loader:
 
     def preview(self, run: Run, now: datetime) -> Preview:
         """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
-        draft, pin = self._taker.preview(run, now)
-        if draft is None:
-            return Preview(None, None, ())
-        return Preview(draft.range, *self._scanner.scan(draft, pin, now))
+        draft = self._taker.preview(run, now)
+        if draft.window is None:
+            return Preview(None, None, (), draft.waits)
+        return Preview(draft.window.range, *self._scanner.scan(draft.window, draft.pin, now))
 
     def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
         """Read the commit messages of a plan, in plan order.

@@ -55,6 +55,16 @@ class Taken:
 
 
 @dataclass(frozen=True)
+class Draft:
+    """What a load would go on with or take."""
+
+    window: Window | None
+    pin: Pin
+    waits: str | None
+    """What it waits for, where it takes nothing before that."""
+
+
+@dataclass(frozen=True)
 class Taker:
     """Takes the windows of one pipeline.
 
@@ -118,7 +128,7 @@ class Taker:
         """
         return again_if(LedgerMoved, lambda: self._rebuild(partitions, run, now))
 
-    def preview(self, run: Run, now: datetime) -> tuple[Window | None, Pin]:
+    def preview(self, run: Run, now: datetime) -> Draft:
         """Draft the window that a load would go on with or take; takes nothing (PC-C08).
 
         Before the first load it writes what `source.start` comes to into the storage, which should
@@ -135,11 +145,13 @@ class Taker:
             )
         seen = self._seen_of(state, run, now)
         if seen.open is not None and not self.pins.is_lost(seen.open, seen.pin):
-            return seen.open.window, seen.pin
+            return Draft(seen.open.window, seen.pin, None)
         sealed = self._sealed_for(run)
         if self._is_behind(run, seen, sealed):
-            return self._history(run, seen, sealed), seen.pin
-        return self._draft(run, seen.pin, self._following(state, seen.pin)), seen.pin
+            draft = self._history(run, seen, sealed)
+        else:
+            draft = self._draft(run, seen.pin, self._following(state, seen.pin))
+        return Draft(draft, seen.pin, self._waits(state, now))
 
     def _look(self, run: Run, now: datetime) -> Look:
         held = self.ledger.windows.open()
@@ -149,6 +161,8 @@ class Taker:
             )
         # A sensor may only ever look: `latest` must not move from one look to the next.
         seen = self._started(run, now)
+        if waits := self._waits(seen.state, now):
+            return Look("none", waits)
         sealed = self._sealed_for(run)
         if self._is_behind(run, seen, sealed):
             return self._look_behind(run, seen, sealed)
@@ -262,11 +276,14 @@ class Taker:
         return self._seen_of(state, run, now)
 
     def _start(self, state: PipelineState, now: datetime) -> Start | None:
-        """Write down what `source.start` comes to; None where nothing stands yet.
+        """Write down what `source.start` comes to; None where that cannot be said yet.
 
         The whole source says it, not what the first run's interval leaves of it: what lies between
-        that interval and the start would come as new later.
+        that interval and the start would come as new later. As long as the start lies in the
+        future, what comes before it is not there yet.
         """
+        if self._waits(state, now):
+            return None
         pin = self.source.pin(now, state.source_identity)
         # After nothing comes everything: where nothing stands yet, `latest` is fixed as well.
         if pin.head is None and self.config.source.start.kind != "latest":
@@ -274,6 +291,13 @@ class Taker:
         boundary = self.source.first_checkpoint(pin) if pin.head else None
         found = Start(boundary, pin.identity)
         return fix_start(self.watch.storage, self.watch.roots.work, found)
+
+    def _waits(self, state: PipelineState, now: datetime) -> str | None:
+        """Say that the time has not come at which a pipeline is to begin; None once it has."""
+        start = self.config.source.start.time
+        if state.started or start is None or start <= now:
+            return None
+        return f"source.start lies in the future ({start:%Y-%m-%dT%H:%M:%SZ})"
 
     def _is_behind(self, run: Run, seen: Seen, sealed: Sequence[WindowState]) -> bool:
         start = self.config.source.start.time
