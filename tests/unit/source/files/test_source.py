@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from crash.faults import Stopper, stopping_storage
 from golden_iceberg import read
 from tidegate.config import SourceConfig
 from tidegate.errors import (
@@ -387,3 +388,31 @@ def test_text_written_as_views_is_read_as_text(folder: Folder) -> None:
 
     assert table.schema.field("name").type == pa.string()
     assert table.column("name").to_pylist() == texts
+
+
+class Died(Exception):
+    """The process is gone."""
+
+
+def test_look_that_died_leaves_no_listing_without_its_files(tmp_path: Path) -> None:
+    listing = Listing((ListedFile("a.parquet", 3, 0),))
+
+    def die() -> None:
+        raise Died
+
+    for at in range(1, 100):
+        root = str(tmp_path / str(at))
+        died = True
+        try:
+            store = ListingStore(stopping_storage(Stopper(at, dying=die)), root)
+            store.record(listing, NOW)
+            died = False
+        except Died:
+            pass
+        left = ListingStore(LocalStorage(), root)
+        # Another look may see other files, so that nobody writes those of a head again.
+        assert [left.listing(head).files for head in left.heads()] in ([], [listing.files])
+        if not died:
+            break
+
+    assert at > 2
