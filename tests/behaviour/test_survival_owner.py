@@ -288,6 +288,51 @@ def test_volume_that_is_not_mounted_is_missed_before_anything_is_written(
     assert list(owned.pipeline().findings()) == []
 
 
+STEPS: dict[str, Callable[[Pipeline], object]] = {
+    "load": load,
+    "publish": lambda pipeline: list(pipeline.publish_all("cli", NOW)),
+}
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
+@pytest.mark.parametrize("lost", ["its file", "the folder"])
+def test_target_that_was_lost_before_anything_was_published_is_made_anew(
+    lake: SmallLake, lost: str, step: Callable[[Pipeline], object]
+) -> None:
+    load(lake.pipeline())
+    (lake.target / OWNER).unlink()
+    if lost == "the folder":
+        lake.target.rmdir()
+    assert list(lake.pipeline().findings()) == []
+
+    step(lake.pipeline())
+    with pytest.raises(TargetOwned, match="'orders', not to 'second'"):
+        load(second(lake, path=str(lake.target), work=str(lake.root / "published" / ".second")))
+    publish(lake.pipeline())
+
+    assert (lake.target / OWNER).exists()
+    assert rows_listed(lake) == [1, 2, 3, 4, 5]
+    assert list(lake.pipeline().findings()) == []
+
+
+@pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
+def test_target_that_only_the_work_directory_knows_as_published_is_missed(
+    lake: SmallLake, step: Callable[[Pipeline], object]
+) -> None:
+    load(lake.pipeline())
+    shutil.copy(lake.root / "ledger.db", lake.root / "yesterday.db")
+    publish(lake.pipeline())
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+    (lake.root / "yesterday.db").rename(lake.root / "ledger.db")
+    lake.target.rename(lake.root / "elsewhere")
+
+    with pytest.raises(TargetGone):
+        step(lake.pipeline())
+
+    assert not lake.target.exists()
+
+
 @pytest.mark.follows("LedgerLost")
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 @pytest.mark.parametrize("remedy", ["that ledger", "rebuild"])

@@ -157,6 +157,12 @@ def decision_file(work: str, partition: Partition, revision: int, record: str) -
     return posixpath.join(publications_root(work, partition), f"{revision}-{record}.decision.json")
 
 
+def is_commit_plan(path: str) -> bool:
+    """Tell from the name of a record whether `publication_file` gave it."""
+    name = posixpath.basename(path)
+    return name.endswith(".json") and name.count(".") == 1
+
+
 def order_of_record(name: str) -> tuple[int, int]:
     """Tell from the name of a commit plan, a verdict or a decision its revision and its number.
 

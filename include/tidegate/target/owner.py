@@ -60,7 +60,14 @@ class Grounds:
         """The file at the target's root; hidden, so that readers skip it."""
         return f"{self.target}/{OWNER_FILE}"
 
-    def check(self, pipeline: str, ledger: str | None, worked_in: str | None = None) -> bool:
+    def check(
+        self,
+        pipeline: str,
+        ledger: str | None,
+        worked_in: str | None = None,
+        *,
+        was_published: bool = True,
+    ) -> bool:
         """Check that target and work directory are a pipeline's own. Writes nothing.
 
         A target of the version before has markers and no file: it belongs to whom they name, if
@@ -70,6 +77,8 @@ class Grounds:
             pipeline: its name.
             ledger: id that the ledger in use gave it; None if it does not know it.
             worked_in: work directory that the ledger's windows were planned in, if it has any.
+            was_published: whether files may have come into the target; one that never had any is
+                made anew, since nothing is lost with it.
 
         Returns:
             Whether both files stand, so that nothing has to be put.
@@ -79,7 +88,8 @@ class Grounds:
             WorkUnfit: the target is published from another work directory.
             WorkOwned: another pipeline works in the work directory.
             LedgerLost: target or work directory belong to the pipeline in another ledger.
-            TargetGone: the target has no file, although the work directory is the pipeline's.
+            TargetGone: the target has no file, although the work directory is the pipeline's, and
+                something was published.
             OwnerInvalid: one of the files says something else.
         """
         self._check_above(pipeline)
@@ -94,7 +104,8 @@ class Grounds:
             if owner is not None and owner.ledger != ledger:
                 raise LedgerLost(pipeline=pipeline, target=self.target, expected=owner.ledger)
         # The target's file is put first.
-        if above is None and beside is not None and not self.storage.list_files(self.target):
+        is_gone = above is None and beside is not None and was_published
+        if is_gone and not self.storage.list_files(self.target):
             raise TargetGone(pipeline=pipeline, target=self.target)
         return above is not None and beside is not None
 

@@ -55,3 +55,10 @@ def test_message_file_any_sub_split_is_read_back(sub_split: str) -> None:
 )
 def test_record_tells_revision_and_number_by_its_name(path: str, expected: tuple[int, int]) -> None:
     assert layout.order_of_record(path) == expected
+
+
+def test_commit_plan_is_told_from_verdict_and_decision_by_its_name() -> None:
+    writers = layout.publication_file, layout.gate_file, layout.decision_file
+    names = [write("/w", Partition((("dt", "1"),)), 1, "ff-3") for write in writers]
+
+    assert [layout.is_commit_plan(name) for name in names] == [True, False, False]

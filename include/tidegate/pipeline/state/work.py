@@ -164,7 +164,10 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     worked_in = None
     if state is not None and grounds.of_work() is None:
         worked_in = _worked_in(ledger)
-    is_own = grounds.check(ledger.name, state.ledger_id if state else None, worked_in)
+    ledger_id = state.ledger_id if state else None
+    # Asked only where the target says nothing: it looks at every record.
+    was_published = grounds.of_target() is not None or _was_published(roots, ledger, storage)
+    is_own = grounds.check(ledger.name, ledger_id, worked_in, was_published=was_published)
     if worked_in is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
         raise WorkGone(pipeline=ledger.name, work=roots.work)
     return is_own
@@ -230,6 +233,18 @@ def _take_back(ledger: Ledger, storage: Storage, roots: Roots) -> None:
         return
     if owner is not None or not is_same_place(storage, state.target, roots.target):
         ledger.pipeline.forget_unused(state.ledger_id)
+
+
+def _was_published(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
+    """Return whether ledger or work directory know of a commit, be it one that was only begun.
+
+    Both: either may be older than the target. A commit's plan stands before its first file moves.
+    """
+    plans = storage.list_files(f"{roots.work}/{layout.PUBLICATIONS}")
+    return any(map(layout.is_commit_plan, plans)) or any(
+        state.revision or ledger.publications.unrecorded(state.partition) is not None
+        for state in ledger.partitions.all()
+    )
 
 
 def _worked_in(ledger: Ledger) -> str | None:

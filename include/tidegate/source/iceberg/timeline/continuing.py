@@ -77,7 +77,7 @@ def within_window(history: History, start: Instant | None, config: SourceConfig)
     """
     found = go_on(history, start, config)
     if found.kind.replaces_everything and found.notes and found.cursor is not None:
-        raise found.cursor.refusal(history.source)
+        raise found.cursor.refusal(history.source, with_kinds=config.read.emits_kinds)
     return found
 
 
@@ -92,7 +92,8 @@ def describe_checkpoint(
         detail = " ".join(found.notes) or joined
         ways_out: tuple[str, ...] = ()
     except (CursorOffLineage, HistoryTruncated, CursorExpired) as refused:
-        detail, ways_out = str(refused), cursor.ways_out
+        detail = str(refused)
+        ways_out = cursor.ways_out(with_kinds=config.read.emits_kinds)
     except ChangelogParentMissing as refused:
         # `reset` begins anew, but not where `start` says.
         detail, ways_out = str(refused), ()
@@ -121,7 +122,7 @@ def _by_policy(
     # Reading everything again is right in each state, though ICE-2.17 lists it for one only.
     possible = policy in cursor.policies or policy == "full_reload"
     if policy == "fail" or not possible or not history.ancestors:
-        raise cursor.refusal(history.source)
+        raise cursor.refusal(history.source, with_kinds=config.read.emits_kinds)
     ends = history.after_common(cursor) or history.ancestors[-1:]
     note = (_note(cursor, policy),)
     if policy == "full_reload":
@@ -165,8 +166,8 @@ _DOES = {
     "snapshot_diff": "compares the states at both ends",
     "lineage_upserts": "reads rows that were written since; rows deleted meanwhile are not seen",
     "full_reload": "reads the whole table and replaces what was published",
-    "from_oldest": "goes on with the oldest kept snapshot; commits before it are not read. When "
-    "the next commit has come, one load with `source.read.mode: snapshot` in its place publishes "
-    "the whole table as it stands",
+    "from_oldest": "goes on with the oldest kept snapshot; commits before it are not read. To "
+    "publish the whole table as it stands, replace `source.on_expired_cursor: "
+    "from_oldest` by `source.read.mode: snapshot` for one load, once the next commit has come",
     "reset": "begins anew as `start` says and replaces what was published",
 }

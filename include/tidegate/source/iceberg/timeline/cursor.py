@@ -68,13 +68,17 @@ class Cursor(Value):
         off = self.state is CursorState.OFF_LINEAGE
         return "on_off_lineage" if off else "on_expired_cursor"
 
-    @property
-    def ways_out(self) -> tuple[str, ...]:
-        """The settings that go on from here, with what each needs."""
+    def ways_out(self, *, with_kinds: bool) -> tuple[str, ...]:
+        """Name the settings that go on from here, with what each needs.
+
+        Args:
+            with_kinds: whether the rows published so far have their kind; those of an append have
+                none, and changes beside them would stand for rows of their own.
+        """
         return tuple(
             f"`source.{self.option}: {policy}` ({_MEANINGS[policy]})"
             for policy in self.policies
-            if policy != "fail"
+            if policy != "fail" and (with_kinds or policy not in _GIVE_KINDS)
         )
 
     @property
@@ -89,9 +93,18 @@ class Cursor(Value):
             "commits may lie between"
         )
 
-    def refusal(self, source: str) -> CursorOffLineage | HistoryTruncated | CursorExpired:
-        """Return the error of a state that does not join on, under `fail` (ICE-2.18)."""
-        remedy = f"Go on with {' or '.join(self.ways_out)}."
+    def refusal(
+        self, source: str, *, with_kinds: bool
+    ) -> CursorOffLineage | HistoryTruncated | CursorExpired:
+        """Return the error of a state that does not join on, under `fail` (ICE-2.18).
+
+        Args:
+            source: the table.
+            with_kinds: as for `ways_out`.
+        """
+        remedy = f"Go on with {' or '.join(self.ways_out(with_kinds=with_kinds))}."
+        if not with_kinds and "snapshot_diff" in self.policies:
+            remedy += f" {_NEW_PIPELINE}"
         head, oldest = self.head or "none", self.oldest_kept or "none"
         if self.state is CursorState.OFF_LINEAGE:
             return CursorOffLineage(
@@ -115,6 +128,14 @@ class Cursor(Value):
             remedy=remedy,
         )
 
+
+_GIVE_KINDS = {"snapshot_diff", "lineage_upserts"}
+
+_NEW_PIPELINE = (
+    "Or read the table in a new pipeline with `read.mode: changelog`, and `_change_type` among "
+    "`read.columns`: it may say `snapshot_diff` there, which publishes what such a change of "
+    "history took away and brought."
+)
 
 _MEANINGS = {
     "snapshot_diff": "publishes the difference of both states; needs `read.mode: changelog`",

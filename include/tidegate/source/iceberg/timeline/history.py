@@ -201,7 +201,7 @@ class History:
             return self.ancestors
         cursor = self.cursor(checkpoint)
         if not cursor.state.joins_on:
-            raise cursor.refusal(self.source)
+            raise cursor.refusal(self.source, with_kinds=False)
         snapshot_id = int(cursor.snapshot)
         if cursor.state is CursorState.CHILD_KEPT:
             return self.ancestors[self._child_position(snapshot_id) :]

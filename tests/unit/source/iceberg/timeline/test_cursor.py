@@ -111,7 +111,8 @@ def _state(source: IcebergSource, checkpoint: int, number: int | None = 2) -> Ch
 def test_checkpoint_is_classified_with_its_ways_out(row: tuple[Any, ...]) -> None:
     case, keys, checkpoint, state, common, ways_out = row
 
-    found = _state(golden(case).source(**keys), checkpoint)
+    mode = "changelog" if {"snapshot_diff", "lineage_upserts"} & {*ways_out} else "append"
+    found = _state(golden(case).source(**keys, read={"mode": mode}), checkpoint)
 
     assert found.state == state
     assert found.checkpoint == str(checkpoint)
@@ -133,11 +134,22 @@ def test_gap_of_sequence_numbers_is_told() -> None:
 
 
 def test_upserts_are_no_way_out_without_the_checkpoints_sequence_number() -> None:
-    source = golden("expired_lineage_v3").source()
+    source = golden("expired_lineage_v3").source(read={"mode": "changelog"})
 
     found = _state(source, 1838192387566272930, None)
 
     assert not any("lineage_upserts" in way for way in found.ways_out)
+
+
+def test_changes_are_no_way_out_where_published_rows_have_no_kind() -> None:
+    states = [
+        _state(golden(case).source(**keys), checkpoint)
+        for case, keys, checkpoint, *_ in STATES.values()
+    ]
+
+    ways = [way for found in states for way in found.ways_out]
+    assert ways
+    assert not any("snapshot_diff" in way or "lineage_upserts" in way for way in ways)
 
 
 def test_number_of_a_checkpoint_survives_in_the_ledgers_words() -> None:
