@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -152,3 +153,79 @@ def test_column_that_only_an_unreadable_file_has_is_no_missing_column(landing: L
 
     with pytest.raises(SourceFileDamaged):
         load(landing.pipeline(read={"columns": ["id", "at", "amount"]}))
+
+
+@pytest.mark.parametrize("names", [("1", "2"), ("2", "1")])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ((None, pa.null()), ({"x": 1}, pa.struct([("x", pa.int32())]))),
+        ((None, pa.null()), ([1], pa.list_(pa.int32()))),
+        (
+            ({"x": None}, pa.struct([("x", pa.null())])),
+            ({"x": [1]}, pa.struct([("x", pa.list_(pa.int8()))])),
+        ),
+        (
+            (dt.date(9999, 1, 1), pa.date32()),
+            (dt.datetime.fromisoformat("2026-01-01"), pa.timestamp("ns")),
+        ),
+        (
+            (dt.datetime.fromisoformat("2026-01-01"), pa.timestamp("ms")),
+            (dt.datetime.fromisoformat("2026-01-01T00:00:00.000007"), pa.timestamp("us")),
+        ),
+        (
+            ([["a"]], pa.list_(pa.list_(pa.string()))),
+            ([["b", "c"]], pa.list_(pa.list_(pa.string_view(), 2))),
+        ),
+    ],
+)
+def test_columns_of_two_types_are_published_and_rebuilt(
+    landing: Landing, names: tuple[str, str], first: Any, second: Any
+) -> None:
+    landing.write(names[0], c=first)
+    landing.rows()
+    landing.write(names[1], c=second)
+    published = landing.rows()
+    planned = landing.pipeline().rebuild([day(1)], Run("again", "cli"), NOW)
+    landing.pipeline().finish_load(planned, NOW, local)
+
+    assert landing.rows() == published
+    plain = [row["c"] for row in published]
+    expected = [first[0], second[0]]
+    if isinstance(first[0], dt.date) and not isinstance(first[0], dt.datetime):
+        expected[0] = dt.datetime.fromisoformat("9999-01-01")
+    assert plain == expected
+
+
+def test_column_is_kept_beside_a_file_that_nobody_can_or_wants_to_read(landing: Landing) -> None:
+    keys = {
+        "partition_by": {"region": "string"},
+        "read": {"filter": "region = 'eu'"},
+        "on_changed_file": "ignore",
+    }
+    for region in ("eu", "us"):
+        (landing.root / f"region={region}").mkdir()
+    (landing.root / "region=us" / "damaged.parquet").write_bytes(b"no parquet")
+    landing.write("region=eu/1", **amount(1.5))
+    landing.rows(**keys)
+    (landing.root / "region=eu" / "1.parquet").unlink()
+    landing.write("region=eu/2")
+    landing.rows(**keys)
+    landing.write("region=eu/3", **amount(3.5))
+
+    amounts = [row["amount"] for row in landing.rows(**keys)]
+
+    assert amounts == [1.5, None, 3.5]
+    parts = [pq.ParquetFile(path).schema_arrow for path in landing.lake.target.rglob("*.parquet")]
+    assert all("amount" in schema.names for schema in parts)
+
+
+def test_folder_that_is_read_whole_and_was_empty_keeps_its_columns(landing: Landing) -> None:
+    keys = {"read": {"mode": "snapshot"}, "on_changed_file": "ignore"}
+    landing.write("1", **amount(1.5))
+    landing.rows(**keys)
+    (landing.root / "1.parquet").unlink()
+    landing.rows(**keys)
+    landing.write("2")
+
+    assert landing.rows(**keys) == [{"id": 2, "amount": None}]

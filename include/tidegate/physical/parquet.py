@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # kernels do not know them, and polars decodes what is typed plainly.
 _VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
+_LISTS = (pa.types.is_list, pa.types.is_list_view, pa.types.is_large_list_view)
+
 
 class ParquetRows:
     """See `PhysicalRows`.
@@ -182,10 +184,12 @@ def _without_view(field: pa.Field) -> pa.Field:
     if pa.types.is_map(kind):
         key, item = _without_view(kind.key_field), _without_view(kind.item_field)
         return field.with_type(pa.map_(key, item, kind.keys_sorted))
-    if pa.types.is_list(kind):
-        return field.with_type(pa.list_(_without_view(kind.value_field)))
     if pa.types.is_large_list(kind):
         return field.with_type(pa.large_list(_without_view(kind.value_field)))
+    if pa.types.is_fixed_size_list(kind):
+        return field.with_type(pa.list_(_without_view(kind.value_field), kind.list_size))
+    if any(is_kind(kind) for is_kind in _LISTS):
+        return field.with_type(pa.list_(_without_view(kind.value_field)))
     return field.with_type(_VIEWED.get(kind, kind))
 
 

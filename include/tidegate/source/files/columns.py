@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 
+_UNITS = ("s", "ms", "us", "ns")
+
+
 def joined(known: pa.Schema, files: Iterable[pa.Schema]) -> pa.Schema:
     """Add the columns of files to those that are known, in the order in which they are met.
 
@@ -48,9 +51,30 @@ def _wider(known: pa.DataType, found: pa.Field) -> pa.DataType:
         return pa.map_(key, item)
     if _is_list(known) and _is_list(kind):
         return pa.list_(pa.field("element", _wider(known.value_type, kind.value_field)))
-    if kind == known or cast_to(kind, known, zoneless=is_zoneless(found)) is not None:
+    if types.is_temporal(known) and types.is_temporal(kind):
+        return _wider_time(known, found, kind)
+    if kind == known or types.is_null(kind) or cast_to(kind, known, zoneless=is_zoneless(found)):
         return known
     return wanted(found).type if cast_to(known, kind) is not None else known
+
+
+def _wider_time(known: pa.DataType, found: pa.Field, kind: pa.DataType) -> pa.DataType:
+    """Return the type of two that can be read either way: the finer one that holds all years.
+
+    Nanoseconds end in 2262, so that a column has them only if it had them from the beginning.
+    """
+    zoneless = is_zoneless(found)
+    if cast_to(kind, known, zoneless=zoneless) is None and cast_to(known, kind) is None:
+        return known
+    if pa.types.is_time(known):
+        return max(known, kind, key=lambda each: _UNITS.index(each.unit))
+    if not pa.types.is_timestamp(kind) or zoneless or getattr(known, "unit", "") == "ns":
+        return known
+    unit = min("us", kind.unit, key=_UNITS.index)
+    if pa.types.is_timestamp(known):
+        unit = max(unit, known.unit, key=_UNITS.index)
+        return pa.timestamp(unit, known.tz)
+    return pa.timestamp(unit, kind.tz)
 
 
 def table_schema(own: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tidegate.errors import TerminalError
-from tidegate.source.files.columns import encode_schema, joined
+from tidegate.source.files.columns import joined
 from tidegate.source.files.format import open_listed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
@@ -27,13 +27,8 @@ class FolderColumns:
     """The columns of a folder as far as its files could be read."""
 
     schema: pa.Schema
-    unreadable: TerminalError | None = None
-    """What the first file said that could not; it is no error before its rows are wanted."""
-
-    @property
-    def text(self) -> str | None:
-        """The schema as a listing keeps it; None where a file could not be read."""
-        return None if self.unreadable else encode_schema(self.schema)
+    unread: Mapping[str, TerminalError] = field(default_factory=dict)
+    """What could not be read, by path; it is no error before its rows are wanted."""
 
 
 def chunks(files: Sequence[ListedFile]) -> list[Sequence[ListedFile]]:
@@ -54,15 +49,15 @@ def read_columns(root: str, files: Sequence[ListedFile], known: pa.Schema) -> Fo
     """
     with ThreadPoolExecutor(THREADS) as pool:
         found = [
-            schema
-            for schemas in pool.map(
-                lambda chunk: [_schema(root, file) for file in chunk], chunks(files)
+            told
+            for chunk in pool.map(
+                lambda chunk: [(file.path, _schema(root, file)) for file in chunk], chunks(files)
             )
-            for schema in schemas
+            for told in chunk
         ]
-    unreadable = next((each for each in found if isinstance(each, TerminalError)), None)
-    readable = dict.fromkeys(each for each in found if not isinstance(each, TerminalError))
-    return FolderColumns(joined(known, readable), unreadable)
+    unread = {path: said for path, said in found if isinstance(said, TerminalError)}
+    readable = dict.fromkeys(said for path, said in found if path not in unread)
+    return FolderColumns(joined(known, readable), unread)
 
 
 def _schema(root: str, file: ListedFile) -> pa.Schema | TerminalError:

@@ -44,7 +44,9 @@ class ListingHead(Value):
     skipped: tuple[str, ...] = ()
     """Paths that `on_bad_path: skip` left out (PC-R03)."""
     columns: str | None = field(default=None, metadata={SPARSE: True})
-    """Those of all files up to here, by `encode_schema` (PC-R02); None: one could not be read."""
+    """Those of all files up to here that could be read, by `encode_schema` (PC-R02)."""
+    unread: tuple[str, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Paths of the others, which are tried again; None: there were none."""
 
     @property
     def instant(self) -> Instant:
@@ -90,9 +92,9 @@ class Listing:
         gone = (file for path, file in before.known.items() if path not in standing)
         return replace(self, gone=tuple(sorted(gone)))
 
-    def head(self, number: int, taken_at: datetime, columns: str | None) -> ListingHead:
+    def head(self, number: int, taken_at: datetime) -> ListingHead:
         """Number the listing."""
-        return ListingHead(number, self.digest, taken_at, len(self.files), self.skipped, columns)
+        return ListingHead(number, self.digest, taken_at, len(self.files), self.skipped)
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,13 @@ from tidegate.source.files.listing import (
     ListedFile,
     Listing,
     ListingDifference,
+    ListingHead,
     came,
     came_before,
     cut,
     cuts,
     difference,
+    listing_id,
     listing_time,
     number_of,
 )
@@ -156,9 +158,7 @@ class FilesSource:
         moment = listing_time(listing, passed.known, latest, after)
         columns = functools.cache(lambda: self._columns(listing, before, after))
         head = self._store.record(listing, moment, columns)
-        # Those of a listing with a file that could not be read are not known before it can be.
-        known = FolderColumns(decode_schema(head.columns)) if head.columns else columns()
-        schema = self._chosen(known)
+        schema = self._chosen(self._completed(head, listing.files))
         details = {"schema": encode_schema(schema)}
         return Pin(self._root, head.instant, pinned_columns(schema), details)
 
@@ -474,11 +474,20 @@ class FilesSource:
 
     def _columns(self, listing: Listing, before: Listing, after: Instant | None) -> FolderColumns:
         """Add the columns of what the checkpoint does not know to those that it knows (PC-R02)."""
-        text = self._store.head(after, self._root).columns if after and before.known else None
-        if text is None:
+        known = listing_id(after) if after is not None else None
+        head = next((item for item in self._store.heads() if item.instant.id == known), None)
+        if head is None:
             return read_columns(self._root, listing.files, pa.schema([]))
         new = [file for file in listing.files if before.known.get(file.path) != file]
-        return read_columns(self._root, new, decode_schema(text))
+        completed = self._completed(head, listing.files)
+        return read_columns(self._root, new, completed.schema)
+
+    def _completed(self, head: ListingHead, files: Sequence[ListedFile]) -> FolderColumns:
+        """Read what could not be read when a listing was made, and files of one without columns."""
+        if head.columns is None:
+            return read_columns(self._root, files, pa.schema([]))
+        unread = [file for file in files if file.path in (head.unread or ())]
+        return read_columns(self._root, unread, decode_schema(head.columns))
 
     def _chosen(self, columns: FolderColumns) -> pa.Schema:
         whole = table_schema(columns.schema, self._config.partition_by)
@@ -486,7 +495,7 @@ class FilesSource:
             return select_columns(whole, self._config.read.columns, self._extra_columns, self._root)
         except ColumnMissing as missing:
             # It may be a column of the file that cannot be read.
-            raise columns.unreadable or missing from None
+            raise next(iter(columns.unread.values()), missing) from None
 
     def _partition(self, path: str) -> Partition:
         names = tuple(self._config.partition_by)

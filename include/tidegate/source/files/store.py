@@ -6,9 +6,11 @@ import gzip
 import json
 import re
 import zlib
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.errors import InstantNotFound, StateFileLost
+from tidegate.source.files.columns import encode_schema
 from tidegate.source.files.listing import Listing, ListingHead, listing_id
 from tidegate.stored import as_stored, read_content
 
@@ -103,7 +105,12 @@ class ListingStore:
                 self._listings[listing.digest] = listing
                 return heads[-1]
             number = heads[-1].number + 1 if heads else 1
-            head = listing.head(number, now, columns().text)
+            found = columns()
+            head = replace(
+                listing.head(number, now),
+                columns=encode_schema(found.schema),
+                unread=tuple(found.unread) or None,
+            )
             if self._write(head, listing):
                 self._heads[head.number] = head
                 self._listings[head.digest] = listing

@@ -405,7 +405,7 @@ def test_look_that_died_leaves_no_listing_without_its_files(tmp_path: Path) -> N
         died = True
         try:
             store = ListingStore(stopping_storage(Stopper(at, dying=die)), root)
-            store.record(listing, NOW)
+            store.record(listing, NOW, no_columns)
             died = False
         except Died:
             pass
