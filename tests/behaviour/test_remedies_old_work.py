@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+import sqlite3
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -212,4 +213,28 @@ def test_commit_plan_is_not_told_by_what_does_not_fit(lake: SmallLake, differs: 
     said = typed("tidegate fsck orders --rebuild", 1)
 
     assert "remove the marker of its partition" in said
+    assert not list((lake.work / "publications" / FIRST).glob("*[0-9a-f]-[0-9].json"))
+
+
+@pytest.mark.parametrize(
+    "differs", ["rows = rows + 1", "files = files + 1", "digest = '0123456789abcdef'"]
+)
+def test_commit_plan_is_not_told_by_a_revision_that_differs_from_its_publication(
+    lake: SmallLake, differs: str
+) -> None:
+    held(lake)
+    save(lake)
+    decide(lake.pipeline(), day(1))
+    publish(lake.pipeline())
+    put_back(lake)
+    # Where a marker stands, it shows the difference by itself.
+    marker(lake).unlink()
+    with sqlite3.connect(lake.root / "ledger.db") as ledger:
+        ledger.execute(f"UPDATE revision SET {differs}")
+        if differs.startswith("digest"):
+            ledger.execute(f"UPDATE publication SET {differs} WHERE state = 'recorded'")
+
+    said = typed("tidegate fsck orders --rebuild")
+
+    assert "and 0 revisions" in said
     assert not list((lake.work / "publications" / FIRST).glob("*[0-9a-f]-[0-9].json"))
