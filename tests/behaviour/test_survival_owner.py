@@ -288,6 +288,28 @@ def test_volume_that_is_not_mounted_is_missed_before_anything_is_written(
     assert list(owned.pipeline().findings()) == []
 
 
+@pytest.mark.parametrize("folder_stands", [False, True])
+def test_ledger_is_not_restored_from_nothing_over_a_published_table(
+    owned: SmallLake, *, folder_stands: bool
+) -> None:
+    rows = rows_listed(owned)
+    owned.work.rename(owned.root / "elsewhere")
+    if folder_stands:
+        owned.work.mkdir()
+    for path in owned.root.glob("ledger.db*"):
+        path.unlink()
+
+    with pytest.raises(WorkGone):
+        owned.pipeline().restore_ledger()
+
+    shutil.rmtree(owned.work, ignore_errors=True)
+    (owned.root / "elsewhere").rename(owned.work)
+    owned.pipeline().restore_ledger()
+    load(owned.pipeline())
+    publish(owned.pipeline())
+    assert rows_listed(owned) == rows
+
+
 STEPS: dict[str, Callable[[Pipeline], object]] = {
     "load": load,
     "publish": lambda pipeline: list(pipeline.publish_all("cli", NOW)),

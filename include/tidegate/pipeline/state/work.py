@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.publisher import Places
 from tidegate.config import (
+    OWNER_FILE,
     PipelineConfig,
     refuse_overlap_of,
     refuse_work_inside,
@@ -210,12 +211,18 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
     Raises:
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
         WorkUnknown: nothing says that they are anybody's.
+        WorkGone: the work directory has nothing of what the table was published from.
     """
     grounds = roots.grounds(storage)
     owner = grounds.of_target() or grounds.of_work()
     if owner is None:
         raise WorkUnknown(pipeline=name, work=roots.work)
     grounds.check(name, owner.ledger)
+    # Restored from nothing, a ledger would let everything be published a second time.
+    if not storage.exists(f"{roots.work}/{layout.WINDOWS}") and any(
+        path != OWNER_FILE for path in storage.list_files(roots.target)
+    ):
+        raise WorkGone(pipeline=name, work=roots.work)
     return owner
 
 
