@@ -56,10 +56,10 @@ class WorkGone(TerminalError):
     pipeline: str
     work: str
     template = (
-        "pipeline '{pipeline}': {work}: expected the windows that the ledger knows or the table came "
-        "from, found none. Nothing was changed. If it lies on a volume that is not mounted, mount it. Put it and the "
-        "target back from a copy if they are lost; without one, start a new pipeline with a new "
-        "name and a new target."
+        "pipeline '{pipeline}': {work}: expected the windows that the ledger knows or the table "
+        "came from, found none. Nothing was changed. If it lies on a volume that is not mounted, "
+        "mount it. Put it and the target back from a copy if they are lost; without one, start a "
+        "new pipeline with a new name and a new target."
     )
 
 
