@@ -316,6 +316,27 @@ STEPS: dict[str, Callable[[Pipeline], object]] = {
 }
 
 
+@pytest.mark.parametrize("lost", ["its file", "the folder"])
+def test_ledger_is_restored_where_the_target_was_lost_before_anything_was_published(
+    lake: SmallLake, lost: str
+) -> None:
+    load(lake.pipeline())
+    (lake.target / OWNER).unlink()
+    if lost == "the folder":
+        lake.target.rmdir()
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+    with pytest.raises(LedgerLost):
+        load(lake.pipeline())
+
+    lake.pipeline().restore_ledger()
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert rows_listed(lake) == [1, 2, 3, 4, 5]
+    assert list(lake.pipeline().findings()) == []
+
+
 @pytest.mark.parametrize("step", STEPS.values(), ids=STEPS.keys())
 @pytest.mark.parametrize("lost", ["its file", "the folder"])
 def test_target_that_was_lost_before_anything_was_published_is_made_anew(

@@ -71,9 +71,9 @@ class WorkBehind(TerminalError):
     window: int
     template = (
         "pipeline '{pipeline}': {work}: found neither what window {window} brought nor the listing "
-        "that it read, but the ledger knows it as announced: the work directory is older than the "
-        "ledger, as after a restored backup. Put a newer copy of it back; without one, start a new "
-        "pipeline with a new name and a new target."
+        "that it read, but the ledger knows it as announced: the work directory has lost both, as "
+        "one that was restored from an old backup. Put a newer copy of it back; without one, start "
+        "a new pipeline with a new name and a new target."
     )
 
 

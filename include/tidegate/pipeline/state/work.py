@@ -217,7 +217,8 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
     owner = grounds.of_target() or grounds.of_work()
     if owner is None:
         raise WorkUnknown(pipeline=name, work=roots.work)
-    grounds.check(name, owner.ledger)
+    was_published = grounds.of_target() is not None or _has_commit_plan(roots, storage)
+    grounds.check(name, owner.ledger, was_published=was_published)
     # Restored from nothing, a ledger would let everything be published a second time.
     if not storage.exists(f"{roots.work}/{layout.WINDOWS}") and any(
         path != OWNER_FILE for path in storage.list_files(roots.target)
@@ -247,11 +248,15 @@ def _was_published(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
 
     Both: either may be older than the target. A commit's plan stands before its first file moves.
     """
-    plans = storage.list_files(f"{roots.work}/{layout.PUBLICATIONS}")
-    return any(map(layout.is_commit_plan, plans)) or any(
+    return _has_commit_plan(roots, storage) or any(
         state.revision or ledger.publications.unrecorded(state.partition) is not None
         for state in ledger.partitions.all()
     )
+
+
+def _has_commit_plan(roots: Roots, storage: Storage) -> bool:
+    plans = storage.list_files(f"{roots.work}/{layout.PUBLICATIONS}")
+    return any(map(layout.is_commit_plan, plans))
 
 
 def _worked_in(ledger: Ledger) -> str | None:
