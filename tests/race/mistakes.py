@@ -115,7 +115,7 @@ def restored_by_the_clock() -> None:
 
 def nobody_owns() -> None:
     """Ask nobody whose a target is."""
-    Grounds.check = lambda *_: True  # type: ignore[method-assign]
+    Grounds.check = lambda *_, **__: True  # type: ignore[method-assign]
     Grounds.put = _nothing  # type: ignore[method-assign]
 
 
