@@ -8,13 +8,14 @@ an exchange: sub-splits that spread them over buckets, then sub-splits that gath
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.model.exchange import Exchange
 from tidegate.model.plan import Split, SubSplit
 from tidegate.model.row_changes import can_cancel, change_ordinal, is_net
 from tidegate.model.wire import items_digest
+from tidegate.plan.exchanges import gathering, spreading
 from tidegate.plan.packing import pack
 from tidegate.plan.splits import merged_bounds, plan_splits
 from tidegate.plan.weights import Scale
@@ -139,11 +140,5 @@ def _exchanged(
     buckets = bucket_count(weight, split.target_size)
     group = items_digest((piece.to_text() for piece in pieces), 12)
     begin = Exchange(group, exchanges, buckets, net=is_net(pieces))
-    for item in splits:
-        yield replace(
-            item, sub_splits=tuple(replace(part, exchange=begin) for part in item.sub_splits)
-        )
-    for stage in range(1, exchanges + 1):
-        for bucket in range(buckets):
-            part = SubSplit((), replace(begin, stage=stage, bucket=bucket))
-            yield Split((part,), weight // buckets, splits[0].term)
+    yield from spreading(splits, begin)
+    yield from gathering(begin, weight, splits[0].term)

@@ -7,20 +7,21 @@ read. Then the rows go through an exchange first, so that one sub-split has all 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from tidegate.model.exchange import Exchange
 from tidegate.model.partition import Transform
-from tidegate.model.plan import Split, SubSplit
 from tidegate.model.wire import items_digest
+from tidegate.plan.exchanges import gathering, spreading
 from tidegate.plan.splits import merged_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
+    from tidegate.model.plan import Split
     from tidegate.model.time_bounds import TimeBounds
 
 _SMALL_FILE = 8 << 20
@@ -92,7 +93,11 @@ def exchanged_by_partition(
     Returns:
         The splits, which spread their rows, and splits that gather a bucket of partitions each.
     """
-    plain = [split for split in splits if not any(part.exchange for part in split.sub_splits)]
+    plain: list[Split] = []
+    others: list[Split] = []
+    for split in splits:
+        is_exchanged = any(part.exchange for part in split.sub_splits)
+        (others if is_exchanged else plain).append(split)
     parts = [part for split in plain for part in split.sub_splits]
     pieces = [piece for part in parts for piece in part.pieces]
     touched = [fan_out.of(merged_bounds(part.pieces)) for part in parts]
@@ -109,8 +114,7 @@ def exchanged_by_partition(
         buckets=_bucket_count(partitions, weight, limits),
         partitions=partitions,
     )
-    others = [split for split in splits if split not in plain]
-    return (*_spread(plain, begin), *others, *_gathered(weight, plain[0].term, begin))
+    return (*spreading(plain, begin), *others, *gathering(begin, weight, plain[0].term))
 
 
 def _is_worth_it(
@@ -130,15 +134,3 @@ def _bucket_count(partitions: int, weight: int, limits: Limits) -> int:
     with_open_files = min(-(-partitions // limits.partitions), -(-weight // _LIGHT_BUCKET))
     wanted = max(with_open_files, -(-partitions // _MOST_WAITING), -(-weight // limits.weight))
     return max(1, min(wanted, partitions, _MOST_BUCKETS))
-
-
-def _spread(splits: Sequence[Split], exchange: Exchange) -> Iterator[Split]:
-    for split in splits:
-        parts = tuple(replace(part, exchange=exchange) for part in split.sub_splits)
-        yield replace(split, sub_splits=parts)
-
-
-def _gathered(weight: int, term: str, exchange: Exchange) -> Iterator[Split]:
-    for bucket in range(exchange.buckets):
-        part = SubSplit((), replace(exchange, stage=1, bucket=bucket))
-        yield Split((part,), weight // exchange.buckets, term)

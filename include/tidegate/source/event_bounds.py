@@ -49,7 +49,7 @@ class EventUnit:
 
     def between(self, low: int, high: int) -> TimeBounds:
         """Return the bounds that two numbers are, wider by less than a microsecond."""
-        return TimeBounds(self._at(low, up=False), self._at(high, up=True))
+        return TimeBounds(self.at(low, up=False), self.at(high, up=True))
 
     def read_footer(self, rows: PhysicalRows, column: str) -> TimeBounds | None:
         """Return the bounds of a column of an open file; None where its footer does not say."""
@@ -62,7 +62,8 @@ class EventUnit:
         low, high = found
         return TimeBounds() if low is None or high is None else self.between(low, high)
 
-    def _at(self, count: int, *, up: bool) -> datetime:
+    def at(self, count: int, *, up: bool) -> datetime:
+        """Return the moment that a number counts to, rounded to a microsecond up or down."""
         if self.unit == "ns":
             microseconds = -(-count // _NANOSECONDS) if up else count // _NANOSECONDS
         else:

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.errors import TerminalError
 from tidegate.source.files.columns import joined
 from tidegate.source.files.format import open_listed
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from tidegate.source.files.listing import ListedFile
 
-THREADS = 2
-FILES_PER_CALL = 64
+_THREADS = 2
+_FILES_PER_CALL = 64
 """Handing over one file costs more than reading its footer."""
+
+_Said = TypeVar("_Said")
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,14 @@ class FolderColumns:
     """What could not be read, by path; it is no error before its rows are wanted."""
 
 
-def chunks(files: Sequence[ListedFile]) -> list[Sequence[ListedFile]]:
-    """Divide files into what one call reads."""
-    return [files[at : at + FILES_PER_CALL] for at in range(0, len(files), FILES_PER_CALL)]
+def side_by_side(
+    files: Sequence[ListedFile], read: Callable[[ListedFile], _Said]
+) -> Iterator[_Said]:
+    """Read files in threads, many a call, and yield what was read in their order."""
+    calls = [files[at : at + _FILES_PER_CALL] for at in range(0, len(files), _FILES_PER_CALL)]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for found in pool.map(lambda call: [read(file) for file in call], calls):
+            yield from found
 
 
 def read_columns(root: str, files: Sequence[ListedFile], known: pa.Schema) -> FolderColumns:
@@ -47,14 +54,7 @@ def read_columns(root: str, files: Sequence[ListedFile], known: pa.Schema) -> Fo
     Raises:
         StorageSilent: the file system does not answer now (Transient).
     """
-    with ThreadPoolExecutor(THREADS) as pool:
-        found = [
-            told
-            for chunk in pool.map(
-                lambda chunk: [(file.path, _schema(root, file)) for file in chunk], chunks(files)
-            )
-            for told in chunk
-        ]
+    found = list(side_by_side(files, lambda file: (file.path, _schema(root, file))))
     unread = {path: said for path, said in found if isinstance(said, TerminalError)}
     readable = dict.fromkeys(said for path, said in found if path not in unread)
     return FolderColumns(joined(known, readable), unread)

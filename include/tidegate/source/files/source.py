@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -28,7 +27,7 @@ from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
 from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.columns import decode_schema, encode_schema, table_schema
-from tidegate.source.files.footers import THREADS, FolderColumns, chunks, read_columns
+from tidegate.source.files.footers import FolderColumns, read_columns, side_by_side
 from tidegate.source.files.format import FilesFormat, open_listed
 from tidegate.source.files.listing import (
     ListedFile,
@@ -507,13 +506,7 @@ class FilesSource:
     def _pieces(
         self, files: Sequence[ListedFile], partitions: dict[str, Partition], checked: _Checked
     ) -> Iterable[Piece]:
-        """Read footers side by side, many a call."""
-        with ThreadPoolExecutor(THREADS) as pool:
-            for pieces in pool.map(
-                lambda chunk: [self._piece(file, partitions[file.path], checked) for file in chunk],
-                chunks(files),
-            ):
-                yield from pieces
+        return side_by_side(files, lambda file: self._piece(file, partitions[file.path], checked))
 
     def _piece(self, file: ListedFile, partition: Partition, checked: _Checked) -> Piece:
         path = f"{self._root}/{file.path}"

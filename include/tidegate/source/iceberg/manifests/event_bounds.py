@@ -22,6 +22,8 @@ from tidegate.physical.protocol import FIELD_ID
 from tidegate.source.event_bounds import EventUnit
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyiceberg.schema import Schema
 
     from tidegate.physical import PhysicalRows
@@ -66,7 +68,7 @@ class EventBounds:
             return TimeBounds()
         if low is None or high is None:
             return None
-        return TimeBounds(self._bound(low).smallest, self._bound(high).largest)
+        return TimeBounds(self._moment(low, up=False), self._moment(high, up=True))
 
     def read_footer(self, rows: PhysicalRows) -> TimeBounds | None:
         """Return the bounds of an open file; None where its footer does not say."""
@@ -78,12 +80,11 @@ class EventBounds:
         counts = self.counts.stored_as(unit) if unit else self.counts
         return counts.read_footer(rows, field.name)
 
-    def _bound(self, bound: bytes) -> TimeBounds:
+    def _moment(self, bound: bytes, *, up: bool) -> datetime:
         # A date column that was promoted to a timestamp keeps its bounds in days.
         promoted = self.counts.zone is not None and len(bound) == _DAY_BYTES
         counts = self.counts.stored_as("day") if promoted else self.counts
-        count = int.from_bytes(bound, "little", signed=True)
-        return counts.between(count, count)
+        return counts.at(int.from_bytes(bound, "little", signed=True), up=up)
 
 
 def _field_id(field: pa.Field) -> int | None:
