@@ -672,6 +672,24 @@ def test_interval_read_whole_takes_all_that_stands(tmp_path: Path) -> None:
     assert folder.published() == [1, 2, 3, 5]
 
 
+@pytest.mark.parametrize("looked", ["before", "between"])
+def test_look_at_a_folder_read_whole_takes_no_interval_away(tmp_path: Path, looked: str) -> None:
+    folder, keys = Folder(SmallLake(tmp_path / "lake")), {"read": {"mode": "snapshot"}}
+    folder.put("a", START - 2 * HOUR, 1)
+    if looked == "between":
+        load(folder.pipeline(**keys), hour(0))
+    folder.put("b", START + 3 * HOUR, 2)
+    look(folder, **keys)
+
+    for number in (1, 2):
+        load(folder.pipeline(**keys), hour(number))
+
+    assert folder.published() == [1, 2]
+    windows = folder.pipeline().ledger.windows.all()
+    assert windows[-1].window.interval == hour(1), "what stood was read by the first that could"
+    assert len(list((folder.lake.work / "listings").glob("*.json"))) <= len(windows) + 1
+
+
 def test_look_beside_an_open_window_remembers_no_file_for_a_later_one(folder: Folder) -> None:
     keys = {"on_changed_file": "ignore"}
     folder.put("x", START + 0.2 * HOUR, 7)

@@ -153,10 +153,10 @@ class FilesSource:
             schema = self._chosen(FolderColumns(pa.schema([])))
             return Pin(self._root, None, (), {"schema": encode_schema(schema)})
         # What is read whole belongs to the interval that it is read for.
-        latest = min(now, until - _INSTANT) if until is not None and self._reads_whole else now
-        moment = listing_time(listing, passed.known, latest, after)
+        latest = until - _INSTANT if until is not None and self._reads_whole else None
+        moment = listing_time(listing, passed.known, min(now, latest or now), after)
         columns = functools.cache(lambda: self._columns(listing, before, after))
-        head = self._store.record(listing, moment, columns)
+        head = self._store.record(listing, moment, columns, latest=latest)
         schema = self._chosen(self._completed(head, listing.files))
         details = {"schema": encode_schema(schema)}
         return Pin(self._root, head.instant, pinned_columns(schema), details)

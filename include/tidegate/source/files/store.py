@@ -88,26 +88,35 @@ class ListingStore:
         return self._listings[head.digest]
 
     def record(
-        self, listing: Listing, now: datetime, columns: Callable[[], FolderColumns]
+        self,
+        listing: Listing,
+        moment: datetime,
+        columns: Callable[[], FolderColumns],
+        *,
+        latest: datetime | None,
     ) -> ListingHead:
         """Number a listing, unless it is equal to the last one.
 
         Args:
             listing: what stands in the directory.
-            now: its time.
+            moment: its time.
             columns: reads those of its files; asked only where the listing is a new one.
+            latest: the last one is not taken for it if its time is later, so that it would not
+                belong to the interval that is looked at; None takes it at any time.
         """
         while True:
             heads = self.heads()
-            if heads and heads[-1].digest == listing.digest:
+            last = heads[-1] if heads else None
+            is_early = last is None or latest is None or last.taken_at <= max(moment, latest)
+            if last and is_early and last.digest == listing.digest:
                 # Its files may have been lost since; written anew they are the same.
                 self._write_files(listing)
                 self._listings[listing.digest] = listing
-                return heads[-1]
-            number = heads[-1].number + 1 if heads else 1
+                return last
+            number = last.number + 1 if last else 1
             found = columns()
             head = replace(
-                listing.head(number, now),
+                listing.head(number, moment),
                 columns=encode_schema(found.schema),
                 unread=tuple(found.unread) or None,
             )
