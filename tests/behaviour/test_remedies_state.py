@@ -158,6 +158,28 @@ def test_plan_of_an_open_window_is_made_again(
     check_ends_well(lake, tidegate, {**loaded, FIRST: loaded[FIRST] + more})
 
 
+@pytest.mark.follows("StateFileLost", "StateFileDamaged")
+@pytest.mark.parametrize("damage", [cut, empty, unlink])
+@pytest.mark.parametrize("published", [False, True], ids=["sealed", "published"])
+def test_plan_of_an_announced_window_is_found_and_made_again(
+    lake: SmallLake,
+    tidegate: Command,
+    loaded: dict[str, list[int]],
+    damage: Callable[[Path], None],
+    *,
+    published: bool,
+) -> None:
+    if published:
+        tidegate("tidegate publish orders")
+    path = below(lake, "windows/000002/*/plan.json")
+    damage(path)
+
+    follow(lake, tidegate, tidegate("tidegate fsck orders", 1), path)
+
+    tidegate("tidegate publish orders", 0, NOTHING)
+    check_ends_well(lake, tidegate, loaded)
+
+
 @pytest.mark.follows("StateFileDamaged")
 @pytest.mark.parametrize("damage", [cut, empty])
 @pytest.mark.parametrize("published", [False, True], ids=["sealed", "published"])

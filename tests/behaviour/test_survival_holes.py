@@ -359,6 +359,24 @@ def test_announce_of_a_plan_that_was_replaced_since_is_not_wanted(
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids[1:]
 
 
+@pytest.mark.parametrize("lost", [False, True], ids=["ledger in use", "lost ledger"])
+def test_lost_plan_that_was_replaced_since_is_not_wanted(
+    lake: SmallLake, ids: list[int], *, lost: bool
+) -> None:
+    (old,) = announces(lake, 1)
+    replay(lake.pipeline(**NARROW), 1)
+    publish(lake.pipeline(**NARROW))
+    old.with_name("plan.json").unlink()
+    if lost:
+        lose(lake)
+
+    lake.pipeline().restore_ledger()
+
+    publish(lake.pipeline())
+    assert list(lake.pipeline().findings()) == []
+    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids[1:]
+
+
 @pytest.mark.follows("StateFileLost")
 def test_work_directory_of_last_week_is_filled_up_again(lake: SmallLake) -> None:
     ids = take_in(lake, {1: 2, 2: 1})[:2]

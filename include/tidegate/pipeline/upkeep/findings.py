@@ -21,6 +21,7 @@ from tidegate.errors import (
 )
 from tidegate.errors.commands import command
 from tidegate.pipeline.publish.commit_plans import writes_marker
+from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
@@ -113,8 +114,11 @@ class Findings:
         written_anew = {item.sealed.window.sequence for item in lost}
         for sequence in sorted({*known, *records.sealed_windows()}):
             try:
-                told = {item.sealed.plan_digest for item in records.sealed(sequence)}
-            except (StateFileDamaged, FormatUnknown) as unreadable:
+                told = {item.sealed.plan_digest: item for item in records.sealed(sequence)}
+                if known.get(sequence) in told:
+                    # A lost ledger is made of plans, too.
+                    read_plan(self.storage, told[known[sequence]].plan_uri)
+            except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
                 yield str(unreadable)
                 continue
             if sequence in known and known[sequence] not in told:

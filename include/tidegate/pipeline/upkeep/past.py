@@ -13,7 +13,7 @@ from tidegate.errors import LedgerBehind, StateFileDamaged, StateFileLost
 from tidegate.errors.commands import command
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
-from tidegate.pipeline.upkeep.announces import tell
+from tidegate.pipeline.upkeep.announces import tell, turn_of
 from tidegate.stage import layout
 from tidegate.stage.stored import lost_commit_plan
 
@@ -74,7 +74,11 @@ class PastReader:
         plans = [*records.commits(), *lost]
         sealed = [*lost_announces, *self._sealed(records, known)]
         verdicts, decisions = list(records.verdicts()), list(records.decisions())
-        announces = tell(item for item in sealed if not self._came_too_late(item))
+        announces = tell(
+            item
+            for item in sealed
+            if not self._came_too_late(item) and not self._was_replaced(item, sealed)
+        )
         self._check_whole(announces, plans, known)
         self._check_plans(announces, known)
         self._check_commits(announces, plans, lost)
@@ -105,6 +109,13 @@ class PastReader:
                 item.sealed.window.sequence, item.sealed.plan_digest
             )
         )
+
+    def _was_replaced(self, item: SealedFile, sealed: Sequence[SealedFile]) -> bool:
+        """Return whether an announce lost its plan, which a replay no longer writes again."""
+        sequence, turn = item.sealed.window.sequence, turn_of(item)
+        return any(
+            each.sealed.window.sequence == sequence and turn_of(each) > turn for each in sealed
+        ) and not self.storage.exists(layout.plan_file(item.plan_uri))
 
     def _check_plans(self, announces: Announces, known: Mapping[int, str]) -> None:
         for item in announces.files:
