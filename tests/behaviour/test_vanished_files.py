@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import DAY_1, NOW, SmallLake, day, load, local, publish
+from tidegate.cli.app import app
 from tidegate.errors import (
     FileCameBack,
     HistoryChanged,
@@ -717,6 +719,21 @@ def test_load_after_a_folder_was_read_whole_without_a_file_reads_it(folder: Fold
     load(folder.pipeline(**keys))
 
     assert folder.published() == [1, 2, 3, 4]
+
+
+def test_rebuild_says_whose_rows_it_leaves_out(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.lake.found_by_name(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "4000")
+    with folder.without("a"):
+        load(folder.pipeline(on_changed_file="ignore"))
+
+        said = CliRunner().invoke(app, ["rebuild", "orders", FIRST])
+
+        assert said.exit_code == 0, said.output
+        assert "did not read 1 file that came earlier and are gone: a.parquet" in said.output
+        assert folder.published() == [2]
 
 
 @pytest.mark.follows("FileCameBack")

@@ -192,14 +192,16 @@ def _show(
 ) -> None:
     """Show what a load, replay or rebuild changed."""
     plans = [opened.stored_plan(item.sequence)[0] for item in planned]
+    notes = list(dict.fromkeys(note for plan in plans for note in plan.notes))
     raw = {
         "planned": [item.to_json() for item in planned],
         "records": {
             str(plan.window.sequence): plan.record and plan.record.to_json() for plan in plans
         },
+        "notes": notes,
         **announced.to_json(),
     }
-    output.show(raw, announced_facts(planned, announced, opened.config.timezone))
+    output.show(raw, announced_facts(planned, announced, notes, opened.config.timezone))
     if any(plan.record and plan.record.limit for plan in plans):
         output.next(command("load", opened.config.name))
     if announced.partitions:

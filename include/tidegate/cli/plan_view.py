@@ -13,7 +13,7 @@ from tidegate.cli import wording
 from tidegate.cli.status_view import facts, summary_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tidegate.model.exchange import Exchange
     from tidegate.model.partition import Partition
@@ -27,8 +27,10 @@ _CHANGES = "large commit"
 _NO_BOUNDS = "unknown: the metadata of {files} does not say"
 
 
-def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone: str) -> Table:
-    """Return what a load changed."""
+def announced_facts(
+    planned: Sequence[PlannedWindow], announced: Announced, notes: Iterable[str], zone: str
+) -> Table:
+    """Return what a load changed, and what the plans of its windows note."""
     windows = ", ".join(map(str, announced.windows)) or "none"
     unchanged = [str(item.sequence) for item in planned if item.sealed]
     rows = [
@@ -39,7 +41,7 @@ def announced_facts(planned: Sequence[PlannedWindow], announced: Announced, zone
     ]
     if unchanged:
         rows.append(("unchanged", f"windows {', '.join(unchanged)}: already taken in, same plan"))
-    return facts(rows)
+    return facts(rows + _noted(notes))
 
 
 def preview_facts(
@@ -71,8 +73,12 @@ def _explained(
     rows: list[tuple[str, str]], plan: ScanPlan, splits: Sequence[Split], zone: str
 ) -> Group:
     rows += _exchange_rows(splits)
-    said = facts(rows + [("note", note) for note in plan.notes])
+    said = facts(rows + _noted(plan.notes))
     return Group(said, split_table(splits, zone)) if splits else Group(said)
+
+
+def _noted(notes: Iterable[str]) -> list[tuple[str, str]]:
+    return [("note", note) for note in notes]
 
 
 def split_table(splits: Sequence[Split], zone: str) -> Table:

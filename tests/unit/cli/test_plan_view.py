@@ -141,6 +141,6 @@ def _plan() -> ScanPlan:
 def test_announced_windows_that_were_sealed_are_called_unchanged(sealed: bool, said: bool) -> None:
     planned = PlannedWindow(3, 1, "d", "/w", 2, 0, 0, sealed)
 
-    text = text_of(announced_facts([planned], Announced((), (3,), None, RunSummary()), "UTC"))
+    text = text_of(announced_facts([planned], Announced((), (3,), None, RunSummary()), [], "UTC"))
 
     assert ("already taken in, same plan" in text) is said

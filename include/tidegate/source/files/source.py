@@ -378,7 +378,8 @@ class FilesSource:
         files = [file for file in change.added if partitions[file.path] in kept_partitions]
         checked = _Checked(self.format(pin), event_time)
         pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
-        return Units(tuple(pieces), self._notes(window, change, len(change.added) - len(files)))
+        pruned = len(change.added) - len(files)
+        return Units(tuple(pieces), self._notes(window, change, pruned, whole=whole))
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
@@ -525,10 +526,16 @@ class FilesSource:
         return piece
 
     def _notes(
-        self, window: InstantRange, change: ListingDifference, pruned: int
+        self, window: InstantRange, change: ListingDifference, pruned: int, *, whole: bool
     ) -> tuple[str, ...]:
         skipped = self._store.head(window.end_inclusive, self._root).skipped
+        gone = self._listing(window.end_inclusive).gone if whole else ()
         notes = []
+        if gone:
+            notes.append(
+                f"did not read {_counted(len(gone))} that came earlier and are gone: "
+                f"{gone[0].path}, …; what is read whole is left without their rows"
+            )
         if change.disturbed:
             notes.append(f"ignored {len(change.disturbed)} changed or vanished files")
         if change.returned:
