@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -233,3 +234,18 @@ def test_check_refuses_a_target_in_the_table_of_a_catalog(tmp_path: Path) -> Non
 
     assert done.exit_code == 1
     assert "lie one inside the other" in " ".join(done.output.split())
+
+
+def test_table_that_came_to_stand_in_the_target_is_not_to_be_moved(tmp_path: Path) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    moved = lake.table.location().removeprefix("file://")
+    shutil.copytree(moved, lake.target, dirs_exist_ok=True)
+
+    (found,) = lake.pipeline().findings()
+
+    assert str(lake.target) in found
+    assert "move" not in found
+    assert "another table" in found

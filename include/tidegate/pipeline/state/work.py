@@ -182,6 +182,15 @@ def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) 
             around the source's.
     """
     roots.refuse_overlap(pipeline, source.places())
+    check_tables(roots, pipeline, storage)
+
+
+def check_tables(roots: Roots, pipeline: str, storage: Storage) -> None:
+    """Check that neither target nor work directory lies in the folder of an Iceberg table.
+
+    Raises:
+        PlacesOverlap: one does.
+    """
     for place in (roots.target, roots.work):
         tables = [
             folder for folder in _above(storage.real_path(place)) if _is_table(storage, folder)

@@ -14,6 +14,7 @@ from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     FormatUnknown,
     MarkerInvalid,
+    PlacesOverlap,
     SourceFileGone,
     StateFileDamaged,
     StateFileLost,
@@ -23,7 +24,7 @@ from tidegate.errors.commands import command
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
-from tidegate.pipeline.state.work import check_identity, check_owner
+from tidegate.pipeline.state.work import check_identity, check_owner, check_tables
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
 from tidegate.target.marker import read_marker
 
@@ -88,7 +89,7 @@ class Findings:
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
             yield from self._readable(functools.partial(self._of_state, state, listed))
-        yield from self._readable(lambda: map(self._of_stray, self._strays(listed)))
+        yield from self._readable(lambda: self._of_strays(listed))
 
     def _readable(self, found: Callable[[], Iterable[str]]) -> Iterable[str]:
         """Return findings, or which file of the work directory they cannot be found without."""
@@ -137,6 +138,17 @@ class Findings:
         now = self.ledger.partitions.find(state.partition)
         begun = self.ledger.publications.unrecorded(state.partition)
         return begun is not None or now is None or now.revision != state.revision
+
+    def _of_strays(self, listed: set[str]) -> Iterator[str]:
+        found = self._strays(listed)
+        try:
+            if found:
+                check_tables(self.roots, self.config.name, self.storage)
+        except PlacesOverlap as overlap:
+            # They are somebody else's to move.
+            yield str(overlap)
+            return
+        yield from map(self._of_stray, found)
 
     def _strays(self, listed: set[str]) -> list[str]:
         """List files that no revision or commit names, before the look at the table or after."""
