@@ -9,7 +9,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate.errors import DecisionRefused, NotHeld, ProposalMissing, PublicationLapsed
 from tidegate_airflow.runs import publish_partition, utc_now
-from tidegate_airflow.triggers import opened
+from tidegate_airflow.triggers import controlled
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -59,7 +59,7 @@ class PartitionApproval(ApprovalOperator):
         return super().execute_complete(context, event)
 
     def _store(self, context: Context, event: dict[str, Any]) -> None:
-        pipeline = opened(self.pipeline)
+        pipeline = controlled(self.pipeline)
         partition = publish_partition(context, pipeline.config)
         person = event.get("responded_by_user") or {}
         try:

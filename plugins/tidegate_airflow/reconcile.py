@@ -10,7 +10,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate_airflow.assets import mappable_keys, staged_asset
 from tidegate_airflow.runs import utc_now
-from tidegate_airflow.triggers import opened
+from tidegate_airflow.triggers import controlled
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
@@ -60,7 +60,7 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
     Raises:
         AirflowSkipException: nothing is pending.
     """
-    pipeline = opened(name)
+    pipeline = controlled(name)
     keys = mappable_keys(pipeline.config, pipeline.pending(utc_now()))
     if not keys:
         msg = "nothing is pending"

@@ -19,7 +19,7 @@ from tidegate_airflow.runs import (
     run_owner,
     utc_now,
 )
-from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, opened
+from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, controlled, opened
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -97,7 +97,7 @@ class PartitionCommitSensor(BaseSensorOperator):
 
     def _look(self, context: Context) -> None:
         now = utc_now()
-        pipeline = opened(self.pipeline)
+        pipeline = controlled(self.pipeline)
         partition = publish_partition(context, pipeline.config)
         owner = run_owner(context)
         evaluation = pipeline.evaluate(partition, now)

@@ -23,7 +23,7 @@ from tidegate_airflow.runs import utc_now
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from tidegate.pipeline import Pipeline
+    from tidegate.pipeline import Pipeline, PipelineControl
 
 GIVE_WAY = timedelta(seconds=8)
 """Longer than a new run takes from its sensor to its claim."""
@@ -76,7 +76,7 @@ class WindowTrigger(LedgerTrigger):
 
     def has_work(self, now: datetime) -> bool:
         """Return whether the window is free for this run."""
-        return opened(self.pipeline).window_is_free(self.sequence, self.owner, now)
+        return controlled(self.pipeline).window_is_free(self.sequence, self.owner, now)
 
 
 class PartitionTrigger(LedgerTrigger):
@@ -98,7 +98,7 @@ class PartitionTrigger(LedgerTrigger):
 
     def has_work(self, now: datetime) -> bool:
         """Return whether the sensor has something to decide."""
-        pipeline = opened(self.pipeline)
+        pipeline = controlled(self.pipeline)
         partition = read_partition(pipeline.config, self.key)
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
@@ -110,10 +110,28 @@ class PartitionTrigger(LedgerTrigger):
         return now - self._committable_since >= GIVE_WAY
 
 
+def controlled(name: str) -> PipelineControl:
+    """Open a pipeline's control plane once per version of its file.
+
+    Waiting partitions share its connections, and wait without what reads rows.
+    """
+    path = find_pipeline(name)
+    return _control_once(str(path), path.stat().st_mtime_ns)
+
+
 def opened(name: str) -> Pipeline:
-    """Open a pipeline once per version of its file: waiting partitions share its connections."""
+    """Open a pipeline once per version of its file."""
     path = find_pipeline(name)
     return _open_once(str(path), path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=512)
+def _control_once(path: str, _changed: int) -> PipelineControl:
+    from tidegate.pipeline import open_control
+    from tidegate_airflow.lives import life_in_airflow
+
+    _quieten()
+    return open_control(path, life_of=life_in_airflow)
 
 
 @functools.lru_cache(maxsize=512)
@@ -121,6 +139,10 @@ def _open_once(path: str, _changed: int) -> Pipeline:
     from tidegate.pipeline import open_pipeline
     from tidegate_airflow.lives import life_in_airflow
 
+    _quieten()
+    return open_pipeline(path, life_of=life_in_airflow)
+
+
+def _quieten() -> None:
     # Says with every connection that it would migrate; task logs are for people.
     logging.getLogger("alembic").setLevel(logging.WARNING)
-    return open_pipeline(path, life_of=life_in_airflow)

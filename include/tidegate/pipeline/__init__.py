@@ -9,13 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidegate.pipeline.control import PipelineControl, open_control
     from tidegate.pipeline.pipeline import Pipeline, open_pipeline
 
-__all__ = ["Pipeline", "open_pipeline"]
+__all__ = ["Pipeline", "PipelineControl", "open_control", "open_pipeline"]
+_HOMES = {"PipelineControl": "control", "open_control": "control"}
+"""The module of each name that is not of `pipeline`, which imports all that reads rows."""
 
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module("tidegate.pipeline.pipeline"), name)
+        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'pipeline')}"), name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -1,4 +1,4 @@
-"""Judge a partition as it would stand, keep what was seen, and take a person's decision."""
+"""Judge a partition as it would stand, and keep what was seen."""
 
 from __future__ import annotations
 
@@ -6,18 +6,14 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import NumberPassed
 from tidegate.gate import GateInput, check, load_suite
 from tidegate.model.publication import (
-    Approval,
     CheckResult,
-    DecisionRecord,
     GateRecord,
     Outcome,
 )
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
-from tidegate.pipeline.state.again import again_if
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -78,58 +74,6 @@ class Gatekeeper:
         path = layout.gate_file(self.roots.work, partition, revision, name)
         self.storage.write_once(path, pretty(record.to_json()))
 
-    def decide(self, partition: Partition, publication: str, approval: Approval) -> None:
-        """Store a person's decision on the publication that was shown to them.
-
-        Args:
-            partition: of the publication.
-            publication: its digest; a decision counts for no other content (PC-C06).
-            approval: the decision.
-
-        Raises:
-            DecisionRefused: the publication was replaced, or its commit has begun.
-            NotHeld: it waits for no decision.
-            PublicationLapsed: it can no longer be committed as it was shown.
-            NumberPassed: others recorded something newer each time (Transient).
-        """
-        again_if(NumberPassed, functools.partial(self._decide, partition, publication, approval))
-
-    def reopen(self, partition: Partition, now: datetime) -> None:
-        """Let a held partition be checked again.
-
-        Raises:
-            NotHeld: it is not held, or its commit has begun.
-            NumberPassed: others recorded something newer each time (Transient).
-        """
-        again_if(NumberPassed, functools.partial(self._reopen, partition, now))
-
-    def _decide(self, partition: Partition, publication: str, approval: Approval) -> None:
-        entry = self.ledger.publications.find(partition, publication)
-        why = _decided_why(entry.verdict if entry else None, approval)
-        number = self.ledger.publications.reserve(partition, None)
-        decision = DecisionRecord(partition, publication, approval, why, number)
-        # A file that the ledger refused, or one that is missing, must never let rows out.
-        if entry is not None and not approval.approved:
-            self._keep_decision(decision, entry)
-        self.ledger.publications.decide(decision, approval)
-        if entry is not None and approval.approved:
-            self._keep_decision(decision, entry)
-
-    def _reopen(self, partition: Partition, now: datetime) -> None:
-        entry = self.ledger.publications.proposed(partition)
-        number = self.ledger.publications.reserve(partition, None)
-        if entry is not None:
-            why = Evaluation(False, Reason.GATE_FAILED, "reopened", now)
-            digest = entry.publication.digest
-            self._keep_decision(DecisionRecord(partition, digest, None, why, number), entry)
-        self.ledger.publications.reopen(partition, number)
-
-    def _keep_decision(self, decision: DecisionRecord, entry: PublicationEntry) -> None:
-        name = f"{decision.publication}-{decision.number}"
-        revision = entry.publication.revision
-        path = layout.decision_file(self.roots.work, decision.partition, revision, name)
-        self.storage.write_once(path, pretty(decision.to_json()))
-
     def _holding_rules(
         self, partition: Partition, publication: Publication
     ) -> tuple[CheckResult, ...]:
@@ -150,11 +94,3 @@ class Gatekeeper:
 def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
     """Return which critical checks failed."""
     return Evaluation(False, Reason.GATE_FAILED, verdict.critical_text, now)
-
-
-def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:
-    """Return which checks failed, and what a person said to that."""
-    failed = verdict.critical_text if verdict else ""
-    words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
-    comment = f": {approval.comment}" if approval.comment else ""
-    return Evaluation(False, Reason.GATE_FAILED, f"{failed} — {words}{comment}", approval.at)

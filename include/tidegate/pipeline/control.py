@@ -1,0 +1,320 @@
+"""The control plane of one pipeline: what its ledger and its work directory tell and take.
+
+Sensors, triggers, approvals and pages ask here, many side by side, and a look costs one or two
+queries: nothing here reads rows or asks a source, and neither pyarrow nor polars is imported.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tidegate.config import PipelineConfig, find_pipeline, ledger_url, load_pipeline
+from tidegate.errors import PlanMissing, TidegateError
+from tidegate.errors.commands import naming
+from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger.holder import Holder, Life
+from tidegate.model.publication import Approval
+from tidegate.pipeline.publish.deciding import Decisions
+from tidegate.pipeline.publish.evaluating import Evaluator
+from tidegate.pipeline.state.behind import Watch
+from tidegate.pipeline.state.holders import life_of
+from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits
+from tidegate.pipeline.state.renewing import Renewing, renewing_windows
+from tidegate.pipeline.state.work import Roots, check_identity, check_owner
+from tidegate.pipeline.upkeep.report import Reporter
+from tidegate.storage import LocalStorage, Storage
+from tidegate.target.partitioning import Partitioning
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import ScanPlan, Split
+    from tidegate.model.report import PartitionExplanation, PipelineReport
+    from tidegate.model.run import PlannedWindow, Run
+    from tidegate.model.watermark import Evaluation
+
+
+@dataclass(frozen=True)
+class PipelineControl:
+    """One pipeline as its ledger and its files tell it, and what can be told to them.
+
+    Every method may be called again after it failed or was interrupted.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    life_of: Callable[[str], Life] = life_of
+    """Finds out what became of another holder of a window or partition."""
+
+    @cached_property
+    def _evaluator(self) -> Evaluator:
+        return Evaluator(self.config, self.ledger)
+
+    @cached_property
+    def _watch(self) -> Watch:
+        return Watch(self.config, self.roots, self.ledger, self.storage)
+
+    @cached_property
+    def _decisions(self) -> Decisions:
+        return Decisions(self.roots, self.ledger, self.storage)
+
+    @cached_property
+    def _reporter(self) -> Reporter:
+        return Reporter(self.config, self.roots, self.ledger, self.storage, self._evaluator)
+
+    def stored_plan(self, sequence: int) -> tuple[ScanPlan, Sequence[Split]]:
+        """Read the plan that a window was last planned with.
+
+        Raises:
+            WindowNotFound: there is no such window.
+            PlanMissing: it has no plan, or that was swept.
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
+        uri = self.ledger.windows.plan_uri(sequence)
+        if uri is None or not has_plan(self.storage, uri):
+            raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
+        return read_plan(self.storage, uri), read_splits(self.storage, uri)
+
+    def check_rebuilt(self, partitions: Sequence[Partition]) -> None:
+        """Make sure that the partitions of a rebuild are there, once it was announced.
+
+        Raises:
+            PartitionNotFound: no window ever touched some of them, nor has the source rows.
+        """
+        unknown = [item for item in partitions if self.ledger.partitions.find(item) is None]
+        if unknown:
+            looked = ", and the source was read: it has no rows for it either"
+            if len(unknown) < len(partitions):
+                looked += "; what else was named is rebuilt"
+            raise self.ledger.partitions.not_found(*unknown, looked=looked)
+
+    def engine_for(self, planned: Sequence[PlannedWindow]) -> str:
+        """Choose where to read: `none` when all is staged, else `local` or `spark` (design §6)."""
+        open_windows = [item for item in planned if item.pending]
+        if not open_windows:
+            return "none"
+        engine = self.config.execute.engine
+        if engine != "auto":
+            return engine
+        total = sum(item.pending_bytes for item in open_windows)
+        return "local" if total < self.config.execute.local_below else "spark"
+
+    @contextlib.contextmanager
+    def renewing(
+        self, planned: Sequence[PlannedWindow], on_loss: Callable[[], None] = lambda: None
+    ) -> Iterator[Renewing]:
+        """Keep the windows of a run while one of its steps lasts.
+
+        Args:
+            planned: the windows; they are renewed at once and from then on.
+            on_loss: called from another thread once a successor took one over.
+
+        Raises:
+            FenceLost: a successor took one over, before or meanwhile.
+        """
+        attempts = {item.sequence: item.attempt for item in planned}
+        timeout = self.config.execute.claim_timeout
+        with renewing_windows(self.ledger, attempts, timeout, on_loss) as held:
+            # A stale step must not find out at its end, after it has read for an hour.
+            held.renew()
+            yield held
+
+    def take_over(self, sequence: int, run: Run, now: datetime) -> None:
+        """Take a window for a run without planning it, so that its next step may go on with it.
+
+        Raises:
+            WindowOpen: its holder is not known to be dead (Transient).
+        """
+        self.ledger.windows.resume(sequence, self._holder(run.owner, now), None)
+
+    def window_is_free(self, sequence: int, owner: str, now: datetime) -> bool:
+        """Return whether no other living run works on a window."""
+        return self.ledger.windows.is_free(sequence, self._holder(owner, now))
+
+    def partition_is_free(self, partition: Partition, owner: str, now: datetime) -> bool:
+        """Return whether no other living run has claimed a partition."""
+        return self.ledger.partitions.is_free(partition, self._holder(owner, now))
+
+    def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
+        """Look whether a partition may be committed; None when nothing is pending.
+
+        Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
+        """
+        self._check_identity()
+        return self._evaluator.evaluate(partition, now)
+
+    def decide(
+        self,
+        partition: Partition,
+        *,
+        publication: str,
+        approved: bool,
+        by: str,
+        comment: str,
+        now: datetime,
+    ) -> None:
+        """Store a person's decision on the publication that was shown to them.
+
+        Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
+            LedgerLost: the ledger has lost the pipeline.
+            PartitionNotFound: no window ever touched the partition.
+            DecisionRefused: the publication was replaced, or its commit has begun.
+            NotHeld: it waits for no decision.
+            PublicationLapsed: it can no longer be committed as it was shown.
+            LedgerBehind: the files know more than the ledger; nothing was changed.
+        """
+        self._check_identity()
+        self.ledger.partitions.get(partition)
+        self._watch.check_records(partition)
+        self._decisions.decide(partition, publication, Approval(approved, by, now, comment))
+
+    def reopen(self, partition: Partition, now: datetime) -> None:
+        """Let a held partition be checked again by the next publish.
+
+        Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
+            LedgerLost: the ledger has lost the pipeline.
+            PartitionNotFound: no window ever touched the partition.
+            NotHeld: it waits for no decision.
+            LedgerBehind: the files know more than the ledger; nothing was changed.
+        """
+        self._check_identity()
+        self.ledger.partitions.get(partition)
+        self._watch.check_records(partition)
+        self._decisions.reopen(partition, now)
+
+    def pending(self, now: datetime) -> tuple[Partition, ...]:
+        """Return the partitions that reconcile announces again: pending, and claimed by nobody.
+
+        One that is held waits for a person, unless its commit has begun: that has to be finished.
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
+        return tuple(
+            state.partition
+            for state in self.ledger.partitions.all()
+            if self._is_to_be_published(state)
+            and (state.owner is None or self.partition_is_free(state.partition, "", now))
+        )
+
+    def _is_to_be_published(self, state: PartitionState) -> bool:
+        if state.pending == "held":
+            return self.ledger.publications.unrecorded(state.partition) is not None
+        return state.pending == "pending"
+
+    def status(self, now: datetime) -> PipelineReport | None:
+        """Report on the pipeline; None if it never ran.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
+                not its own target or its own ledger.
+        """
+        self._check_known()
+        report = self._reporter.status(now)
+        if report is None:
+            return None
+        waiting = [item.state.partition for item in report.partitions if item.rows_pending]
+        return replace(report, notes=(*report.notes, *self._refusals(waiting)))
+
+    def _refusals(self, waiting: Sequence[Partition]) -> Iterator[str]:
+        """Yield why commands that write would be refused, and partitions not be published."""
+        try:
+            self._check_identity()
+            check_owner(self.roots, self.ledger, self.storage)
+            self._watch.check_newest_window()
+            for partition in waiting:
+                self._watch.check_partition(partition)
+        except TidegateError as refused:
+            yield self._naming(str(refused))
+
+    def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
+        """Report on one partition.
+
+        Raises:
+            PartitionNotFound: no window ever touched it.
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
+        return self._reporter.explain(partition, now)
+
+    def parse_partition(self, text: str) -> Partition:
+        """Read a partition as people write it.
+
+        A path such as `dt=2013-02-09`, or the key `2013-02-09`.
+
+        Raises:
+            PartitionPathInvalid: it names no partition of this pipeline.
+        """
+        return Partitioning.of(self.config.target).read(text)
+
+    def _naming(self, message: str) -> str:
+        """Return a message whose commands name this pipeline."""
+        return naming(message, self.config.name)
+
+    def _check_identity(self) -> None:
+        self._check_known()
+        check_identity(self.config, self.ledger, self.storage)
+
+    def _check_known(self) -> None:
+        """Check that a ledger that does not know the pipeline is not one that has lost it.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
+                not its own target or its own ledger.
+        """
+        if self.ledger.pipeline.find() is None:
+            check_owner(self.roots, self.ledger, self.storage)
+
+    def _holder(self, owner: str, now: datetime) -> Holder:
+        return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+
+    def _facts(self, **facts: object) -> dict[str, object]:
+        """Return what a log line carries beside its text, for those who search logs."""
+        return {"pipeline": self.config.name, **facts}
+
+
+def open_control(
+    name_or_path: str | Path,
+    *,
+    ledger: str | None = None,
+    storage: Storage | None = None,
+    life_of: Callable[[str], Life] = life_of,
+) -> PipelineControl:
+    """Wire the control plane of a pipeline from its file.
+
+    Args:
+        name_or_path: a pipeline's name, looked up in `TIDEGATE_PIPELINES`, or the path of its file.
+        ledger: SQLAlchemy URL; by default `TIDEGATE_LEDGER`, else SQLite in `TIDEGATE_HOME`.
+        storage: where it writes; the local file system by default.
+        life_of: finds out what became of another holder of a window or partition; by default as far
+            as a process can tell that cannot ask Airflow.
+
+    Raises:
+        ConfigInvalid, PipelineNotFound: there is no usable file.
+        LedgerUnreachable: the ledger does not answer (Transient).
+    """
+    path = Path(name_or_path)
+    is_file = path.suffix in {".yaml", ".yml"}
+    config = load_pipeline(path if is_file else find_pipeline(str(name_or_path)))
+    engine = open_engine(ledger or ledger_url())
+    return PipelineControl(
+        config=config,
+        roots=Roots.of(config),
+        ledger=Ledger(engine, config.name),
+        storage=storage or LocalStorage(),
+        life_of=life_of,
+    )

@@ -1,0 +1,98 @@
+"""Take a person's decision on a publication that waits for one."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import NumberPassed
+from tidegate.model.publication import Approval, DecisionRecord
+from tidegate.model.watermark import Evaluation, Reason
+from tidegate.model.wire import pretty
+from tidegate.pipeline.state.again import again_if
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PublicationEntry
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import Verdict
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """Decisions on held partitions of one pipeline, in the ledger and beside the publication.
+
+    Runs on: one process per decision. Called: at least once.
+    Failure: a file without the ledger's decision is one of a refusal, which lets nothing out; an
+    approval without a file is asked for again if the ledger is lost.
+    """
+
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+
+    def decide(self, partition: Partition, publication: str, approval: Approval) -> None:
+        """Store a person's decision on the publication that was shown to them.
+
+        Args:
+            partition: of the publication.
+            publication: its digest; a decision counts for no other content (PC-C06).
+            approval: the decision.
+
+        Raises:
+            DecisionRefused: the publication was replaced, or its commit has begun.
+            NotHeld: it waits for no decision.
+            PublicationLapsed: it can no longer be committed as it was shown.
+            NumberPassed: others recorded something newer each time (Transient).
+        """
+        again_if(NumberPassed, functools.partial(self._decide, partition, publication, approval))
+
+    def reopen(self, partition: Partition, now: datetime) -> None:
+        """Let a held partition be checked again.
+
+        Raises:
+            NotHeld: it is not held, or its commit has begun.
+            NumberPassed: others recorded something newer each time (Transient).
+        """
+        again_if(NumberPassed, functools.partial(self._reopen, partition, now))
+
+    def _decide(self, partition: Partition, publication: str, approval: Approval) -> None:
+        entry = self.ledger.publications.find(partition, publication)
+        why = _decided_why(entry.verdict if entry else None, approval)
+        number = self.ledger.publications.reserve(partition, None)
+        decision = DecisionRecord(partition, publication, approval, why, number)
+        # A file that the ledger refused, or one that is missing, must never let rows out.
+        if entry is not None and not approval.approved:
+            self._keep_decision(decision, entry)
+        self.ledger.publications.decide(decision, approval)
+        if entry is not None and approval.approved:
+            self._keep_decision(decision, entry)
+
+    def _reopen(self, partition: Partition, now: datetime) -> None:
+        entry = self.ledger.publications.proposed(partition)
+        number = self.ledger.publications.reserve(partition, None)
+        if entry is not None:
+            why = Evaluation(False, Reason.GATE_FAILED, "reopened", now)
+            digest = entry.publication.digest
+            self._keep_decision(DecisionRecord(partition, digest, None, why, number), entry)
+        self.ledger.publications.reopen(partition, number)
+
+    def _keep_decision(self, decision: DecisionRecord, entry: PublicationEntry) -> None:
+        name = f"{decision.publication}-{decision.number}"
+        revision = entry.publication.revision
+        path = layout.decision_file(self.roots.work, decision.partition, revision, name)
+        self.storage.write_once(path, pretty(decision.to_json()))
+
+
+def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:
+    """Return which checks failed, and what a person said to that."""
+    failed = verdict.critical_text if verdict else ""
+    words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
+    comment = f": {approval.comment}" if approval.comment else ""
+    return Evaluation(False, Reason.GATE_FAILED, f"{failed} — {words}{comment}", approval.at)
