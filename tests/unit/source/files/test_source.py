@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
 from golden_iceberg import read
 from tidegate.config import SourceConfig
 from tidegate.errors import (
@@ -232,9 +235,9 @@ def test_two_processes_that_look_at_once_agree_on_one_numbering(tmp_path: Path) 
     assert one.heads() == other.heads() == ()
     listings = [Listing((ListedFile(name, 1, 1),)) for name in ("a", "b")]
 
-    first = one.record(listings[0], NOW, no_columns)
-    second = other.record(listings[1], NOW, no_columns)
-    again = other.record(listings[1], NOW + HOUR, no_columns)
+    first = one.record(listings[0], NOW, no_columns, latest=None)
+    second = other.record(listings[1], NOW, no_columns, latest=None)
+    again = other.record(listings[1], NOW + HOUR, no_columns, latest=None)
 
     assert (first.number, second.number, again) == (1, 2, second)
     fresh = ListingStore(LocalStorage(), root)
@@ -405,7 +408,7 @@ def test_look_that_died_leaves_no_listing_without_its_files(tmp_path: Path) -> N
         died = True
         try:
             store = ListingStore(stopping_storage(Stopper(at, dying=die)), root)
-            store.record(listing, NOW, no_columns)
+            store.record(listing, NOW, no_columns, latest=None)
             died = False
         except Died:
             pass
@@ -413,6 +416,40 @@ def test_look_that_died_leaves_no_listing_without_its_files(tmp_path: Path) -> N
         # Another look may see other files, so that nobody writes those of a head again.
         assert [left.listing(head).files for head in left.heads()] in ([], [listing.files])
         if not died:
+            break
+
+    assert at > 2
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_listing_that_another_process_named_and_died_over_stands_after_a_power_cut(
+    tmp_path: Path, side: str
+) -> None:
+    listing = Listing((ListedFile("a.parquet", 3, 0),))
+
+    def die() -> None:
+        raise Died
+
+    for at in itertools.count(1):
+        place = tmp_path / str(at)
+        (place / "work").mkdir(parents=True)
+        disk = Disk(place / "work", place / "kept")
+        stopper = Stopper(at, side, dying=die, disk=disk)
+        root = f"{place}/work/listings"
+        with contextlib.suppress(Died):
+            ListingStore(stopping_storage(stopper), root).record(
+                listing, NOW, no_columns, latest=None
+            )
+
+        found = ListingStore(stopping_storage(Stopper(disk=disk)), root).record(
+            listing, NOW, no_columns, latest=None
+        )
+
+        disk.leave(place / "left", chance("lost", 0))
+        left = ListingStore(LocalStorage(), f"{place}/left/listings")
+        assert [*left.heads()] == [found]
+        assert left.listing(found).files == listing.files
+        if len(stopper.made) < at:
             break
 
     assert at > 2
