@@ -210,12 +210,13 @@ class Source(Protocol):
         """List the retained instants up to the pinned head, in the source's order."""
         ...
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
         """List the instants at which windows before the first one may end, in the source's order.
 
         Args:
             pin: the source as the run sees it.
             before: what `source.start` came to: no such window ends after it.
+            interval: the run's; none need be listed where none of them can lie in it.
         """
         ...
 

@@ -276,16 +276,18 @@ class FilesSource:
         """List all listings up to the pinned one, also those that no window ended at."""
         return tuple(self._up_to_head(pin))
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
         """Cut the first window's start into the moments at which its files came.
 
         Other files that were seen before it are not left out by `source.start`: a later window
-        takes them in.
+        takes them in. An interval that begins after all of them can do without the listing.
 
         Raises:
             StateFileLost: the listing of the start is gone.
         """
         del pin
+        if interval.start > before.time:
+            return ()
         try:
             return cuts(self._listing(before), self._store.head(before, self._root).instant)
         except StateFileLost as lost:

@@ -216,7 +216,12 @@ class IcebergSource:
         """List the retained ancestors of the head, and the head."""
         return self._ancestors(pin, pin.head) if pin.head is not None else ()
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(
+        self,
+        pin: Pin,
+        before: Instant,
+        interval: DataInterval,  # noqa: ARG002 (a snapshot's time may lie before its parent's)
+    ) -> tuple[Instant, ...]:
         """List the retained ancestors up to and including an instant; none off its lineage."""
         return self._ancestors(pin, before)
 

@@ -23,7 +23,7 @@ from tidegate.errors import (
     SourceRewritten,
     StateFileLost,
 )
-from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.source.files import FilesSource
 from tidegate.source.files.footers import FolderColumns
 from tidegate.source.files.listing import ListedFile, Listing
@@ -227,6 +227,21 @@ def test_start_by_number_and_by_time(folder: Folder) -> None:
     pin = source.pin(NOW + 9 * HOUR)
     with pytest.raises(InstantNotFound):
         source.first_checkpoint(pin)
+
+
+def test_history_ends_with_the_moment_of_the_start(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    os.utime(folder.root / "a.parquet", (NOW.timestamp(),) * 2)
+    source = folder.source()
+    pin = source.pin(NOW + HOUR)
+    assert pin.head
+
+    ends = [
+        [item.time for item in source.history(pin, pin.head, DataInterval(start, start + DAY))]
+        for start in (NOW, NOW + timedelta(microseconds=1))
+    ]
+
+    assert ends == [[NOW], []]
 
 
 def test_two_processes_that_look_at_once_agree_on_one_numbering(tmp_path: Path) -> None:
