@@ -474,6 +474,7 @@ class Pipeline(PipelineControl):
             self._contents,
             self._watch,
             self._forgotten,
+            lambda checkpoint, start: self.source.missing(checkpoint, start),
         ).all()
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:

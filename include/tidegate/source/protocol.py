@@ -206,6 +206,17 @@ class Source(Protocol):
         """
         ...
 
+    def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TidegateError]:
+        """Name what Tidegate kept of the source and is not there as written, with what helps.
+
+        Nothing where the source itself tells.
+
+        Args:
+            checkpoint: what the next window begins after.
+            start: what `source.start` came to, before which windows may still be taken.
+        """
+        ...
+
     def retained(self, pin: Pin) -> tuple[Instant, ...]:
         """List the retained instants up to the pinned head, in the source's order."""
         ...

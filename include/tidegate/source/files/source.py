@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import SourceConfig
+    from tidegate.errors import TerminalError
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import PhysicalRows, RowGroup
@@ -254,6 +255,15 @@ class FilesSource:
                 return True
         return False
 
+    def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TerminalError]:
+        """Name the listings of the two that are not there as written."""
+        for read, instant in ((self._known, checkpoint), (self._left_out, start)):
+            try:
+                if instant is not None:
+                    read(instant)
+            except (StateFileLost, StateFileDamaged) as missed:
+                yield missed
+
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         """Return the pinned listing, unless it is the checkpoint's: no window ends at another one.
 
@@ -288,11 +298,7 @@ class FilesSource:
         del pin
         if interval.start > before.time:
             return ()
-        try:
-            return cuts(self._listing(before), self._store.head(before, self._root).instant)
-        except StateFileLost as lost:
-            # Reading everything once takes in nothing of what `source.start` left out.
-            raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
+        return cuts(self._left_out(before), self._store.head(before, self._root).instant)
 
     def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
         """Compare the files that came in an interval with those that stand.
@@ -427,6 +433,14 @@ class FilesSource:
     def _listing(self, instant: Instant) -> Listing:
         head = self._store.head(instant, self._root)
         return cut(self._store.listing(head), head.instant, instant)
+
+    def _left_out(self, start: Instant) -> Listing:
+        """Read what `source.start` left out."""
+        try:
+            return self._listing(start)
+        except StateFileLost as lost:
+            # Reading everything once takes in nothing of it as history.
+            raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
 
     def _follows(self, head: Instant, after: Instant) -> bool:
         """Return whether a listing was made after a checkpoint and tells of something else."""

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from tidegate.config import SourceConfig
+    from tidegate.errors import TidegateError
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.plan import Piece
     from tidegate.model.plan_record import InstantAction
@@ -198,6 +199,11 @@ class IcebergSource:
         """Return False: the table itself tells of its snapshots."""
         del window
         return False
+
+    def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TidegateError]:
+        """Name nothing: the table itself tells of its snapshots."""
+        del checkpoint, start
+        return iter(())
 
     def _tag(self, pipeline: str, checkpoint: Instant) -> None:
         # Opened at each attempt: a tag is refused where another writer came between.
