@@ -62,6 +62,15 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _INSTANT = timedelta(microseconds=1)
+_READ_WHOLE = (
+    "read the whole directory once: set `read.mode: snapshot` below `source`, load with `tidegate "
+    "load PIPELINE`, and take it out again"
+)
+_READ_WHOLE_FROM_THE_START = (
+    "read the whole directory once: set `read.mode: snapshot` below `source` and take "
+    "`source.start` out, load with `tidegate load PIPELINE`, and change both back; what came "
+    "before the start is published as well, unless a `read.filter` leaves it out of that load"
+)
 _NO_HISTORY = (
     "leave the interval out: what came before the first window cannot be backfilled without the "
     "listing of the start"
@@ -114,7 +123,9 @@ class FilesSource:
         """
         self._config = config
         self._root = str(config.path).rstrip("/")
-        self._store = ListingStore(storage, listings_root)
+        # A start and a read of everything exclude each other.
+        remedy = _READ_WHOLE if config.start.kind == "full" else _READ_WHOLE_FROM_THE_START
+        self._store = ListingStore(storage, listings_root, remedy)
         self._extra_columns = tuple(extra_columns)
 
     @property

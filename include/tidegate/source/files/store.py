@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _HEAD_NAME = re.compile(r"(\d{6,})\.json")
-_READ_WHOLE = (
-    "read the whole directory once: set `read.mode: snapshot` below `source`, load with `tidegate "
-    "load PIPELINE`, and take it out again"
-)
 _LOOK_AGAIN = "load with `tidegate load PIPELINE`"
 
 _Said = TypeVar("_Said")
@@ -42,9 +38,17 @@ class ListingStore:
     `record` returns stands after a power cut, whoever wrote it.
     """
 
-    def __init__(self, storage: Storage, root: str | None) -> None:
+    def __init__(self, storage: Storage, root: str | None, remedy: str = "") -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            storage: where listings are kept.
+            root: their directory; None keeps them in memory.
+            remedy: what helps where one is lost, as the error goes on after "or".
+        """
         self._storage = storage
         self._root = root
+        self._remedy = remedy
         self._heads: dict[int, ListingHead] = {}
         self._listings: dict[str, Listing] = {}
 
@@ -74,7 +78,7 @@ class ListingStore:
                 return head
         if self._root is None:
             raise InstantNotFound(source=source, instant=instant.id)
-        raise StateFileLost(path=f"{self._root}, listing {instant.id}", remedy=_READ_WHOLE)
+        raise StateFileLost(path=f"{self._root}, listing {instant.id}", remedy=self._remedy)
 
     def listing(self, head: ListingHead) -> Listing:
         """Read the files of a listing.
@@ -139,7 +143,7 @@ class ListingStore:
             self._storage.write_once(self._files_path(listing.digest), _packed(listing))
 
     def _stored(self, path: str, decode: Callable[[bytes], _Said]) -> _Said:
-        content = read_content(self._storage, path, lambda: _READ_WHOLE)
+        content = read_content(self._storage, path, lambda: self._remedy)
         return as_stored(path, lambda: decode(content), lambda: _LOOK_AGAIN)
 
     def _files_path(self, digest: str) -> str:
