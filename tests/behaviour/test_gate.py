@@ -804,3 +804,13 @@ def test_columns_of_a_partition_without_files_have_the_types_that_spark_reads(
         (field.name, field.dataType) for field in read.schema
     ]
     assert made.count() == 0
+
+
+def test_publish_of_a_pipeline_without_a_gate_says_nothing_of_one(tmp_path: Path) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    lake.commit({1: 3, 2: 1})
+    load(lake.pipeline())
+
+    said = {(item.state, item.gate) for item in publish(lake.pipeline())}
+
+    assert said == {("committed", None), ("pending", None)}

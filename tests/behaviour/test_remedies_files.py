@@ -183,6 +183,8 @@ def test_file_that_went_after_its_commit_had_begun_is_read_again(
         lake.pipeline(LocalStorage(DyingCalls())).publish(day(1), process_owner("cli"), NOW)
     damage(staged_part(lake))
     text = refused(lake, FileLengthWrong if damage is cut else StagedFileMissing)
+    outcome, _ = lake.pipeline().publish_all(process_owner("cli"), NOW)
+    assert f"`tidegate rebuild orders {FIRST}`" in str(outcome.error)
 
     Path(text.partition(": ")[0]).unlink(missing_ok=True)
     ended(tidegate(printed(text, verb), WINDOW="1"))

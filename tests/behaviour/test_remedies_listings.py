@@ -13,6 +13,7 @@ import pytest
 
 from small_lake import DAY, DAY_1, NOW, SmallLake, load, local, publish, published_ids
 from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost, WorkBehind
+from tidegate.errors.commands import naming
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
 
@@ -138,6 +139,7 @@ def test_folder_whose_listings_were_lost_is_read_whole_once(
     error = StateFileDamaged if "damaged" in lost else StateFileLost
     with pytest.raises(error, match=str(listings)) as refused:
         load(folder.pipeline())
+    assert [*folder.pipeline().findings()] == [naming(str(refused.value), "orders")]
 
     if error is StateFileDamaged:
         Path(refused.value.path).rename(folder.lake.root / "away")
@@ -159,6 +161,42 @@ def test_folder_whose_listings_were_lost_is_read_whole_once(
     publish(pipeline)
     check_ends_well(folder)
     assert published_ids(folder.lake.target)["dt=2026-02-04"] == [40]
+    assert [*folder.pipeline().findings()] == []
+
+
+@pytest.mark.follows("StateFileLost")
+@pytest.mark.parametrize("kept_out", [False, True])
+def test_folder_with_a_start_whose_listing_was_lost_is_read_whole_with_what_came_before(
+    tmp_path: Path, *, kept_out: bool
+) -> None:
+    folder = Folder(SmallLake(tmp_path / "lake", keys={"commit": {"trigger": "process-time"}}))
+    folder.put(1, 10)
+    load(folder.pipeline(start="latest"))
+    folder.put(2, 20)
+    load(folder.pipeline(start="latest"))
+    (folder.lake.work / "listings" / "000002.json").unlink()
+    folder.put(3, 30)
+    with pytest.raises(StateFileLost, match=r"take `source\.start` out.*change both back") as lost:
+        load(folder.pipeline(start="latest"))
+    assert [*folder.pipeline(start="latest").findings()] == [naming(str(lost.value), "orders")]
+
+    read = {"mode": "snapshot", **({"filter": "id >= 20"} if kept_out else {})}
+    load(folder.pipeline(read=read))
+    folder.put(4, 40)
+    load(folder.pipeline(start="latest"))
+    publish(folder.pipeline(start="latest"))
+
+    rows = folder.rows()
+    if kept_out:
+        del rows["dt=2026-02-01"]
+    assert published_ids(folder.lake.target) == rows
+    assert [*folder.pipeline(start="latest").findings()] == []
+
+
+def test_folder_that_is_read_whole_misses_no_listing(folder: Folder) -> None:
+    shutil.rmtree(folder.lake.work / "listings")
+
+    assert [*folder.pipeline(read={"mode": "snapshot"}).findings()] == []
 
 
 def test_replay_of_a_window_whose_listing_was_lost_says_that_nothing_else_tells(

@@ -23,7 +23,7 @@ from tidegate.errors import (
     SourceFileGone,
     SourceNotFound,
 )
-from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.plan import Pin
 from tidegate.plan import plan_splits, row_width
 from tidegate.source import open_source
@@ -270,7 +270,7 @@ def test_windows_of_the_history_read_what_stood_at_the_instant_asked_for(
     pin = source.pin(START + 9 * STEP)
     assert heads[1]
 
-    instants = source.history(pin, heads[1])
+    instants = source.history(pin, heads[1], DataInterval(START, START + 9 * STEP))
 
     assert [item.time for item in instants] == [START, START + STEP]
     windows = itertools.pairwise((None, *instants))

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, interval, known, load, publish
 from tidegate.cli.app import app
 from tidegate.cli.output import NOTHING
+from tidegate.errors import StateFileLost
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -219,3 +220,20 @@ def test_commands_before_the_start_say_what_they_wait_for(
         says = " ".join(result.output.split())
         assert "Nothing to load: source.start lies in the future (2999-01-01T00:00:00Z)." in says
         assert result.exit_code == NOTHING
+
+
+def test_interval_after_the_start_is_done_again_without_the_listing_of_the_start(
+    tmp_path: Path,
+) -> None:
+    source = days(tmp_path, "files", {"from": START.isoformat()}, range(1, FIRST + 1))
+    load(source.pipeline(), interval(FIRST))
+    source.bring(FIRST + 1)
+    load(source.pipeline(), interval(FIRST + 1))
+    (source.lake.work / "listings" / "000001.json").unlink()
+
+    again = load(source.pipeline(), interval(FIRST + 1))
+
+    assert again.windows == (2,)
+    with pytest.raises(StateFileLost, match="leave the interval out"):
+        load(source.pipeline(), interval(FIRST - 1))
+    assert source.published() == {FIRST, FIRST + 1}

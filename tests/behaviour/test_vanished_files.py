@@ -23,6 +23,7 @@ from tidegate.errors import (
     StateFileLost,
     WindowOpen,
 )
+from tidegate.errors.commands import naming
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
 
@@ -481,6 +482,7 @@ def test_backfill_whose_listing_of_the_start_was_lost_is_left_out(
         load(folder.pipeline(**keys), hour(-3))
 
     assert "read.mode" not in str(refused.value)
+    assert [*folder.pipeline(**keys).findings()] == [naming(str(refused.value), "orders")]
     folder.put("c", START + 1.5 * HOUR, 3)
     load(folder.pipeline(**keys))
     assert folder.published() == [2, 3]

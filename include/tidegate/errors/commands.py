@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 _COMMAND = re.compile(r"(`tidegate [^`]*`)")
+_PLACES = re.compile(r"\bPIPELINE\b|\bPARTITION\b")
 _TWO_STOPS = re.compile(r"(?<=[\w)'\"])\.\.(?=\s|$)")
 """Where a value ends a sentence, as what a library says does, and the template ends it as well."""
 
@@ -31,11 +32,16 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
     )
 
 
-def naming(message: str, pipeline: str) -> str:
-    """Return a message whose commands name a pipeline where they say PIPELINE."""
+def naming(message: str, pipeline: str, partition: object = None) -> str:
+    """Return a message whose commands name a pipeline where they say PIPELINE.
+
+    And a partition where they say PARTITION, if there is one that the message is about.
+    """
+    names = {"PIPELINE": pipeline, "PARTITION": "PARTITION" if partition is None else partition}
     parts = _COMMAND.split(message)
-    name = shlex.quote(pipeline)
     return "".join(
-        re.sub(r"\bPIPELINE\b", lambda _: name, part) if _COMMAND.fullmatch(part) else part
+        _PLACES.sub(lambda found: shlex.quote(str(names[found[0]])), part)
+        if _COMMAND.fullmatch(part)
+        else part
         for part in parts
     )

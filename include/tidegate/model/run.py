@@ -116,6 +116,7 @@ class PublishOutcome(Value):
     rows: int
     why: Evaluation | None = None
     gate: Outcome | None = None
+    """None where nothing was checked."""
     error: str | None = None
     digest: str | None = None
     """Of the publication that is held: what a decision has to name."""

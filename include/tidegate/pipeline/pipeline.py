@@ -19,6 +19,7 @@ from tidegate.errors import (
     StartNotAncestor,
     TidegateError,
 )
+from tidegate.errors.commands import naming
 from tidegate.model.partition_value import time_fields
 from tidegate.model.publication import Outcome, Verdict
 from tidegate.model.report import CheckpointState
@@ -435,13 +436,14 @@ class Pipeline(PipelineControl):
             return after if needs_somebody else replace(after, state="committed")
         verdict = self.gate(partition, proposal.digest, owner, now)
         if verdict.outcome is Outcome.FAIL:
-            return self._outcome(partition, None, gate=verdict.outcome, state="failed")
+            return self._outcome(partition, None, gate=Outcome.FAIL, state="failed")
         state = None
         with contextlib.suppress(NotApproved):
             self.commit(partition, proposal.digest, owner, now, by_command=by_command)
             # Also where something came since, which waits for the next revision.
             state = "committed"
-        return self._outcome(partition, None, gate=verdict.outcome, state=state)
+        gate = verdict.outcome if verdict.checks else None
+        return self._outcome(partition, None, gate=gate, state=state)
 
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time.
@@ -455,7 +457,8 @@ class Pipeline(PipelineControl):
             try:
                 yield self.publish(state.partition, owner, now)
             except TidegateError as failure:
-                yield self._outcome(state.partition, None, state="failed", error=str(failure))
+                said = naming(str(failure), self.config.name, state.partition)
+                yield self._outcome(state.partition, None, state="failed", error=said)
 
     def restore_ledger(self) -> Restored:
         """Write the pipeline's part of the ledger again from work directory and markers."""
@@ -474,6 +477,7 @@ class Pipeline(PipelineControl):
             self._contents,
             self._watch,
             self._forgotten,
+            lambda checkpoint, start: self.source.missing(checkpoint, start),
         ).all()
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:

@@ -206,16 +206,28 @@ class Source(Protocol):
         """
         ...
 
+    def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TidegateError]:
+        """Name what Tidegate kept of the source and is not there as written, with what helps.
+
+        Nothing where the source itself tells.
+
+        Args:
+            checkpoint: what the next window begins after.
+            start: what `source.start` came to, before which windows may still be taken.
+        """
+        ...
+
     def retained(self, pin: Pin) -> tuple[Instant, ...]:
         """List the retained instants up to the pinned head, in the source's order."""
         ...
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
         """List the instants at which windows before the first one may end, in the source's order.
 
         Args:
             pin: the source as the run sees it.
             before: what `source.start` came to: no such window ends after it.
+            interval: the run's; none need be listed where none of them can lie in it.
         """
         ...
 

@@ -50,3 +50,6 @@ class Scratch(LocalStorage):
             return False
         self.written[path] = content if isinstance(content, bytes) else b"".join(content)
         return True
+
+    def sync(self, path: str) -> None:
+        """Do nothing: what was written here goes to no disk."""

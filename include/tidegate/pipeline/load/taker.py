@@ -365,7 +365,7 @@ class Taker:
             return None
         first = seen.state.first_start
         found = window_choice.history(
-            self.source.history(seen.pin, first),
+            self.source.history(seen.pin, first, run.interval),
             run.interval,
             self.ledger.windows.all(),
             self.config.name,

@@ -20,7 +20,7 @@ from tidegate.errors import (
     StateFileLost,
     TidegateError,
 )
-from tidegate.errors.commands import command
+from tidegate.errors.commands import command, naming
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
+    from tidegate.model.instant import Instant
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import CommitPlan, PublishedFile
@@ -54,6 +55,8 @@ class Findings:
     contents: Contents
     watch: Watch
     forgotten: Forgotten
+    missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
+    """Names what was kept of the source and is not there, as `Source.missing`."""
 
     def all(self) -> Iterator[str]:
         """Yield where files, markers and ledger disagree, each with what helps, and each once."""
@@ -85,6 +88,7 @@ class Findings:
             yield from self.watch.findings()
 
     def _of_all_files(self) -> Iterator[str]:
+        yield from self._of_source()
         yield from self._of_announces()
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
@@ -107,6 +111,13 @@ class Findings:
         found = [*self._of_partition(state), *self._of_pending(state)]
         if found and not self._has_moved(state):
             yield from found
+
+    def _of_source(self) -> Iterator[str]:
+        """Look for what the next load, and a backfill, cannot do without."""
+        state = self.ledger.pipeline.find()
+        if state is not None and state.checkpoint is not None:
+            for missed in self.missing(state.checkpoint, state.first_start):
+                yield naming(str(missed), self.config.name)
 
     def _of_announces(self) -> Iterator[str]:
         """Compare the ledger with the files that tell of windows, which a lost one is made of."""

@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import SourceConfig
+    from tidegate.errors import TerminalError
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import PhysicalRows, RowGroup
@@ -63,6 +64,15 @@ if TYPE_CHECKING:
 
 _INSTANT = timedelta(microseconds=1)
 _NULL_NAMES = {DEFAULT_NAME, HIVE_DEFAULT_NAME}
+_READ_WHOLE = (
+    "read the whole directory once: set `read.mode: snapshot` below `source`, load with `tidegate "
+    "load PIPELINE`, and take it out again"
+)
+_READ_WHOLE_FROM_THE_START = (
+    "read the whole directory once: set `read.mode: snapshot` below `source` and take "
+    "`source.start` out, load with `tidegate load PIPELINE`, and change both back; what came "
+    "before the start is published as well, unless a `read.filter` leaves it out of that load"
+)
 _NO_HISTORY = (
     "leave the interval out: what came before the first window cannot be backfilled without the "
     "listing of the start"
@@ -115,7 +125,9 @@ class FilesSource:
         """
         self._config = config
         self._root = str(config.path).rstrip("/")
-        self._store = ListingStore(storage, listings_root)
+        # A start and a read of everything exclude each other.
+        remedy = _READ_WHOLE if config.start.kind == "full" else _READ_WHOLE_FROM_THE_START
+        self._store = ListingStore(storage, listings_root, remedy)
         self._extra_columns = tuple(extra_columns)
 
     @property
@@ -256,6 +268,15 @@ class FilesSource:
                 return True
         return False
 
+    def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TerminalError]:
+        """Name the listings of the two that are not there as written."""
+        for read, instant in ((self._known, checkpoint), (self._left_out, start)):
+            try:
+                if instant is not None:
+                    read(instant)
+            except (StateFileLost, StateFileDamaged) as missed:
+                yield missed
+
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         """Return the pinned listing, unless it is the checkpoint's: no window ends at another one.
 
@@ -278,21 +299,19 @@ class FilesSource:
         """List all listings up to the pinned one, also those that no window ended at."""
         return tuple(self._up_to_head(pin))
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
         """Cut the first window's start into the moments at which its files came.
 
         Other files that were seen before it are not left out by `source.start`: a later window
-        takes them in.
+        takes them in. An interval that begins after all of them can do without the listing.
 
         Raises:
             StateFileLost: the listing of the start is gone.
         """
         del pin
-        try:
-            return cuts(self._listing(before), self._store.head(before, self._root).instant)
-        except StateFileLost as lost:
-            # Reading everything once takes in nothing of what `source.start` left out.
-            raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
+        if interval.start > before.time:
+            return ()
+        return cuts(self._left_out(before), self._store.head(before, self._root).instant)
 
     def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
         """Compare the files that came in an interval with those that stand.
@@ -427,6 +446,14 @@ class FilesSource:
     def _listing(self, instant: Instant) -> Listing:
         head = self._store.head(instant, self._root)
         return cut(self._store.listing(head), head.instant, instant)
+
+    def _left_out(self, start: Instant) -> Listing:
+        """Read what `source.start` left out."""
+        try:
+            return self._listing(start)
+        except StateFileLost as lost:
+            # Reading everything once takes in nothing of it as history.
+            raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
 
     def _follows(self, head: Instant, after: Instant) -> bool:
         """Return whether a listing was made after a checkpoint and tells of something else."""

@@ -15,7 +15,7 @@ from tidegate.source.files.listing import Listing, ListingHead, listing_id
 from tidegate.stored import as_stored, read_content
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from tidegate.model.instant import Instant
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _HEAD_NAME = re.compile(r"(\d{6,})\.json")
-_READ_WHOLE = (
-    "read the whole directory once: set `read.mode: snapshot` below `source`, load with `tidegate "
-    "load PIPELINE`, and take it out again"
-)
 _LOOK_AGAIN = "load with `tidegate load PIPELINE`"
 
 _Said = TypeVar("_Said")
@@ -38,12 +34,21 @@ class ListingStore:
     *Runs on:* the planner. *Called:* at each look at the source. *Failure:* the files of a listing
     are written before its head; a crash between leaves files that no head names, and the next look
     writes the same ones under the same name. Two processes that look at once get one number: the
-    first head stands, the second process takes it over or numbers its own listing after it.
+    first head stands, the second process takes it over or numbers its own listing after it. What
+    `record` returns stands after a power cut, whoever wrote it.
     """
 
-    def __init__(self, storage: Storage, root: str | None) -> None:
+    def __init__(self, storage: Storage, root: str | None, remedy: str = "") -> None:
+        """Prepare; nothing is read yet.
+
+        Args:
+            storage: where listings are kept.
+            root: their directory; None keeps them in memory.
+            remedy: what helps where one is lost, as the error goes on after "or".
+        """
         self._storage = storage
         self._root = root
+        self._remedy = remedy
         self._heads: dict[int, ListingHead] = {}
         self._listings: dict[str, Listing] = {}
 
@@ -73,7 +78,7 @@ class ListingStore:
                 return head
         if self._root is None:
             raise InstantNotFound(source=source, instant=instant.id)
-        raise StateFileLost(path=f"{self._root}, listing {instant.id}", remedy=_READ_WHOLE)
+        raise StateFileLost(path=f"{self._root}, listing {instant.id}", remedy=self._remedy)
 
     def listing(self, head: ListingHead) -> Listing:
         """Read the files of a listing.
@@ -111,6 +116,9 @@ class ListingStore:
             if last and is_early and last.digest == listing.digest:
                 # Its files may have been lost since; written anew they are the same.
                 self._write_files(listing)
+                if self._root is not None:
+                    # Whoever numbered it may have died before the name was on the disk.
+                    self._storage.sync(self._root)
                 self._listings[listing.digest] = listing
                 return last
             number = last.number + 1 if last else 1
@@ -131,20 +139,23 @@ class ListingStore:
         return self._root is None or self._storage.write_once(path, head.to_text().encode())
 
     def _write_files(self, listing: Listing) -> None:
-        path = self._files_path(listing.digest)
-        if self._root is None or self._storage.exists(path):
-            return
-        text = json.dumps(listing.entries, separators=(",", ":"))
-        # Compressed, because every change keeps the whole list; without a time, so equal lists are
-        # equal.
-        self._storage.write_once(path, gzip.compress(text.encode(), compresslevel=6, mtime=0))
+        if self._root is not None:
+            self._storage.write_once(self._files_path(listing.digest), _packed(listing))
 
     def _stored(self, path: str, decode: Callable[[bytes], _Said]) -> _Said:
-        content = read_content(self._storage, path, lambda: _READ_WHOLE)
+        content = read_content(self._storage, path, lambda: self._remedy)
         return as_stored(path, lambda: decode(content), lambda: _LOOK_AGAIN)
 
     def _files_path(self, digest: str) -> str:
         return f"{self._root}/files/{digest}.json.gz"
+
+
+def _packed(listing: Listing) -> Iterator[bytes]:
+    """Compress the files, once somebody asks: most looks find that they stand already."""
+    text = json.dumps(listing.entries, separators=(",", ":"))
+    # Compressed, because every change keeps the whole list; without a time, so equal lists are
+    # equal.
+    yield gzip.compress(text.encode(), compresslevel=6, mtime=0)
 
 
 def _listing(content: bytes, head: ListingHead) -> Listing:

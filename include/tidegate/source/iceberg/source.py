@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
     from tidegate.config import SourceConfig
+    from tidegate.errors import TidegateError
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.plan import Piece
     from tidegate.model.plan_record import InstantAction
@@ -199,6 +200,11 @@ class IcebergSource:
         del window
         return False
 
+    def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TidegateError]:
+        """Name nothing: the table itself tells of its snapshots."""
+        del checkpoint, start
+        return iter(())
+
     def _tag(self, pipeline: str, checkpoint: Instant) -> None:
         # Opened at each attempt: a tag is refused where another writer came between.
         tag_checkpoint(self._opener.open(), self.name, pipeline, checkpoint)
@@ -216,7 +222,12 @@ class IcebergSource:
         """List the retained ancestors of the head, and the head."""
         return self._ancestors(pin, pin.head) if pin.head is not None else ()
 
-    def history(self, pin: Pin, before: Instant) -> tuple[Instant, ...]:
+    def history(
+        self,
+        pin: Pin,
+        before: Instant,
+        interval: DataInterval,  # noqa: ARG002 (a snapshot's time may lie before its parent's)
+    ) -> tuple[Instant, ...]:
         """List the retained ancestors up to and including an instant; none off its lineage."""
         return self._ancestors(pin, before)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
 from golden_iceberg import read
 from tidegate.config import SourceConfig
 from tidegate.errors import (
@@ -20,7 +23,7 @@ from tidegate.errors import (
     SourceRewritten,
     StateFileLost,
 )
-from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.source.files import FilesSource
 from tidegate.source.files.footers import FolderColumns
 from tidegate.source.files.listing import ListedFile, Listing
@@ -226,15 +229,30 @@ def test_start_by_number_and_by_time(folder: Folder) -> None:
         source.first_checkpoint(pin)
 
 
+def test_history_ends_with_the_moment_of_the_start(folder: Folder) -> None:
+    folder.put("a.parquet", id=[1])
+    os.utime(folder.root / "a.parquet", (NOW.timestamp(),) * 2)
+    source = folder.source()
+    pin = source.pin(NOW + HOUR)
+    assert pin.head
+
+    ends = [
+        [item.time for item in source.history(pin, pin.head, DataInterval(start, start + DAY))]
+        for start in (NOW, NOW + timedelta(microseconds=1))
+    ]
+
+    assert ends == [[NOW], []]
+
+
 def test_two_processes_that_look_at_once_agree_on_one_numbering(tmp_path: Path) -> None:
     root = str(tmp_path / "listings")
     one, other = ListingStore(LocalStorage(), root), ListingStore(LocalStorage(), root)
     assert one.heads() == other.heads() == ()
     listings = [Listing((ListedFile(name, 1, 1),)) for name in ("a", "b")]
 
-    first = one.record(listings[0], NOW, no_columns)
-    second = other.record(listings[1], NOW, no_columns)
-    again = other.record(listings[1], NOW + HOUR, no_columns)
+    first = one.record(listings[0], NOW, no_columns, latest=None)
+    second = other.record(listings[1], NOW, no_columns, latest=None)
+    again = other.record(listings[1], NOW + HOUR, no_columns, latest=None)
 
     assert (first.number, second.number, again) == (1, 2, second)
     fresh = ListingStore(LocalStorage(), root)
@@ -405,7 +423,7 @@ def test_look_that_died_leaves_no_listing_without_its_files(tmp_path: Path) -> N
         died = True
         try:
             store = ListingStore(stopping_storage(Stopper(at, dying=die)), root)
-            store.record(listing, NOW, no_columns)
+            store.record(listing, NOW, no_columns, latest=None)
             died = False
         except Died:
             pass
@@ -413,6 +431,40 @@ def test_look_that_died_leaves_no_listing_without_its_files(tmp_path: Path) -> N
         # Another look may see other files, so that nobody writes those of a head again.
         assert [left.listing(head).files for head in left.heads()] in ([], [listing.files])
         if not died:
+            break
+
+    assert at > 2
+
+
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_listing_that_another_process_named_and_died_over_stands_after_a_power_cut(
+    tmp_path: Path, side: str
+) -> None:
+    listing = Listing((ListedFile("a.parquet", 3, 0),))
+
+    def die() -> None:
+        raise Died
+
+    for at in itertools.count(1):
+        place = tmp_path / str(at)
+        (place / "work").mkdir(parents=True)
+        disk = Disk(place / "work", place / "kept")
+        stopper = Stopper(at, side, dying=die, disk=disk)
+        root = f"{place}/work/listings"
+        with contextlib.suppress(Died):
+            ListingStore(stopping_storage(stopper), root).record(
+                listing, NOW, no_columns, latest=None
+            )
+
+        found = ListingStore(stopping_storage(Stopper(disk=disk)), root).record(
+            listing, NOW, no_columns, latest=None
+        )
+
+        disk.leave(place / "left", chance("lost", 0))
+        left = ListingStore(LocalStorage(), f"{place}/left/listings")
+        assert [*left.heads()] == [found]
+        assert left.listing(found).files == listing.files
+        if len(stopper.made) < at:
             break
 
     assert at > 2
