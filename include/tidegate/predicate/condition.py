@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from tidegate.errors import PredicateInvalid
 from tidegate.predicate.time_texts import with_exact_times
-from tidegate.predicate.tree import expression_of, nodes, tree_of
+from tidegate.predicate.tree import expression_of, is_plain, nodes, tree_of
 from tidegate.predicate.typed_literals import with_typed_literals
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ class Predicate:
     """Columns that it needs, in schema order; nothing else is looked at."""
     expression: pl.Expr
     """Names the columns as the schema does."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that it does is to compare columns, as they are, with constants."""
+        return is_plain(tree_of(self.expression))
 
     @classmethod
     def parse(

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tidegate.errors import PredicateInvalid, SourceFileDamaged
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows, RowGroup, pushed_filter
-from tidegate.physical.pushed_filter import can_push, portions
+from tidegate.physical.protocol import Passing
+from tidegate.physical.pushed_filter import can_push, filtered_batches, portions
 from tidegate.physical.removed import FileStates, Removed
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
@@ -159,6 +160,37 @@ def test_read_pushed_filter_makes_only_rows_that_pass(write: Callable[..., str])
     read(format_, write(n=list(range(1_000))), "n < 10", 0, 1_000)
 
     assert format_.conformed == 10 + 1  # and one to see what conforming does
+
+
+@pytest.mark.parametrize(
+    ("text", "is_skipped"),
+    [
+        ("n > 1500", True),
+        ("n >= 1500 or n is null", True),
+        ("not (n < 1500)", True),
+        ("n * 1 > 1500", False),
+    ],
+)
+def test_read_row_group_that_its_statistics_rule_out_is_not_decoded(
+    tmp_path: Path, text: str, is_skipped: bool
+) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"n": range(2_000)}), path, row_group_size=1_000, compression="none")
+    first = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    content = bytearray(path.read_bytes())
+    content[first.data_page_offset : first.data_page_offset + 40] = b"\xff" * 40
+    path.write_bytes(content)
+    wanted = Predicate.parse(text, pq.read_schema(path), "source.read.filter")
+
+    with pa.OSFile(str(path)) as file:
+        batches = filtered_batches(
+            file, pq.read_schema(path), (0, 2_000), Passing(wanted, None), 1_000
+        )
+        if is_skipped:
+            assert next(batches).column("n")[-1].as_py() >= 1_600
+        else:
+            with pytest.raises(pushed_filter.STOPPED):
+                next(batches)
 
 
 def test_read_nan_outside_the_statistics_is_found(write: Callable[..., str]) -> None:
