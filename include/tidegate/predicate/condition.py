@@ -13,6 +13,7 @@ from tidegate.errors import PredicateInvalid
 from tidegate.predicate.time_texts import with_exact_times
 from tidegate.predicate.tree import expression_of, is_plain, nodes, tree_of
 from tidegate.predicate.typed_literals import with_typed_literals
+from tidegate.predicate.whole_numbers import with_whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,7 +85,7 @@ class Predicate:
             columns = tuple(name for name in schema.names if name in named)
             if problem is None:
                 empty = _empty(schema, columns)
-                expression = with_typed_literals(expression, empty)
+                expression = with_typed_literals(with_whole_numbers(expression, empty), empty)
                 problem = _type_problem(expression, empty)
         except pl.exceptions.PolarsError as refused:
             raise PredicateInvalid(

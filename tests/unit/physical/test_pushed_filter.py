@@ -71,6 +71,10 @@ FILTERS = [
     "x = x",
     "price >= 1.5",
     "price < weight",
+    "n * 2 > 1 and n - 7 < -1",
+    "small - 9 < 0 or small * 200 > 1000",
+    "-n > small % 3",
+    "length(text) - 1 > 0",
 ]
 
 
@@ -160,6 +164,35 @@ def test_read_pushed_filter_makes_only_rows_that_pass(write: Callable[..., str])
     read(format_, write(n=list(range(1_000))), "n < 10", 0, 1_000)
 
     assert format_.conformed == 10 + 1  # and one to see what conforming does
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "text", "expected"),
+    [
+        (pa.int64(), [100, 200, (1 << 63) - 1], "x * 2 > 150", [0, 1, 2]),
+        (pa.int32(), [1, 2, (1 << 31) - 1], "x + 1 > 2", [1, 2]),
+        (pa.int16(), [300, -300, 5], "x * 200 > 0", [0, 2]),
+        (pa.int8(), [-128, -1, 2], "-x > 0", [0, 1]),
+        (pa.int8(), [-128, 1, -3], "abs(x) > 2", [0, 2]),
+        (pa.uint8(), [200, 5], "x + 100 > 101", [0, 1]),
+        (pa.uint32(), [0, 5], "x - 1 < 2", [0]),
+        (pa.uint64(), [0, (1 << 64) - 1], "x * 2 > 5", [1]),
+        (pa.int32(), [-3, 0, 1], "x * x > 4", [0]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_read_computed_condition_loses_no_row_group(
+    write: Callable[..., str],
+    kind: pa.DataType,
+    values: list[int],
+    text: str,
+    expected: list[int],
+) -> None:
+    path = write(id=list(range(len(values))), x=pa.array(values, kind))
+
+    found = read(Format(), path, text, 0, len(values))
+
+    assert found.column("id").to_pylist() == expected
 
 
 @pytest.mark.parametrize(

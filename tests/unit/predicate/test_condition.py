@@ -77,7 +77,7 @@ def test_columns_several_named_gives_schema_order_once() -> None:
     [
         pytest.param("a >= 0 and", "unable to parse", id="cut-short"),
         pytest.param("amount > 0", "no column 'amount'; found: a, b", id="unknown-column"),
-        pytest.param("a + 1", "found a value of type Int64", id="no-condition"),
+        pytest.param("a + 1", "found a value of type Int", id="no-condition"),
         pytest.param(
             "region > 3", "cannot compare string with numeric type", id="types-do-not-fit"
         ),
