@@ -12,6 +12,7 @@ import pyarrow as pa
 from tidegate.errors import PredicateInvalid
 from tidegate.predicate.time_texts import with_exact_times
 from tidegate.predicate.tree import expression_of, is_plain, nodes, tree_of
+from tidegate.predicate.truth import parsed
 from tidegate.predicate.typed_literals import with_typed_literals
 from tidegate.predicate.whole_numbers import with_whole_numbers
 
@@ -77,7 +78,7 @@ class Predicate:
                 at other rows or at the clock.
         """
         try:
-            expression = pl.sql_expr(with_exact_times(text))
+            expression = parsed(with_exact_times(text))
             if not case_sensitive:
                 expression = _spelled(expression, schema.names)
             problem = _problem(text, expression, schema)

@@ -75,6 +75,8 @@ FILTERS = [
     "small - 9 < 0 or small * 200 > 1000",
     "-n > small % 3",
     "length(text) - 1 > 0",
+    "ok is not true",
+    "ok is true or ok is not distinct from false",
 ]
 
 

@@ -86,6 +86,7 @@ def test_columns_several_named_gives_schema_order_once() -> None:
         pytest.param("max(a) over (partition by region) > 1", "other rows", id="window"),
         pytest.param("row_number() over (order by a) > 1", "other rows", id="row-number"),
         pytest.param("a > (select 1)", "other rows", id="sub-query"),
+        pytest.param("ok is distinct from true and a > 1", "parentheses", id="cut-short"),
         pytest.param("seen > now()", "clock", id="now"),
         pytest.param("seen > CURRENT_TIMESTAMP", "clock", id="current-timestamp"),
         pytest.param("a > 0 as positive", "names its result", id="alias"),
