@@ -10,8 +10,9 @@ import polars as pl
 import pyarrow as pa
 
 from tidegate.errors import PredicateInvalid
+from tidegate.predicate.row_wise import guesses_formats, is_row_wise
 from tidegate.predicate.time_texts import with_exact_times
-from tidegate.predicate.tree import expression_of, is_plain, nodes, tree_of
+from tidegate.predicate.tree import expression_of, is_plain, tree_of
 from tidegate.predicate.truth import parsed
 from tidegate.predicate.typed_literals import with_typed_literals
 from tidegate.predicate.whole_numbers import with_whole_numbers
@@ -19,27 +20,11 @@ from tidegate.predicate.whole_numbers import with_whole_numbers
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# A row must pass or fail by its own values: these look at other rows, so that the answer would
-# depend on how the rows were cut into batches.
-_LOOKS_AT_OTHER_ROWS = frozenset(
-    {
-        "Agg",
-        "Over",
-        "Window",
-        "Rolling",
-        "SubPlan",
-        "Len",
-        "Explode",
-        "Filter",
-        "Sort",
-        "SortBy",
-        "Slice",
-        "Gather",
-    }
-)
 _CLOCK = re.compile(
     r"\b(now\s*\(|current_(date|time|timestamp)\b|localtime(stamp)?\b)", re.IGNORECASE
 )
+# polars takes it for its argument where no OVER follows.
+_LAST_VALUE = re.compile(r"\blast_value\s*\(", re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
@@ -145,18 +130,25 @@ def _spelled(expression: pl.Expr, names: Sequence[str]) -> pl.Expr:
 
 
 def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
-    if _CLOCK.search(_QUOTED.sub("''", text)):
-        return "it asks for the clock, so that reading again would give other rows"
     if not expression.meta.undo_aliases().meta.eq(expression):
         return "it is not one condition but names its result"
     unknown = sorted(set(expression.meta.root_names()) - set(schema.names))
     if unknown:
         return f"no column '{unknown[0]}'; found: {', '.join(schema.names)}"
-    outside = sorted(set(nodes(tree_of(expression))) & _LOOKS_AT_OTHER_ROWS)
-    if outside:
-        return "it looks at other rows than its own (aggregate, window or sub-query)"
-    if not expression.meta.root_names():
+    outside = _outside_problem(_QUOTED.sub("''", text), tree_of(expression))
+    if outside is None and not expression.meta.root_names():
         return "it names no column"
+    return outside
+
+
+def _outside_problem(text: str, tree: Any) -> str | None:
+    """Say what else than its own values would decide of a row."""
+    if _CLOCK.search(text):
+        return "it asks for the clock, so that reading again would give other rows"
+    if _LAST_VALUE.search(text) or not is_row_wise(tree):
+        return "it may look at other rows than its own (aggregate, window or sub-query)"
+    if guesses_formats(tree):
+        return "it guesses the format of texts; name it, as in `strptime(text, '%Y-%m-%d')`"
     return None
 
 
