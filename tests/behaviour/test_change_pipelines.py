@@ -331,8 +331,9 @@ def _empty(path: Path) -> None:
 
 @pytest.mark.follows("ExchangeFileLost")
 @pytest.mark.parametrize("damage", [Path.unlink, _empty], ids=["gone", "cut"])
+@pytest.mark.parametrize("by_hand", [True, False], ids=["message deleted", "load again"])
 def test_exchanged_rows_that_were_lost_are_spread_again(
-    tmp_path: Path, damage: Callable[[Path], None]
+    tmp_path: Path, damage: Callable[[Path], None], *, by_hand: bool
 ) -> None:
     stream = Stream("flink_upsert_v2", tmp_path, EXCHANGED)
     pipeline = stream.at(8)
@@ -347,7 +348,10 @@ def test_exchanged_rows_that_were_lost_are_spread_again(
     with pytest.raises(ExchangeFileLost, match="below `messages/` of the same plan") as lost:
         pipeline.stage(window, LocalExecutor(2))
 
-    (messages / f"{Path(lost.value.path).parent.name}.json").unlink()
+    if by_hand:
+        (messages / f"{Path(lost.value.path).parent.name}.json").unlink()
+    else:
+        (window,) = pipeline.plan(Run("run", "cli"), NOW)
     pipeline.stage(window, LocalExecutor(2))
     pipeline.announce((window,), NOW)
     publish(pipeline, now=NOW)

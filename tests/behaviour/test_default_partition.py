@@ -18,7 +18,12 @@ from typer.testing import CliRunner
 from small_lake import NOW, SmallLake, load, local, publish
 from tidegate import read_committed
 from tidegate.cli.app import app
-from tidegate.errors import PartitionValueReserved, PipelineChanged, RowsUnaccounted
+from tidegate.errors import (
+    PartitionFieldInvalid,
+    PartitionValueReserved,
+    PipelineChanged,
+    RowsUnaccounted,
+)
 from tidegate.model.partition import DEFAULT_NAME
 from tidegate.model.run import Run
 
@@ -251,6 +256,22 @@ def test_remedy_row_rule_as_printed_puts_such_rows_aside(
 
     assert announced.summary.rows_quarantined == 1
     assert sorted(number for ids in by_listing(lake).values() for number in ids) == [1, 3]
+
+
+def test_row_rule_as_printed_puts_texts_aside_that_are_too_long(lake: SmallLake) -> None:
+    drop(lake, "a", {1: "eu", 2: "x" * 300, 3: "ü" * 130})
+    with pytest.raises(PartitionFieldInvalid) as refused:
+        load(lake.pipeline())
+    printed = re.search(r"\{name: (\w+), where: (\".*\")\}", str(refused.value))
+    assert printed is not None
+
+    rule = {"name": printed[1], "where": json.loads(printed[2])}
+    pipeline = lake.pipeline(rows=[rule])
+    announced = load(pipeline)
+    publish(pipeline)
+
+    assert announced.summary.rows_quarantined == 2
+    assert by_listing(lake) == {"region=eu": [1]}
 
 
 def test_other_name_after_null_was_announced_is_refused_and_the_old_one_goes_on(

@@ -50,6 +50,31 @@ def test_columns_of_the_path_are_published(folder: Path) -> None:
     assert {(row["region"], row["id"]) for row in rows} == {("eu", 1), ("US/East", 2), (None, 3)}
 
 
+@pytest.mark.follows("DefaultPartitionForeign")
+@pytest.mark.parametrize("remedy", ["key", "rename"])
+def test_directory_that_another_engine_gives_to_null_is_no_text(folder: Path, remedy: str) -> None:
+    file = folder / "orders.yaml"
+    raw = yaml.safe_load(file.read_text())
+    del raw["source"]["default_partition_name"]
+    file.write_text(yaml.safe_dump(raw))
+    refused = CliRunner().invoke(app, ["load", "orders"])
+    assert refused.exit_code == 1
+    said = " ".join(refused.output.split())
+    assert "Set `source.default_partition_name: __HIVE_DEFAULT_PARTITION__`" in said
+
+    if remedy == "key":
+        raw["source"]["default_partition_name"] = "__HIVE_DEFAULT_PARTITION__"
+        file.write_text(yaml.safe_dump(raw))
+    else:
+        null = folder / "orders" / "region=__HIVE_DEFAULT_PARTITION__"
+        null.rename(null.with_name("region=__DEFAULT_PARTITION__"))
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders --final -m all dt=2026-02-01")
+
+    rows = read_committed(str(folder / "out")).to_table().to_pylist()
+    assert {(row["region"], row["id"]) for row in rows} == {("eu", 1), ("US/East", 2), (None, 3)}
+
+
 def test_check_notes_columns_of_the_path_that_are_not_read(folder: Path) -> None:
     file = folder / "orders.yaml"
     raw = yaml.safe_load(file.read_text())

@@ -197,6 +197,20 @@ def test_column_of_an_incompatible_type_is_named(lake: SmallLake, drop: Path) ->
 
 
 @pytest.mark.follows("SchemaIncompatible")
+def test_column_that_a_file_has_twice_is_named(lake: SmallLake, drop: Path) -> None:
+    twice = rows([1, 2]).append_column("id", pa.array([5, 6]))
+    pq.write_table(twice, drop / "a.parquet")
+
+    with pytest.raises(SchemaIncompatible, match=r"'id': expected one column .*, found 2"):
+        load(lake.pipeline())
+
+    pq.write_table(rows([1, 2]), drop / "a.parquet")
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": [1]}
+
+
+@pytest.mark.follows("SchemaIncompatible")
 def test_column_that_is_changed_in_the_source_is_read(lake: SmallLake, drop: Path) -> None:
     pq.write_table(rows([1, 2]), drop / "a.parquet")
     pipeline = lake.pipeline()

@@ -202,8 +202,9 @@ class ExchangeFileLost(TerminalError):
     found: str
     template = (
         "{path}: expected {expected} bytes that a sub-split spread for others, found {found}. "
-        "Delete the sub-split's file below `messages/` of the same plan: the next attempt reads "
-        "its part of the source again."
+        "Run the load again, which reads that part of the source once more where the file is gone "
+        "or has another length; otherwise delete the sub-split's file below `messages/` of the "
+        "same plan before."
     )
 
 

@@ -94,6 +94,18 @@ class PartitionValueInvalid(TerminalError):
     )
 
 
+class DefaultPartitionForeign(TerminalError):
+    """A directory has the name that another engine gives to NULL (PC-P08)."""
+
+    path: str
+    value: str
+    template = (
+        "partition path '{path}': '{value}' is what other engines call the partition of NULL, and "
+        "would be read as a text. Set `source.default_partition_name: {value}`, or rename the "
+        "directory."
+    )
+
+
 class PredicateInvalid(TerminalError):
     """A filter or row rule cannot be parsed or does not fit the columns."""
 

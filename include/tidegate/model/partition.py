@@ -11,6 +11,8 @@ from tidegate.errors import PartitionKeyIllegal, PartitionPathInvalid
 from tidegate.model.wire import SPARSE, Value
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
+HIVE_DEFAULT_NAME = "__HIVE_DEFAULT_PARTITION__"
+"""What Hive and Spark call it."""
 """Directory value that stands for NULL unless the target has another one."""
 UNPARTITIONED_KEY = "all"
 

@@ -1,11 +1,13 @@
 """Spread rows over buckets in one file, and gather one bucket of many files (ICE-3.13).
 
 A file is a row of rounds: in each, one Arrow record batch per bucket, in the order of the buckets.
-So a bucket's batches are known by their numbers, and nothing else of a file is read.
+So a bucket's batches are known by their numbers, and nothing else of a file is read. Each carries a
+checksum of its rows and of its place, since a file is believed long after it was written.
 """
 
 from __future__ import annotations
 
+import zlib
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -27,6 +29,7 @@ BUCKET_BITS = 32
 """The place of a row is its bucket above these bits, and below them what orders it there."""
 _ROUND_BYTES = 32 << 20
 """Memory that rows may take before they are written; fewer, larger batches per bucket."""
+_CHECKSUM, _END = b"tidegate.crc32", b"tidegate.end"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
@@ -73,7 +76,11 @@ class KeyPlacement:
 
 
 def spread(
-    batches: Iterable[pa.RecordBatch], schema: pa.Schema, placement: Placement, file: BinaryIO
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    placement: Placement,
+    file: BinaryIO,
+    name: str,
 ) -> int:
     """Write rows in rounds of one batch per bucket; rows of the same place keep their order.
 
@@ -82,47 +89,91 @@ def spread(
         schema: of the file.
         placement: tells rows into buckets.
         file: new; is not closed.
+        name: of the file; one that stands in the place of another is noticed by it.
 
     Returns:
         How many rows were written.
     """
     waiting: list[pa.RecordBatch] = []
     size = rows = 0
-    with pa.ipc.new_file(file, schema, options=_OPTIONS) as writer:
+    with pa.ipc.new_file(file, schema, options=_OPTIONS) as arrow_file:
+        writer = _RoundWriter(arrow_file, placement, _origin(name, schema))
         for batch in batches:
             # Before, not after: texts of one round must not pass what one batch can hold.
             if waiting and size + batch.nbytes > _ROUND_BYTES:
-                _write_round(writer, waiting, placement)
+                writer.write(waiting)
                 waiting, size = [], 0
             waiting.append(batch)
             size += batch.nbytes
             rows += batch.num_rows
         if waiting:
-            _write_round(writer, waiting, placement)
+            writer.write(waiting)
+        writer.end(schema)
     return rows
 
 
-def gather(file: pa.NativeFile, bucket: int, buckets: int) -> Iterator[pa.RecordBatch]:
+def gather(file: pa.NativeFile, bucket: int, buckets: int, name: str) -> Iterator[pa.RecordBatch]:
     """Read the rows of one bucket, in the order in which they were written.
 
     Raises:
-        pa.ArrowInvalid, OSError: the file is not what `spread` wrote.
+        pa.ArrowInvalid, OSError: the file is not what `spread` wrote under this name.
     """
     reader = pa.ipc.open_file(file)
-    for number in range(bucket, reader.num_record_batches, buckets):
-        batch = reader.get_batch(number)
+    origin = _origin(name, reader.schema)
+    last = reader.num_record_batches - 1
+    _checked(reader, last, origin, _END)
+    for number in range(bucket, last, buckets):
+        batch = _checked(reader, number, origin, _CHECKSUM)
         if batch.num_rows:
             yield batch
 
 
-def _write_round(
-    writer: pa.ipc.RecordBatchFileWriter, waiting: list[pa.RecordBatch], placement: Placement
-) -> None:
-    whole = pa.concat_batches(waiting)
-    places = np.concatenate([placement.of(batch) for batch in waiting])
-    order = np.argsort(places, kind="stable")
-    sorted_rows = whole.take(integer_column(order))
-    starts = np.arange(placement.buckets + 1, dtype=np.uint64) << np.uint64(BUCKET_BITS)
-    bounds = np.searchsorted(places[order], starts).tolist()
-    for start, end in pairwise(bounds):
-        writer.write_batch(sorted_rows.slice(start, end - start))
+class _RoundWriter:
+    """Writes rounds of one batch per bucket."""
+
+    def __init__(
+        self, file: pa.ipc.RecordBatchFileWriter, placement: Placement, origin: int
+    ) -> None:
+        self._file = file
+        self._placement = placement
+        self._origin = origin
+        self._batches = 0
+
+    def write(self, waiting: list[pa.RecordBatch]) -> None:
+        whole = pa.concat_batches(waiting)
+        places = np.concatenate([self._placement.of(batch) for batch in waiting])
+        order = np.argsort(places, kind="stable")
+        sorted_rows = whole.take(integer_column(order))
+        starts = np.arange(self._placement.buckets + 1, dtype=np.uint64) << np.uint64(BUCKET_BITS)
+        bounds = np.searchsorted(places[order], starts).tolist()
+        for start, end in pairwise(bounds):
+            batch = sorted_rows.slice(start, end - start)
+            checksum = _checksum(batch, self._origin, self._batches)
+            self._file.write_batch(batch, custom_metadata={_CHECKSUM: checksum})
+            self._batches += 1
+
+    def end(self, schema: pa.Schema) -> None:
+        """Write after which batch there is none."""
+        batch = pa.RecordBatch.from_pylist([], schema=schema)
+        checksum = _checksum(batch, self._origin, self._batches)
+        self._file.write_batch(batch, custom_metadata={_END: checksum})
+
+
+def _checked(
+    reader: pa.ipc.RecordBatchFileReader, number: int, origin: int, key: bytes
+) -> pa.RecordBatch:
+    found = reader.get_batch_with_custom_metadata(number)
+    if (found.custom_metadata or {}).get(key) != _checksum(found.batch, origin, number):
+        msg = f"batch {number} with other rows than were written"
+        raise pa.ArrowInvalid(msg)
+    return found.batch
+
+
+def _origin(name: str, schema: pa.Schema) -> int:
+    return zlib.crc32(schema.serialize(), zlib.crc32(name.encode()))
+
+
+def _checksum(batch: pa.RecordBatch, origin: int, number: int) -> bytes:
+    place = zlib.crc32(b"%d" % number, origin)
+    # As it would be sent: that is the same for a slice, and for what was read of it.
+    return b"%08x" % zlib.crc32(batch.serialize(), place)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidegate.errors import ColumnMissing, SchemaIncompatible
 from tidegate.model.message import EventTimes
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_LARGEST = (1 << 63) - 1
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
@@ -56,6 +58,10 @@ class EventClock:
         """Return the bounds of the event times that count, and how many rows have none."""
         column = batch.column(self.column)
         if pa.types.is_integer(column.type):
+            if column.type == pa.uint64():
+                # Beyond what is signed lies a far future, too.
+                largest = pa.scalar(_LARGEST, pa.uint64())
+                column = pc.min_element_wise(column, largest, skip_nulls=False)
             column = column.cast(pa.int64()).cast(pa.timestamp(self.unit, "UTC"))
         ticks = instants(column, self.timezone)
         moments = ticks.microseconds()

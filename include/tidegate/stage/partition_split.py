@@ -26,7 +26,7 @@ from tidegate.physical.arrays import (
     missing,
 )
 from tidegate.stage.ticks import SECONDS_PER_DAY, wall_clock
-from tidegate.stage.value_text import Texts, identity_writer, reserved
+from tidegate.stage.value_text import LONGEST_NAME, Texts, identity_writer, reserved, too_long
 from tidegate.stage.zones import SECONDS_PER_HOUR
 
 Encoder = Callable[[pa.Array], tuple[Codes, Texts]]
@@ -170,8 +170,14 @@ class PartitionComputer:
                 field = self._fields[values.index(self._default_name)]
                 raise reserved(field, self._schema.field(field.column).type, self._default_name)
             named = tuple(zip(self._names, values, strict=True))
-            self._known[values] = Partition(named, self._default_name)
+            self._known[values] = self._checked(Partition(named, self._default_name))
         return self._known[values]
+
+    def _checked(self, found: Partition) -> Partition:
+        for field, folder in zip(self._fields, found.path.split("/"), strict=False):
+            if (size := len(folder.encode())) > LONGEST_NAME:
+                raise too_long(field, str(dict(found.values)[field.name]), size)
+        return found
 
 
 def data_columns(names: Sequence[str], fields: Sequence[PartitionField]) -> tuple[str, ...]:

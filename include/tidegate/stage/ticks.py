@@ -5,7 +5,7 @@ Aware times are converted to the pipeline's zone, naive ones are wall clock in i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,7 @@ from tidegate.stage.zones import zone_offsets
 SECONDS_PER_DAY = 86_400
 MICROSECONDS = 1_000_000
 
+_LIMITS = np.iinfo(np.int64)
 _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": MICROSECONDS, "ns": 1_000_000_000}
 
 
@@ -28,22 +29,28 @@ class Ticks:
     missing: Flags | None
     """bool[n], true where the column is NULL; None if it nowhere is."""
     per_second: int
+    offsets: Integers | None = None
+    """int64[n], seconds on top of the values, which they may take beyond what 64 bits hold."""
 
     def floor(self, seconds: int) -> Integers:
         """Count whole spans of so many seconds since 1970, rounding down before it, too."""
-        return self.values // (seconds * self.per_second)
+        if self.offsets is None:
+            return self.values // (seconds * self.per_second)
+        return _sum(self.values // self.per_second, self.offsets) // seconds
 
     def microseconds(self) -> Integers:
         """Return the times in microseconds, rounded down; what does not fit is clipped."""
         if self.per_second > MICROSECONDS:
-            return self.values // (self.per_second // MICROSECONDS)
-        factor = MICROSECONDS // self.per_second
-        bound = np.iinfo(np.int64).max // factor
-        return np.clip(self.values, -bound, bound) * factor
+            found = self.values // (self.per_second // MICROSECONDS)
+        else:
+            factor = MICROSECONDS // self.per_second
+            bound = _LIMITS.max // factor
+            found = np.clip(self.values, -bound, bound) * factor
+        return found if self.offsets is None else _sum(found, self.offsets * MICROSECONDS)
 
     def moved(self, seconds: Integers) -> Ticks:
         """Add seconds to each time."""
-        return Ticks(self.values + seconds * self.per_second, self.missing, self.per_second)
+        return replace(self, offsets=seconds)
 
 
 def wall_clock(column: pa.Array, timezone: str) -> Ticks:
@@ -72,6 +79,14 @@ def instants(column: pa.Array, timezone: str) -> Ticks:
     if offsets is None or (pa.types.is_timestamp(column.type) and column.type.tz is not None):
         return ticks
     return ticks.moved(-offsets.at_wall_clock(ticks.floor(1)))
+
+
+def _sum(one: Integers, other: Integers) -> Integers:
+    """Add; what does not fit is clipped."""
+    found = one + other
+    wrapped = ((one ^ found) & (other ^ found)) < 0
+    clipped = np.where(other < 0, _LIMITS.min, _LIMITS.max)
+    return np.where(wrapped, clipped, found)
 
 
 def _ticks(column: pa.Array) -> Ticks:

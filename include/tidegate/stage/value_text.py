@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from typing import TYPE_CHECKING
@@ -17,6 +18,10 @@ if TYPE_CHECKING:
 
 Texts = list[str | None]
 """None stands for what goes to the default partition (PC-P08)."""
+
+LONGEST_NAME = 255
+"""Bytes of a directory's name on the file systems of Linux."""
+_SHOWN = 32
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -35,7 +40,7 @@ def identity_writer(
         PartitionFieldInvalid: values of this type cannot name a directory and be read back.
     """
     if _is_text(kind):
-        return lambda values: [text or None for text in values.to_pylist()]
+        return functools.partial(_plain_texts, field)
     if pa.types.is_timestamp(kind):
         if kind.tz is not None and timezone != "UTC":
             problem = (
@@ -72,6 +77,32 @@ def reserved(field: PartitionField, kind: pa.DataType, text: str) -> PartitionVa
     # Quoted as JSON, which YAML reads as well.
     rule = json.dumps(where, ensure_ascii=False)
     return PartitionValueReserved(column=field.column, value=text, rule=rule)
+
+
+def too_long(field: PartitionField, text: str, size: int) -> PartitionFieldInvalid:
+    """Say that a value's directory has a longer name than file systems take.
+
+    Args:
+        field: the partition key.
+        text: what the value is written as.
+        size: bytes of the name.
+    """
+    problem = (
+        f"the directory of the value '{text[:_SHOWN]}…' has a name of {size} bytes, and file "
+        f"systems take {LONGEST_NAME}; put such rows aside with a row rule, such as {{name: "
+        f'short, where: "octet_length({_sql_name(field.column)}) < 64"}}'
+    )
+    return PartitionFieldInvalid(key=field.name, column=field.column, problem=problem)
+
+
+def _plain_texts(field: PartitionField, values: pa.Array) -> Texts:
+    try:
+        return [text or None for text in values.to_pylist()]
+    except UnicodeDecodeError as broken:
+        problem = f"the text {broken.object!r} is not UTF-8; correct it in the source"
+        raise PartitionFieldInvalid(
+            key=field.name, column=field.column, problem=problem
+        ) from broken
 
 
 def _sql_name(column: str) -> str:

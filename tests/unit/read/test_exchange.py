@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
+from decimal import Decimal
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -13,6 +15,7 @@ from hypothesis import strategies as st
 from tidegate.read import exchange
 from tidegate.read.exchange import KeyPlacement, gather, spread
 
+NAME = "exchange/one/w1.arrow"
 SCHEMA = pa.schema([("key", pa.string()), ("_row_id", pa.int64()), ("number", pa.int64())])
 
 
@@ -32,13 +35,13 @@ def batches(keys: list[str | None], sizes: list[int]) -> list[pa.RecordBatch]:
 
 def written(rows: list[pa.RecordBatch], placement: KeyPlacement) -> bytes:
     file = io.BytesIO()
-    assert spread(rows, SCHEMA, placement, file) == sum(batch.num_rows for batch in rows)
+    assert spread(rows, SCHEMA, placement, file, NAME) == sum(batch.num_rows for batch in rows)
     return file.getvalue()
 
 
 def bucket(content: bytes, number: int, buckets: int) -> list[dict[str, object]]:
     with pa.BufferReader(content) as file:
-        return [row for batch in gather(file, number, buckets) for row in batch.to_pylist()]
+        return [row for batch in gather(file, number, buckets, NAME) for row in batch.to_pylist()]
 
 
 @given(
@@ -85,6 +88,72 @@ def test_spread_of_nothing_is_a_file_of_empty_buckets() -> None:
     assert [bucket(content, number, 3) for number in range(3)] == [[], [], []]
 
 
+def test_gather_of_a_file_with_any_bit_turned_is_refused_or_the_same() -> None:
+    content = written(batches(["a", None, "bb", "c"] * 5, [7]), KeyPlacement(("key",), 3))
+    whole = [bucket(content, number, 3) for number in range(3)]
+    refused = 0
+    for position in range(len(content)):
+        turned = bytearray(content)
+        turned[position] ^= 1 << position % 8
+        try:
+            found = [bucket(bytes(turned), number, 3) for number in range(3)]
+        except (OSError, pa.ArrowException):
+            refused += 1
+        else:
+            assert found == whole, f"bit {position % 8} of byte {position}"
+    assert refused > len(content) // 2
+
+
+@pytest.mark.parametrize("place", ["another name", "another bucket"])
+def test_gather_of_what_stands_in_the_place_of_another_is_refused(place: str) -> None:
+    content = written(batches(["a", "b"] * 5, [5]), KeyPlacement(("key",), 2))
+    if place == "another bucket":
+        with pa.ipc.open_file(content) as reader:
+            found = [reader.get_batch_with_custom_metadata(n) for n in (1, 0, 2)]
+        moved = io.BytesIO()
+        with pa.ipc.new_file(moved, SCHEMA) as writer:
+            for item in found:
+                writer.write_batch(item.batch, custom_metadata=item.custom_metadata)
+        content = moved.getvalue()
+
+    name = NAME if place == "another bucket" else "exchange/other/w1.arrow"
+    with pytest.raises(pa.ArrowInvalid, match="other rows"), pa.BufferReader(content) as file:
+        list(gather(file, 0, 2, name))
+
+
+KINDS: list[tuple[pa.DataType, list[Any]]] = [
+    (pa.bool_(), [True, False]),
+    (pa.int8(), [1]),
+    (pa.decimal128(9, 2), [Decimal("1.25")]),
+    (pa.string(), ["", "xyz"]),
+    (pa.large_binary(), [b"", b"xyz"]),
+    (pa.list_(pa.int32()), [[], [1, None]]),
+    (pa.list_(pa.int8(), 2), [[1, None]]),
+    (pa.map_(pa.string(), pa.int32()), [[], [("k", None)]]),
+    (pa.struct([("a", pa.int8()), ("b", pa.string())]), [{"a": None, "b": "q"}]),
+    (pa.timestamp("ns", "UTC"), [5]),
+]
+
+
+@given(st.data())
+def test_rows_of_any_type_are_gathered_as_they_were_spread(data: st.DataObject) -> None:
+    size = data.draw(st.integers(1, 40))
+    schema = pa.schema([("key", pa.int64()), *((str(kind), kind) for kind, _ in KINDS)])
+    columns = [
+        pa.array([data.draw(st.sampled_from([None, *values])) for _ in range(size)], kind)
+        for kind, values in KINDS
+    ]
+    whole = pa.record_batch([pa.array(range(size), pa.int64()), *columns], schema=schema)
+    part = whole.slice(data.draw(st.integers(0, size - 1)))
+    file = io.BytesIO()
+
+    spread([part], schema, KeyPlacement(("key",), 3), file, NAME)
+
+    with pa.BufferReader(file.getvalue()) as opened:
+        found = [batch for number in range(3) for batch in gather(opened, number, 3, NAME)]
+    assert pa.Table.from_batches(found, schema).sort_by("key").to_pylist() == part.to_pylist()
+
+
 def test_gather_of_something_else_is_refused() -> None:
     with pytest.raises(pa.ArrowInvalid), pa.BufferReader(b"no such file at all") as file:
-        list(gather(file, 0, 1))
+        list(gather(file, 0, 1, NAME))

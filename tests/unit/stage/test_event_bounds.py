@@ -88,6 +88,18 @@ def test_measure_skipped_wall_clock_moves_forward_by_the_gap() -> None:
     assert found.largest == dt.datetime(2025, 3, 9, 7, 30, tzinfo=UTC)
 
 
+def test_measure_whole_numbers_beyond_what_is_signed_are_future() -> None:
+    clock = EventClock(
+        pa.schema([("at", pa.uint64())]), "at", "UTC", dt.datetime(2030, 1, 1, tzinfo=dt.UTC), "s"
+    )
+    column = pa.array([2, (1 << 64) - 1, 1 << 63, None], pa.uint64())
+
+    found = clock.measure(pa.record_batch([column], names=["at"]))
+
+    moment = dt.datetime(1970, 1, 1, 0, 0, 2, tzinfo=dt.UTC)
+    assert found == EventTimes(moment, moment, missing=1, future=2)
+
+
 def test_measure_dates_are_local_midnights() -> None:
     found = measured(pa.date32(), [dt.date(2026, 1, 5), dt.date(2026, 7, 5)], "Europe/Berlin")
 

@@ -258,6 +258,30 @@ def test_split_text_like_the_default_partition_is_refused() -> None:
         partitions_of_rows(batch, key(Transform.IDENTITY))
 
 
+@pytest.mark.parametrize(("text", "size"), [("x" * 300, 302), ("ü/" * 60, 302)])
+def test_split_text_too_long_for_a_directory_is_refused(text: str, size: int) -> None:
+    batch = batch_of(pa.string(), ["eu", text])
+
+    with pytest.raises(PartitionFieldInvalid, match=f"a name of {size} bytes"):
+        partitions_of_rows(batch, key(Transform.IDENTITY))
+
+
+def test_split_text_of_the_longest_name_is_kept() -> None:
+    text = "x" * (255 - len("k="))
+
+    found = partitions_of_rows(batch_of(pa.string(), [text]), key(Transform.IDENTITY))
+
+    assert found == [(text,)]
+
+
+def test_split_text_that_is_not_utf_8_is_refused() -> None:
+    column = pa.array([b"eu", b"\xff\xfe"], pa.binary()).view(pa.string())
+    batch = pa.record_batch([column], names=["x"])
+
+    with pytest.raises(PartitionFieldInvalid, match="is not UTF-8"):
+        partitions_of_rows(batch, key(Transform.IDENTITY))
+
+
 def test_computer_unknown_column_is_refused() -> None:
     field = PartitionField("dt", "ordered", Transform.DAY)
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +12,8 @@ import pytest
 
 from tidegate.errors import (
     FileContentWrong,
-    FileExistsAlready,
     FileLengthWrong,
-    PartitionBusy,
     PathEscapes,
-    SourceFileGone,
     StagedFileMissing,
     StorageDenied,
     StorageFull,
@@ -53,29 +47,6 @@ def test_write_once_to_a_free_name_writes_all_bytes(tmp_path: Path) -> None:
     assert LocalStorage(ShortCalls()).write_once(str(path), b"content")
 
     assert path.read_bytes() == b"content"
-
-
-def test_write_once_to_a_taken_name_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    storage = LocalStorage()
-    storage.write_once(str(path), b"first")
-
-    assert not storage.write_once(str(path), b"second")
-
-    assert path.read_bytes() == b"first"
-    assert [item.name for item in tmp_path.iterdir()] == ["plan.json"]
-
-
-def test_write_once_by_many_writers_at_once_has_one_winner(tmp_path: Path) -> None:
-    path = str(tmp_path / "message.json")
-
-    with ThreadPoolExecutor(8) as pool:
-        contents = [f"writer {number}".encode() * 1000 for number in range(8)]
-        won = list(pool.map(lambda item: LocalStorage().write_once(path, item), contents))
-
-    assert won.count(True) == 1
-    assert Path(path).read_bytes() == contents[won.index(True)]
-    assert [item.name for item in tmp_path.iterdir()] == ["message.json"]
 
 
 def test_write_once_with_scratch_never_shows_a_temporary_file_beside(tmp_path: Path) -> None:
@@ -116,32 +87,9 @@ def test_write_once_refused_by_the_system_is_typed_and_leaves_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_read_bytes_of_no_file_names_it(tmp_path: Path) -> None:
-    with pytest.raises(SourceFileGone, match=r"gone\.json"):
-        LocalStorage().read_bytes(str(tmp_path / "gone.json"))
-
-
 def test_read_bytes_of_a_directory_is_denied(tmp_path: Path) -> None:
     with pytest.raises(StorageDenied):
         LocalStorage().read_bytes(str(tmp_path))
-
-
-def test_open_new_on_a_taken_name_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "part").write_bytes(b"1")
-
-    with pytest.raises(FileExistsAlready):
-        LocalStorage().open_new(str(tmp_path / "part"))
-
-
-def test_link_new_to_a_taken_name_replaces_nothing(tmp_path: Path) -> None:
-    source, target = tmp_path / "staged", tmp_path / "published"
-    source.write_bytes(b"new")
-    target.write_bytes(b"old")
-
-    with pytest.raises(FileExistsAlready):
-        LocalStorage().link_new(str(source), str(target))
-
-    assert (source.read_bytes(), target.read_bytes()) == (b"new", b"old")
 
 
 def test_link_new_to_a_free_name_gives_the_file_both(tmp_path: Path) -> None:
@@ -151,42 +99,6 @@ def test_link_new_to_a_free_name_gives_the_file_both(tmp_path: Path) -> None:
     LocalStorage().link_new(str(source), str(target))
 
     assert source.samefile(target)
-
-
-def test_delete_of_no_file_does_nothing(tmp_path: Path) -> None:
-    LocalStorage().delete(str(tmp_path / "gone"))
-    LocalStorage().delete_tree(str(tmp_path / "gone"))
-
-
-def test_delete_tree_removes_everything_below(tmp_path: Path) -> None:
-    (tmp_path / "attempt" / "dt=1").mkdir(parents=True)
-    (tmp_path / "attempt" / "dt=1" / "part").write_bytes(b"1")
-
-    LocalStorage().delete_tree(str(tmp_path / "attempt"))
-
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_lock_held_elsewhere_names_the_holder(tmp_path: Path) -> None:
-    path = str(tmp_path / "locks" / "partition.lock")
-
-    with (
-        LocalStorage().lock(path, "run a"),
-        pytest.raises(PartitionBusy, match=f"run a .process {os.getpid()}"),
-        LocalStorage().lock(path, "run b"),
-    ):
-        pass
-
-
-def test_lock_after_its_holder_died_is_free(tmp_path: Path) -> None:
-    path = str(tmp_path / "partition.lock")
-    dying = "import fcntl, os, sys; fcntl.flock(os.open(sys.argv[1], 66), 2); os._exit(9)"
-    subprocess.run([sys.executable, "-c", dying, path], check=False)
-
-    with LocalStorage().lock(path, "run b"):
-        said = Path(path).read_text()
-
-    assert said.startswith("run b (process ")
 
 
 def test_lock_says_nothing_of_a_longer_holder_before(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def write_spread(storage: Storage, root: str, path: str, rows: SpreadRows) -> Sp
     full = posixpath.join(root, path)
     storage.make_dirs(posixpath.dirname(full), synced=False)
     with storage.open_new(full) as file:
-        count = spread(rows.batches, rows.schema, rows.placement, file)
+        count = spread(rows.batches, rows.schema, rows.placement, file, path)
         length = file.tell()
     storage.sync_all(root, [path])
     return SpreadFile(path, length, count)
@@ -72,10 +72,11 @@ def read_bucket(
     path = posixpath.join(root, file.path)
     found = storage.length(path)
     if found != file.length:
-        raise ExchangeFileLost(path=path, expected=file.length, found=str(found or "no file"))
+        lost = "no file" if found is None else f"{found} bytes"
+        raise ExchangeFileLost(path=path, expected=file.length, found=lost)
     try:
         with pa.OSFile(path) as opened:
-            yield from gather(opened, bucket, buckets)
+            yield from gather(opened, bucket, buckets, file.path)
     except (OSError, pa.ArrowException) as damaged:
         raise ExchangeFileLost(path=path, expected=file.length, found=str(damaged)) from damaged
 

@@ -181,7 +181,7 @@ class Loader:
                 return _planned(taken, digest, uri, scan, (0, 0))
             # What the messages that stand say is in effect, whether its files were moved or swept.
             self._drop(taken, uri, names.spent)
-        elif taken.sealed and not is_new:
+        elif not is_new:
             self._drop(taken, uri, names.hollow)
         return _planned(taken, digest, uri, scan, self._pending(uri, scan.totals))
 

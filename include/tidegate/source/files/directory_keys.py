@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import PartitionValueInvalid
-from tidegate.model.partition import DEFAULT_NAME, unescape
+from tidegate.model.partition import DEFAULT_NAME, HIVE_DEFAULT_NAME, unescape
 from tidegate.source.files.partition_values import parse_value
 
 if TYPE_CHECKING:
@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from tidegate.source.files.listing import Listing
 
-_HIVE_DEFAULT = "__HIVE_DEFAULT_PARTITION__"
-"""What Spark and Hive call the directory of NULL."""
 _GUESSED = ("long", "date")
 
 
@@ -44,7 +42,7 @@ def guess_keys(listing: Listing) -> dict[str, Any]:
         return {}
     ((names, sets),) = values.items()
     is_ours = any(DEFAULT_NAME in seen for seen in sets)
-    default_name = DEFAULT_NAME if is_ours else _HIVE_DEFAULT
+    default_name = DEFAULT_NAME if is_ours else HIVE_DEFAULT_NAME
     kinds = (_kind(seen - {default_name}) for seen in sets)
     return {
         "partition_by": dict(zip(names, kinds, strict=True)),

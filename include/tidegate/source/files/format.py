@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.errors import ListedFileChanged, ListedFileGone, SourceFileDamaged
+from tidegate.errors import (
+    ListedFileChanged,
+    ListedFileGone,
+    SchemaIncompatible,
+    SourceFileDamaged,
+)
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
@@ -73,6 +78,15 @@ class FilesFormat:
             SchemaIncompatible: as `conform`.
         """
         names = self.physical_columns(piece, file_schema)
+        for name in names:
+            found = file_schema.names.count(name)
+            if found > 1:
+                raise SchemaIncompatible(
+                    path=piece.path,
+                    column=name,
+                    expected="one column of that name",
+                    found=f"{found} of them",
+                )
         self._project(pa.schema([file_schema.field(name) for name in names]), piece)
 
     def _project(self, schema: pa.Schema, piece: Piece) -> Projection:

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from tidegate.errors import (
     ColumnMissing,
+    DefaultPartitionForeign,
     FileCameBack,
     HistoryChanged,
     InstantNotFound,
@@ -21,7 +22,7 @@ from tidegate.errors import (
     StateFileLost,
 )
 from tidegate.model.instant import aware_time
-from tidegate.model.partition import Partition
+from tidegate.model.partition import DEFAULT_NAME, HIVE_DEFAULT_NAME, Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _INSTANT = timedelta(microseconds=1)
+_NULL_NAMES = {DEFAULT_NAME, HIVE_DEFAULT_NAME}
 _NO_HISTORY = (
     "leave the interval out: what came before the first window cannot be backfilled without the "
     "listing of the start"
@@ -502,7 +504,11 @@ class FilesSource:
         if not names:
             return Partition(())
         folder = path.rpartition("/")[0]
-        return Partition.parse(folder, names, self._config.default_partition_name)
+        found = Partition.parse(folder, names, self._config.default_partition_name)
+        for _, value in found.values:
+            if value in _NULL_NAMES and value != self._config.default_partition_name:
+                raise DefaultPartitionForeign(path=folder, value=value)
+        return found
 
     def _pieces(
         self, files: Sequence[ListedFile], partitions: dict[str, Partition], checked: _Checked
