@@ -119,8 +119,13 @@ def filtered_batches(
     # Counting rows costs next to nothing; a join with the positions would cost a third more.
     counted = None if gone is None else _free_name(schema)
     with os.fdopen(os.dup(file.fileno()), "rb") as copy:
-        scanned = pl.scan_parquet(copy, row_index_name=counted).slice(start, end - start)
-        wanted = scanned.select(schema.names + ([counted] if counted else []))
+        # polars computes with minima and maxima as if what lies between followed from them.
+        scanned = pl.scan_parquet(
+            copy, row_index_name=counted, use_statistics=passing.predicate.is_plain
+        )
+        wanted = scanned.slice(start, end - start).select(
+            schema.names + ([counted] if counted else [])
+        )
         passed = wanted.filter(passing.predicate.expression)
         for frame in passed.collect_batches(chunk_size=batch_rows, maintain_order=True):
             kept = frame

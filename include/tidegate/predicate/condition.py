@@ -10,34 +10,21 @@ import polars as pl
 import pyarrow as pa
 
 from tidegate.errors import PredicateInvalid
+from tidegate.predicate.row_wise import guesses_formats, is_row_wise
 from tidegate.predicate.time_texts import with_exact_times
-from tidegate.predicate.tree import expression_of, nodes, tree_of
+from tidegate.predicate.tree import expression_of, is_plain, tree_of
+from tidegate.predicate.truth import parsed
 from tidegate.predicate.typed_literals import with_typed_literals
+from tidegate.predicate.whole_numbers import with_whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# A row must pass or fail by its own values: these look at other rows, so that the answer would
-# depend on how the rows were cut into batches.
-_LOOKS_AT_OTHER_ROWS = frozenset(
-    {
-        "Agg",
-        "Over",
-        "Window",
-        "Rolling",
-        "SubPlan",
-        "Len",
-        "Explode",
-        "Filter",
-        "Sort",
-        "SortBy",
-        "Slice",
-        "Gather",
-    }
-)
 _CLOCK = re.compile(
     r"\b(now\s*\(|current_(date|time|timestamp)\b|localtime(stamp)?\b)", re.IGNORECASE
 )
+# polars takes it for its argument where no OVER follows.
+_LAST_VALUE = re.compile(r"\blast_value\s*\(", re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
 
@@ -52,6 +39,11 @@ class Predicate:
     """Columns that it needs, in schema order; nothing else is looked at."""
     expression: pl.Expr
     """Names the columns as the schema does."""
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether all that it does is to compare columns, as they are, with constants."""
+        return is_plain(tree_of(self.expression))
 
     @classmethod
     def parse(
@@ -71,7 +63,7 @@ class Predicate:
                 at other rows or at the clock.
         """
         try:
-            expression = pl.sql_expr(with_exact_times(text))
+            expression = parsed(with_exact_times(text))
             if not case_sensitive:
                 expression = _spelled(expression, schema.names)
             problem = _problem(text, expression, schema)
@@ -79,7 +71,7 @@ class Predicate:
             columns = tuple(name for name in schema.names if name in named)
             if problem is None:
                 empty = _empty(schema, columns)
-                expression = with_typed_literals(expression, empty)
+                expression = with_typed_literals(with_whole_numbers(expression, empty), empty)
                 problem = _type_problem(expression, empty)
         except pl.exceptions.PolarsError as refused:
             raise PredicateInvalid(
@@ -138,18 +130,25 @@ def _spelled(expression: pl.Expr, names: Sequence[str]) -> pl.Expr:
 
 
 def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
-    if _CLOCK.search(_QUOTED.sub("''", text)):
-        return "it asks for the clock, so that reading again would give other rows"
     if not expression.meta.undo_aliases().meta.eq(expression):
         return "it is not one condition but names its result"
     unknown = sorted(set(expression.meta.root_names()) - set(schema.names))
     if unknown:
         return f"no column '{unknown[0]}'; found: {', '.join(schema.names)}"
-    outside = sorted(set(nodes(tree_of(expression))) & _LOOKS_AT_OTHER_ROWS)
-    if outside:
-        return "it looks at other rows than its own (aggregate, window or sub-query)"
-    if not expression.meta.root_names():
+    outside = _outside_problem(_QUOTED.sub("''", text), tree_of(expression))
+    if outside is None and not expression.meta.root_names():
         return "it names no column"
+    return outside
+
+
+def _outside_problem(text: str, tree: Any) -> str | None:
+    """Say what else than its own values would decide of a row."""
+    if _CLOCK.search(text):
+        return "it asks for the clock, so that reading again would give other rows"
+    if _LAST_VALUE.search(text) or not is_row_wise(tree):
+        return "it may look at other rows than its own (aggregate, window or sub-query)"
+    if guesses_formats(tree):
+        return "it guesses the format of texts; name it, as in `strptime(text, '%Y-%m-%d')`"
     return None
 
 

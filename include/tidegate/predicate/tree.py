@@ -81,6 +81,38 @@ def listed(tree: Any) -> tuple[Any, Any] | None:
     return looked_for, values
 
 
+def is_plain(tree: Any) -> bool:
+    """Return whether a condition only compares columns, as they are, with constants."""
+    if "BinaryExpr" in tree:
+        return _is_plain_binary(**tree["BinaryExpr"])
+    if "Function" in tree:
+        return _is_plain_function(tree)
+    if "Cast" in tree:
+        # polars makes sure of what it negates.
+        cast = tree["Cast"]
+        is_condition = cast["dtype"] == {"Literal": "Boolean"} and "Column" not in cast["expr"]
+        return is_condition and is_plain(cast["expr"])
+    return "Column" in tree
+
+
+def _is_plain_binary(left: Any, op: str, right: Any) -> bool:
+    if op in ("And", "Or"):
+        return is_plain(left) and is_plain(right)
+    if constants(left) is not None:
+        left, right = right, left
+    return op in COMPARISONS and "Column" in left and constants(right) is not None
+
+
+def _is_plain_function(tree: Any) -> bool:
+    looked_for, *rest = tree["Function"]["input"]
+    if listed(tree) is not None:
+        return "Column" in looked_for and constants(rest[0]) is not None
+    kind = tree["Function"]["function"]
+    if kind == {"Boolean": "Not"}:
+        return is_plain(looked_for)
+    return kind in ({"Boolean": "IsNull"}, {"Boolean": "IsNotNull"}) and "Column" in looked_for
+
+
 def _is_constant(tree: Any) -> bool:
     if not isinstance(tree, dict):
         return False

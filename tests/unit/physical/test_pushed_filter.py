@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from tidegate.errors import PredicateInvalid, SourceFileDamaged
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows, RowGroup, pushed_filter
-from tidegate.physical.pushed_filter import can_push, portions
+from tidegate.physical.protocol import Passing
+from tidegate.physical.pushed_filter import can_push, filtered_batches, portions
 from tidegate.physical.removed import FileStates, Removed
 from tidegate.predicate import Predicate
 from tidegate.read import read_pieces
@@ -70,6 +71,12 @@ FILTERS = [
     "x = x",
     "price >= 1.5",
     "price < weight",
+    "n * 2 > 1 and n - 7 < -1",
+    "small - 9 < 0 or small * 200 > 1000",
+    "-n > small % 3",
+    "length(text) - 1 > 0",
+    "ok is not true",
+    "ok is true or ok is not distinct from false",
 ]
 
 
@@ -159,6 +166,66 @@ def test_read_pushed_filter_makes_only_rows_that_pass(write: Callable[..., str])
     read(format_, write(n=list(range(1_000))), "n < 10", 0, 1_000)
 
     assert format_.conformed == 10 + 1  # and one to see what conforming does
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "text", "expected"),
+    [
+        (pa.int64(), [100, 200, (1 << 63) - 1], "x * 2 > 150", [0, 1, 2]),
+        (pa.int32(), [1, 2, (1 << 31) - 1], "x + 1 > 2", [1, 2]),
+        (pa.int16(), [300, -300, 5], "x * 200 > 0", [0, 2]),
+        (pa.int8(), [-128, -1, 2], "-x > 0", [0, 1]),
+        (pa.int8(), [-128, 1, -3], "abs(x) > 2", [0, 2]),
+        (pa.uint8(), [200, 5], "x + 100 > 101", [0, 1]),
+        (pa.uint32(), [0, 5], "x - 1 < 2", [0]),
+        (pa.uint64(), [0, (1 << 64) - 1], "x * 2 > 5", [1]),
+        (pa.int32(), [-3, 0, 1], "x * x > 4", [0]),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_read_computed_condition_loses_no_row_group(
+    write: Callable[..., str],
+    kind: pa.DataType,
+    values: list[int],
+    text: str,
+    expected: list[int],
+) -> None:
+    path = write(id=list(range(len(values))), x=pa.array(values, kind))
+
+    found = read(Format(), path, text, 0, len(values))
+
+    assert found.column("id").to_pylist() == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "is_skipped"),
+    [
+        ("n > 1500", True),
+        ("n >= 1500 or n is null", True),
+        ("not (n < 1500)", True),
+        ("n * 1 > 1500", False),
+    ],
+)
+def test_read_row_group_that_its_statistics_rule_out_is_not_decoded(
+    tmp_path: Path, text: str, is_skipped: bool
+) -> None:
+    path = tmp_path / "in.parquet"
+    pq.write_table(pa.table({"n": range(2_000)}), path, row_group_size=1_000, compression="none")
+    first = pq.ParquetFile(path).metadata.row_group(0).column(0)
+    content = bytearray(path.read_bytes())
+    content[first.data_page_offset : first.data_page_offset + 40] = b"\xff" * 40
+    path.write_bytes(content)
+    wanted = Predicate.parse(text, pq.read_schema(path), "source.read.filter")
+
+    with pa.OSFile(str(path)) as file:
+        batches = filtered_batches(
+            file, pq.read_schema(path), (0, 2_000), Passing(wanted, None), 1_000
+        )
+        if is_skipped:
+            assert next(batches).column("n")[-1].as_py() >= 1_600
+        else:
+            with pytest.raises(pushed_filter.STOPPED):
+                next(batches)
 
 
 def test_read_nan_outside_the_statistics_is_found(write: Callable[..., str]) -> None:

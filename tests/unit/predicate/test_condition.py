@@ -77,7 +77,7 @@ def test_columns_several_named_gives_schema_order_once() -> None:
     [
         pytest.param("a >= 0 and", "unable to parse", id="cut-short"),
         pytest.param("amount > 0", "no column 'amount'; found: a, b", id="unknown-column"),
-        pytest.param("a + 1", "found a value of type Int64", id="no-condition"),
+        pytest.param("a + 1", "found a value of type Int", id="no-condition"),
         pytest.param(
             "region > 3", "cannot compare string with numeric type", id="types-do-not-fit"
         ),
@@ -86,6 +86,10 @@ def test_columns_several_named_gives_schema_order_once() -> None:
         pytest.param("max(a) over (partition by region) > 1", "other rows", id="window"),
         pytest.param("row_number() over (order by a) > 1", "other rows", id="row-number"),
         pytest.param("a > (select 1)", "other rows", id="sub-query"),
+        pytest.param("last_value(a) > 1", "other rows", id="last-value"),
+        pytest.param("quantile_cont(a, 0.5) > 1", "other rows", id="quantile"),
+        pytest.param("date(region) > '2026-01-01'", "strptime", id="guessed-format"),
+        pytest.param("ok is distinct from true and a > 1", "parentheses", id="cut-short"),
         pytest.param("seen > now()", "clock", id="now"),
         pytest.param("seen > CURRENT_TIMESTAMP", "clock", id="current-timestamp"),
         pytest.param("a > 0 as positive", "names its result", id="alias"),
@@ -100,6 +104,13 @@ def test_parse_what_cannot_be_a_row_condition_is_refused(text: str, problem: str
 
     assert problem in refused.value.values["problem"]
     assert refused.value.values["where"] == "rows[0].where"
+
+
+@pytest.mark.parametrize("function", ["strptime", "date"])
+def test_mask_time_of_a_named_format_is_read(function: str) -> None:
+    text = f"{function}(region, '%Y-%m-%d') >= '2026-02-01'"
+
+    assert passing(text, region=["2026-02-01", "2026-01-31", None]) == [True, False, False]
 
 
 def test_parse_literal_with_a_function_name_is_text() -> None:

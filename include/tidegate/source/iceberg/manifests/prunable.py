@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 
 _OPERATORS: Mapping[str, Any] = {
     "Eq": EqualTo,
+    # Of a literal, which is not NULL.
+    "EqValidity": EqualTo,
     "NotEq": NotEqualTo,
     "Lt": LessThan,
     "LtEq": LessThanOrEqual,
@@ -70,6 +72,8 @@ _NEGATED = {
     "Or": "And",
     "Eq": "NotEq",
     "NotEq": "Eq",
+    "EqValidity": "NotEqValidity",
+    "NotEqValidity": "EqValidity",
     "Lt": "GtEq",
     "LtEq": "Gt",
     "Gt": "LtEq",

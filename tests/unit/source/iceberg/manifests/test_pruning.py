@@ -82,6 +82,22 @@ def test_name_in_another_case_prunes_the_same_files(text: str) -> None:
     assert len(otherwise) < len(ALL_SORTED[0])
 
 
+@pytest.mark.parametrize(
+    ("text", "prunes"),
+    [
+        (f"{ID} is not distinct from 300", True),
+        (f"{ID} is distinct from 300", False),
+        (f"not ({ID} is not distinct from 300)", False),
+        (f"{ID} is not distinct from null", False),
+    ],
+)
+def test_null_safe_equality_prunes_like_equality(text: str, prunes: bool) -> None:
+    units, table = _planned("sorted_bounds_v2", text)
+
+    assert _passing(table, text) == _passing(ALL_SORTED[1], text)
+    assert (len(units) < len(ALL_SORTED[0])) is prunes
+
+
 def test_name_that_fits_two_columns_is_left_to_the_reader() -> None:
     fields = [NestedField(1, "a", StringType()), NestedField(2, "A", StringType())]
     specs = {0: UNPARTITIONED_PARTITION_SPEC}
