@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.commit.propose import counted, counting
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.stage import layout
@@ -15,7 +16,12 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PartitionState, RevisionEntry, WindowState
+    from tidegate.model.ledger_rows import (
+        PartitionState,
+        PublicationEntry,
+        RevisionEntry,
+        WindowState,
+    )
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.evaluating import Evaluator
@@ -61,7 +67,7 @@ class Reporter:
             report=self._report(state, now),
             evaluation=evaluation,
             contributions=contributions,
-            proposed=self.ledger.publications.proposed(partition),
+            proposed=self._waiting(state),
             revisions=self.ledger.publications.revisions(partition),
             watermark=step.to_json() if step else None,
             quarantined=tuple(self._quarantines(contributions)),
@@ -75,26 +81,22 @@ class Reporter:
             if state.pending == "pending"
             else state.why
         )
-        waits = state.pending != "none"
-        proposed = self.ledger.publications.proposed(state.partition) if waits else None
+        proposed = self._waiting(state)
+        contributions = self.ledger.windows.contributions(state.partition)
         return PartitionReport(
             state=state,
             name=state.name,
             why=why,
-            rows_pending=self._rows_pending(state, newest),
-            windows=tuple(sorted(int(item) for item in newest.contributions)) if newest else (),
+            rows_pending=_rows_pending(state, newest, contributions),
+            windows=counted(newest.contributions, contributions) if newest else (),
             proposed_digest=proposed.publication.digest if proposed else None,
         )
 
-    def _rows_pending(self, state: PartitionState, newest: RevisionEntry | None) -> int:
+    def _waiting(self, state: PartitionState) -> PublicationEntry | None:
+        """Return the proposal of a partition; what changed nothing is proposed to nobody."""
         if state.pending == "none":
-            return 0
-        stood = newest.contributions if newest else {}
-        return sum(
-            item.rows
-            for item in self.ledger.windows.contributions(state.partition)
-            if stood.get(str(item.window)) != item.plan_digest
-        )
+            return None
+        return self.ledger.publications.proposed(state.partition)
 
     def _notes(self, windows: Sequence[WindowState]) -> list[str]:
         notes = []
@@ -127,3 +129,16 @@ class Reporter:
             if self.storage.exists(quarantine) and self.storage.list_files(quarantine):
                 found.append(quarantine)
         return found
+
+
+def _rows_pending(
+    state: PartitionState, newest: RevisionEntry | None, contributions: Sequence[Contribution]
+) -> int:
+    if state.pending == "none":
+        return 0
+    stood = newest.contributions if newest else {}
+    return sum(
+        item.rows
+        for item in counting(contributions)
+        if stood.get(str(item.window)) != item.plan_digest
+    )
