@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ import pytest
 
 from small_lake import NOW, SmallLake, day, decide, later, load, local, publish
 from tidegate.model.run import Run
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tidegate.pipeline import Pipeline
@@ -188,6 +191,28 @@ def test_findings_name_a_missing_file(lake: SmallLake) -> None:
     (found,) = pipeline.findings()
 
     assert (part.name in found, "missing" in found) == (True, True)
+
+
+@dataclass(frozen=True)
+class Beside(LocalStorage):
+    """A disk on which a commit comes between two looks at one file."""
+
+    comes: list[Callable[[], object]] = field(default_factory=list, hash=False)
+
+    def sha256(self, path: str) -> str:
+        if self.comes:
+            self.comes.pop()()
+        return super().sha256(path)
+
+
+def test_findings_beside_a_commit_that_takes_a_file_away_are_none(lake: SmallLake) -> None:
+    published(lake)
+    replay(lake.pipeline(**NARROW))
+    beside = Beside(comes=[lambda: publish(lake.pipeline(**NARROW))])
+
+    assert list(lake.pipeline(beside, **NARROW).findings()) == []
+
+    assert beside.comes == []
 
 
 def test_findings_name_a_file_of_another_length(lake: SmallLake) -> None:

@@ -229,16 +229,26 @@ class Findings:
 
     def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[str]:
         path = f"{self.roots.partition(state.partition)}/{file.name}"
-        found = self.storage.length(path)
-        if found is None:
+        try:
+            problem = self._problem(path, file)
+        except SourceFileGone:
             problem = "listed, but missing"
-        elif found != file.length:
-            problem = f"expected {file.length} bytes, found {found}"
-        elif self.storage.sha256(path) != file.sha256:
-            problem = "has the length but not the bytes that were published"
-        else:
-            return
-        yield f"{path}: {problem}; put it back from a copy, or {self._doing_without(state, file)}"
+        if problem:
+            without = self._doing_without(state, file)
+            yield f"{path}: {problem}; put it back from a copy, or {without}"
+
+    def _problem(self, path: str, file: PublishedFile) -> str | None:
+        """Compare a file with what was published.
+
+        Raises:
+            SourceFileGone: it is missing; a commit may take it away at any time.
+        """
+        found = self.storage.length(path)
+        if found is not None and found != file.length:
+            return f"expected {file.length} bytes, found {found}"
+        if self.storage.sha256(path) != file.sha256:
+            return "has the length but not the bytes that were published"
+        return None
 
     def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
         """Return how a partition is published without a file that cannot be had again."""
@@ -282,7 +292,10 @@ class Findings:
 
     def _replacing(self, marker: str, state: PartitionState) -> str:
         """Return how a marker that is not the ledger's comes to be."""
-        content = self.storage.read_bytes(marker) if self.storage.exists(marker) else b""
+        try:
+            content = self.storage.read_bytes(marker)
+        except SourceFileGone:
+            content = b""
         newer = (plan.marker.encode() for plan in self._later_plans(state.partition.path))
         if content in newer:
             return f"{self._restoring()} brings the ledger up to date"
