@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.propose import counted, counting
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
-from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -110,15 +110,15 @@ class Reporter:
 
     def _changed_since(self, item: WindowState) -> list[str]:
         """Say that a pipeline file changed under a running window, which does not notice."""
-        root = layout.window_root(self.roots.work, item.window.sequence)
-        plans = [name for name in self.storage.list_files(root) if name.endswith("/plan.json")]
-        current = self.config.resolved()
+        sequence = item.window.sequence
+        uri = self.ledger.windows.plan_uri(sequence)
+        if uri is None or not has_plan(self.storage, uri):
+            return []
+        if dict(read_plan(self.storage, uri).config) == self.config.resolved():
+            return []
         return [
-            f"the pipeline file changed after window {item.window.sequence} was planned; "
-            "the window goes on with what it was planned with, the next one takes the change"
-            for name in plans[-1:]
-            if dict(read_plan(self.storage, f"{root}/{name.removesuffix('/plan.json')}").config)
-            != current
+            f"the pipeline file changed after window {sequence} was planned; the run that works on "
+            "it goes on with what was planned, one that takes it over plans it with the change"
         ]
 
     def _quarantines(self, contributions: Sequence[Contribution]) -> list[str]:
