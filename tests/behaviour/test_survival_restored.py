@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved, No
 from tidegate.ledger import numbers
 from tidegate.ledger.publications import Publications
 from tidegate.ledger.schema import metadata
+from tidegate.model.publication import Outcome
 from tidegate.model.run import Run
 from tidegate.storage import LocalStorage, OsCalls
 
@@ -423,6 +425,28 @@ def test_reopening_that_was_not_written_down_is_not_in_the_ledger_either(lake: S
     after = ledger_content(lake.root)
     for table in ("partition", "publication"):
         assert after[table] == before[table], table
+
+
+def test_file_that_moved_with_a_commit_that_was_lost_is_judged_where_it_stands(
+    lake: SmallLake,
+) -> None:
+    suite = lake.root / "suite.json"
+    whole = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "id"}}
+    suite.write_text(json.dumps({"name": "whole", "expectations": [whole]}))
+    lake.keys = {"commit": {"trigger": "process-time"}, "gate": {"suite": str(suite)}}
+    ids = lake.commit({1: 3})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    shutil.rmtree(lake.work / "publications")
+    (lake.target / "dt=2026-02-01" / "_SUCCESS").unlink()
+    lose(lake)
+
+    restored = lake.pipeline().restore_ledger()
+    (made,) = publish(lake.pipeline())
+
+    assert restored.revisions == 0
+    assert (made.state, made.gate, made.rows) == ("committed", Outcome.PASS, 3)
+    assert lake.ids() == lake.listed_ids() == {"dt=2026-02-01": ids}
 
 
 def test_reopening_that_the_ledger_refused_takes_no_approval_away_from_a_restored_one(
