@@ -183,6 +183,27 @@ def one_part(lake: SmallLake) -> Path:
     return next(lake.target.rglob("part-*"))
 
 
+@pytest.mark.parametrize(
+    "name", [".DS_Store", "_spark_metadata", "dt=2026-02-01/.part.parquet.crc", "_temporary/0/part"]
+)
+def test_findings_say_nothing_of_a_hidden_file_of_another_tool(lake: SmallLake, name: str) -> None:
+    pipeline = published(lake)
+    (lake.target / name).parent.mkdir(parents=True, exist_ok=True)
+    (lake.target / name).write_text("theirs")
+
+    assert list(pipeline.findings()) == []
+
+
+def test_findings_name_a_hidden_file_that_says_what_markers_say(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    marker = lake.target / "dt=2026-02-01" / "_SUCCESS"
+    (lake.target / "dt=2026-02-01" / "_DONE").write_bytes(marker.read_bytes())
+
+    (found,) = pipeline.findings()
+
+    assert "dt=2026-02-01/_DONE" in found
+
+
 def test_findings_name_a_missing_file(lake: SmallLake) -> None:
     pipeline = published(lake)
     part = one_part(lake)

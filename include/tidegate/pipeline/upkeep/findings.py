@@ -26,7 +26,7 @@ from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner, check_tables
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
-from tidegate.target.marker import read_marker
+from tidegate.target.marker import is_hidden, read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -158,8 +158,26 @@ class Findings:
             return []
         known = set[str]().union(*map(self._expected_names, self.ledger.partitions.all()))
         return [
-            name for name in found if name not in known and self.storage.exists(f"{root}/{name}")
+            name
+            for name in found
+            if name not in known
+            and not self._is_of_another_tool(name)
+            and self.storage.exists(f"{root}/{name}")
         ]
+
+    def _is_of_another_tool(self, name: str) -> bool:
+        """Return whether no reader sees a file, and no pipeline wrote it: it harms nobody."""
+        folder, _, plain = name.rpartition("/")
+        if not is_hidden(name) or plain in {OWNER_FILE, self.config.commit.marker.name}:
+            return False
+        if is_hidden(folder):
+            return True
+        path = f"{self.roots.target}/{name}"
+        try:
+            read_marker(path, self.storage.read_bytes(path))
+        except (MarkerInvalid, SourceFileGone):
+            return True
+        return False
 
     def _of_partition(self, state: PartitionState) -> Iterator[str]:
         plan = self.contents.standing_plan(state.partition)
