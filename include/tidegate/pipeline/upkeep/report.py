@@ -1,4 +1,7 @@
-"""Tell where a pipeline and each of its partitions stands, and why. Changes nothing."""
+"""Tell where a pipeline and each of its partitions stands, and why.
+
+Changes nothing but the `why` that the ledger keeps with a partition that waits.
+"""
 
 from __future__ import annotations
 
