@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, load, publish
+from small_lake import NOW, SmallLake, day, load, local, publish
+from terminal import text_of
+from tidegate.cli.explain_view import explanation
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.publication import Outcome
 from tidegate.model.run import Run
@@ -74,6 +76,25 @@ def test_hold_names_the_rules_that_rows_of_the_partition_failed(lake: SmallLake)
     told = [why(lake, number).partition(":")[0] for number in (1, 2, 3)]
     assert told == ["row rule small", "row rule early", "row rule small, early"]
     assert lake.ids() == {}
+
+
+def test_hold_that_a_replay_made_pointless_is_shown_no_more(lake: SmallLake) -> None:
+    lake.keys["rows"] = [SMALL]
+    lake.commit({1: 3})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    lake.commit({1: 2}, amount=100)
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    pipeline = lake.pipeline(source={"read": {"filter": "amount < 50"}})
+    planned = pipeline.replay(2, Run("replay", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+    publish(pipeline)
+
+    found = pipeline.explain(day(1), NOW)
+
+    assert (found.report.name, found.report.rows_pending, found.proposed) == ("committed", 0, None)
+    assert "not yet" not in text_of(explanation(found, None, "UTC"))
 
 
 def test_hold_of_a_window_that_was_staged_without_the_rules_names_all(lake: SmallLake) -> None:

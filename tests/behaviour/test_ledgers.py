@@ -525,6 +525,20 @@ def test_window_with_a_plan_that_is_given_back_is_free_and_stays(
     assert ledger.windows.has_plan(1, "p1")
 
 
+def test_open_window_that_lost_its_plan_is_dropped_with_what_the_ledger_knew_of_it(
+    ledger: Ledger,
+) -> None:
+    taken = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
+    record_plan(ledger, 1)
+    lost = ledger.windows.plan_uri(1)
+
+    assert not ledger.windows.give_back(1, taken.attempt, lost_plan="another")
+    assert ledger.windows.give_back(1, taken.attempt, lost_plan=lost)
+
+    assert ledger.windows.all() == ()
+    assert not ledger.windows.has_plan(1, "p1")
+
+
 def test_window_that_was_taken_over_is_not_given_back_by_the_run_before(ledger: Ledger) -> None:
     first = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
     second = ledger.windows.resume(1, holder("run-b", Life.GONE), None)

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from small_lake import NOW, SmallLake, day, decide, load, publish
 from tidegate.cli.app import app
+from tidegate.ledger.publications import Publications
 from tidegate.model.publication import Override
 
 if TYPE_CHECKING:
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 FIRST, SECOND = "dt=2026-02-01", "dt=2026-02-02"
 OVERRIDE = Override("ada", NOW, "no more rows come")
+
+
+class Died(BaseException):
+    """No handler of errors runs for it."""
 
 
 @pytest.fixture
@@ -214,6 +219,36 @@ def test_commit_plan_is_not_told_by_what_does_not_fit(lake: SmallLake, differs: 
 
     assert "remove the marker of its partition" in said
     assert not list((lake.work / "publications" / FIRST).glob("*[0-9a-f]-[0-9].json"))
+
+
+def test_commit_plan_that_is_lost_is_not_taken_for_one_that_never_began(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both are of the first revision; the marker is of the one that is lost."""
+    lake.keys = {"commit": {"trigger": "process-time"}}
+    lake.commit({1: 3})
+    load(lake.pipeline())
+
+    def die(*_: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as death:
+        death.setattr(Publications, "prepare", die)
+        with pytest.raises(Died):
+            publish(lake.pipeline())
+    lake.commit({1: 2})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    standing = lake.pipeline().ledger.publications.revisions(day(1))[-1]
+    lost = lake.work / standing.commit_plan
+    lost.unlink()
+    with sqlite3.connect(lake.root / "ledger.db") as ledger:
+        ledger.execute("UPDATE revision SET rows = rows + 1")
+
+    said = typed("tidegate fsck orders --rebuild", 1)
+
+    assert f"{lost}: expected" in said
+    assert lake.pipeline().ledger.partitions.get(day(1)).revision == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from small_lake import NOW, SmallLake, day, load, local, publish
+from small_lake import NOW, SmallLake, day, later, load, local, publish
 from tidegate import read_committed
 from tidegate.config import OWNER_FILE
 from tidegate.errors import (
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline
 
+HOUR = timedelta(hours=1)
 NOBODY = 65534
 MEMORY = Path("/dev/shm")
 
@@ -559,6 +560,31 @@ def test_broken_suite_ends_the_check_and_publishes_nothing(lake: SmallLake) -> N
     assert list(lake.ids()) == ["dt=2026-02-01"]
 
 
+def changed_since(pipeline: Pipeline) -> list[str]:
+    status = pipeline.status(NOW)
+    assert status is not None
+    return [note for note in status.notes if "the pipeline file changed" in note]
+
+
+def test_run_that_takes_a_planned_window_over_takes_the_changed_pipeline_file(
+    lake: SmallLake,
+) -> None:
+    lake.commit({1: 5, 2: 1})
+    lake.pipeline().plan(Run("run-0", "worker-0"), NOW)
+    told = []
+    for number in range(1, 4):
+        heir = later(lake.pipeline(source={"read": {"filter": f"id > {number}"}}), number * HOUR)
+        told.append(len(changed_since(heir)))
+        heir.plan(Run(f"run-{number}", f"worker-{number}"), NOW + number * HOUR)
+        told.append(len(changed_since(heir)))
+
+    load(later(heir, 4 * HOUR), owner="heir")
+    publish(heir)
+
+    assert told == [1, 0, 1, 0, 1, 0]
+    assert lake.ids() == {"dt=2026-02-01": [4, 5]}
+
+
 def test_pipeline_file_changed_between_plan_and_read_has_no_effect(lake: SmallLake) -> None:
     ids = lake.commit({1: 3, 2: 1})
     before = lake.pipeline()
@@ -567,11 +593,11 @@ def test_pipeline_file_changed_between_plan_and_read_has_no_effect(lake: SmallLa
     changes["event_time"]["lateness"] = "30d"  # type: ignore[index]
     after = lake.pipeline(**changes)
 
-    status = after.status(NOW)
+    noted = changed_since(after)
     announced = after.finish_load(planned, NOW, local)
     publish(after)
 
-    assert status is not None
-    assert any("the pipeline file changed" in note for note in status.notes)
+    assert len(noted) == 1
+    assert changed_since(after) == []
     assert announced.watermark == datetime(2026, 2, 2, 0, 1, tzinfo=UTC)
     assert lake.ids() == {"dt=2026-02-01": ids[:3]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -16,6 +17,7 @@ from small_lake import NOW, SmallLake, interval, load, look_again, publish, publ
 from tidegate.cli.app import app
 from tidegate.cli.output import NOTHING
 from tidegate.errors import LedgerLost, StateFileDamaged, StateFileLost, TidegateError
+from tidegate.model.plan import Split
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -151,6 +153,35 @@ def test_announce_whose_messages_are_not_whole_is_not_told(
     if lost == "a message":
         follow(lake, str(said))
         check_ends_well(lake, ids)
+
+
+def stages_rows(messages: Path, line: str) -> bool:
+    ids = [part.id for part in Split.from_json(json.loads(line)).sub_splits]
+    return any(json.loads((messages / f"{name}.json").read_text())["parts"] for name in ids)
+
+
+def test_announce_is_not_told_without_the_split_whose_rows_were_all_put_aside(
+    lake: SmallLake,
+) -> None:
+    """What the others brought is what the ledger knows; how much was put aside would not be."""
+    lake.keys = {
+        "rows": [{"name": "small", "where": "amount < 50", "on_failure": "quarantine"}],
+        "source": {"split": {"target_size": "1KiB", "open_cost": "1KiB"}},
+    }
+    lake.commit({1: 2})
+    lake.commit({1: 2}, amount=100)
+    load(lake.pipeline())
+    (path,) = announces(lake, 1)
+    path.unlink()
+    splits = path.with_name("splits.jsonl")
+    lines = splits.read_text().splitlines(keepends=True)
+    kept = [line for line in lines if stages_rows(path.parent / "messages", line)]
+    assert (len(lines), len(kept)) == (2, 1)
+    splits.write_text("".join(kept))
+
+    refusal(lake)
+
+    assert announces(lake, 1) == []
 
 
 @pytest.mark.follows("StateFileLost")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from tidegate.cli.explain_view import contribution_table
+from tidegate.errors import PublicationLapsed
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -40,6 +42,56 @@ def progress(pipeline: Pipeline) -> tuple[Any, Any]:
 
 def named(days: dict[int, Sequence[int]]) -> dict[str, list[int]]:
     return {f"dt=2026-02-{number:02d}": sorted(ids) for number, ids in days.items()}
+
+
+def standing(pipeline: Pipeline) -> dict[str, str]:
+    """Ask `explain` for each window whether its rows are in the revision."""
+    table = contribution_table(pipeline.explain(day(1), NOW))
+    names, *_, stands = (map(str, column.cells) for column in table.columns)
+    return dict(zip(names, stands, strict=True))
+
+
+def test_rows_that_a_rebuild_takes_the_place_of_are_counted_once(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    rebuild(pipeline, day(1))
+
+    pending = pipeline.explain(day(1), NOW).report
+    before = standing(pipeline)
+    publish(pipeline)
+    committed = pipeline.explain(day(1), NOW).report
+
+    assert (pending.rows_pending, pending.windows, before) == (
+        3,
+        (),
+        {"1": "replaced", "2": "not yet"},
+    )
+    assert (committed.state.rows, committed.windows) == (3, (2,))
+    assert standing(pipeline) == {"1": "replaced", "2": "yes"}
+
+
+def test_rows_that_stand_are_shown_until_the_rebuild_is_committed(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    rebuild(pipeline, day(1))
+
+    assert standing(pipeline) == {"1": "yes", "2": "not yet"}
+
+
+def test_rebuild_since_a_proposal_is_told_as_what_it_is(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    shown = pipeline.propose(day(1), "cli", NOW)
+    assert shown is not None
+    pipeline.gate(day(1), shown.digest, "cli", NOW)
+    rebuild(pipeline, day(1))
+
+    with pytest.raises(PublicationLapsed, match="all its rows were read anew since, by window 2"):
+        pipeline.commit(day(1), shown.digest, "cli", NOW)
 
 
 def test_rebuild_gives_the_rows_that_stood_and_moves_nothing_else(lake: SmallLake) -> None:

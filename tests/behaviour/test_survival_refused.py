@@ -27,6 +27,7 @@ from tidegate.errors import (
     WindowOpen,
 )
 from tidegate.ledger.holder import Holder
+from tidegate.ledger.windows import Windows
 from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Window, WindowKind
 from tidegate.model.run import Run
@@ -45,6 +46,10 @@ CLAIM = timedelta(minutes=2)
 WHOLE = {"source": {"read": {"mode": "snapshot"}}}
 SKIP = {"source": {"read": {"on_non_append": "skip"}}}
 FILTERED = {"source": {"read": {"filter": "id > 0"}}}
+
+
+class Died(BaseException):
+    """No handler of errors runs for it."""
 
 
 @pytest.fixture
@@ -266,6 +271,31 @@ def test_window_with_a_plan_goes_on_with_it_where_the_snapshot_expired(lake: Sma
     assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
 
 
+@pytest.mark.parametrize("lost", ["plan.json", "splits.jsonl"])
+def test_window_that_lost_its_plan_and_its_snapshot_gives_way_to_what_is_there_now(
+    lake: SmallLake, lost: str
+) -> None:
+    """What nobody can read any more was announced by nobody."""
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    load(lake.pipeline())
+    ids += lake.commit({1: 2})
+    (planned,) = lake.pipeline().plan(Run("dead", "airflow-worker"), NOW)
+    ids += lake.commit({1: 3, 2: 1})[:3]
+    expire(lake, 0, 1)
+    Path(planned.uri, lost).unlink()
+    heir = later(lake.pipeline(source={"on_expired_cursor": "full_reload"}), CLAIM)
+    shown = heir.preview(Run("asks", "cli"), NOW)
+
+    announced = load(heir, owner="heir")
+    publish(heir)
+
+    assert announced.windows == (planned.sequence + 1,)
+    assert heir.ledger.windows.get(planned.sequence + 1).window.range == shown.range
+    assert opened(heir) == []
+    assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
+    assert list(heir.findings()) == []
+
+
 def test_window_with_a_plan_keeps_it_where_another_configuration_is_refused(
     lake: SmallLake,
 ) -> None:
@@ -428,6 +458,41 @@ def test_replay_of_an_expired_snapshot_says_which_partitions_to_rebuild(
     publish(pipeline)
     assert lake.ids() == {"dt=2026-02-01": [1, 3, 4], "dt=2026-02-02": [5, 6]}
     assert lake.listed_ids() == lake.ids()
+
+
+@pytest.mark.follows("SnapshotNotFound")
+def test_window_that_lost_its_plan_behind_an_announce_says_what_to_move_away(
+    lake: SmallLake, typed: Callable[[str], Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A restoration believes the file of an announce, so nothing drops the window by itself."""
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    load(lake.pipeline())
+    ids += lake.commit({1: 2})
+
+    def die(*_: object) -> None:
+        raise Died
+
+    with monkeypatch.context() as death:
+        death.setattr(Windows, "announce", die)
+        with pytest.raises(Died):
+            load(lake.pipeline(), owner="airflow-worker")
+    ids += lake.commit({1: 3, 2: 1})[:3]
+    expire(lake, 0, 1)
+    (plan,) = (lake.work / "windows" / "000002").rglob("plan.json")
+    plan.unlink()
+    heir = later(lake.pipeline(source={"on_expired_cursor": "full_reload"}), CLAIM)
+    with pytest.raises(SnapshotNotFound, match="never reached the ledger") as refused:
+        load(heir, owner=process_owner("cli"))
+    assert opened(heir) == [2]
+
+    (moved,) = re.findall("`(sealed[^`]*)`", str(refused.value))
+    (plan.parent / moved).rename(lake.root / moved)
+    (again,) = commands(refused.value)
+    typed(again)
+
+    publish(heir)
+    assert opened(heir) == []
+    assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
 
 
 @pytest.mark.follows("SnapshotNotFound")

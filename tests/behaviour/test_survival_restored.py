@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,11 @@ from sqlalchemy import event
 
 from crash.scenario import ledger_content
 from small_lake import NOW, SmallLake, day, decide, load, local, look_again, publish
-from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved
+from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved, NotHeld
 from tidegate.ledger import numbers
 from tidegate.ledger.publications import Publications
 from tidegate.ledger.schema import metadata
+from tidegate.model.publication import Outcome
 from tidegate.model.run import Run
 from tidegate.storage import LocalStorage, OsCalls
 
@@ -423,6 +425,52 @@ def test_reopening_that_was_not_written_down_is_not_in_the_ledger_either(lake: S
     after = ledger_content(lake.root)
     for table in ("partition", "publication"):
         assert after[table] == before[table], table
+
+
+def test_file_that_moved_with_a_commit_that_was_lost_is_judged_where_it_stands(
+    lake: SmallLake,
+) -> None:
+    suite = lake.root / "suite.json"
+    whole = {"type": "expect_column_values_to_not_be_null", "kwargs": {"column": "id"}}
+    suite.write_text(json.dumps({"name": "whole", "expectations": [whole]}))
+    lake.keys = {"commit": {"trigger": "process-time"}, "gate": {"suite": str(suite)}}
+    ids = lake.commit({1: 3})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    shutil.rmtree(lake.work / "publications")
+    (lake.target / "dt=2026-02-01" / "_SUCCESS").unlink()
+    lose(lake)
+
+    restored = lake.pipeline().restore_ledger()
+    (made,) = publish(lake.pipeline())
+
+    assert restored.revisions == 0
+    assert (made.state, made.gate, made.rows) == ("committed", Outcome.PASS, 3)
+    assert lake.ids() == lake.listed_ids() == {"dt=2026-02-01": ids}
+
+
+def test_reopening_that_the_ledger_refused_takes_no_approval_away_from_a_restored_one(
+    lake: SmallLake,
+) -> None:
+    """Rows came since the approval, so that nothing waits for a decision; it stands as shown."""
+    lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    shown = decide(lake.pipeline(), day(1))
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    with pytest.raises(NotHeld):
+        lake.pipeline().reopen(day(1), NOW)
+    lose(lake)
+
+    lake.pipeline().restore_ledger()
+
+    approved = lake.pipeline().ledger.publications.approved(day(1))
+    assert approved is not None
+    assert approved.publication.digest == shown
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids}
 
 
 def test_load_of_before_a_failover_announces_nothing_into_a_window_of_the_same_number(

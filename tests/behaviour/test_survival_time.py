@@ -46,6 +46,22 @@ def test_quiet_source_that_advances_publishes_its_last_day(lake: SmallLake) -> N
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+def test_source_whose_rows_are_all_put_aside_is_not_quiet(lake: SmallLake) -> None:
+    lake.keys = {
+        "event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "advance"},
+        "rows": [{"name": "small", "where": "amount < 50", "on_failure": "quarantine"}],
+    }
+    lake.commit({1: 2})
+    before = load(lake.pipeline()).watermark
+    lake.commit({1: 2}, amount=100)
+
+    after = load(lake.pipeline(), now=NOW + 3 * HOUR)
+
+    assert after.summary.rows_quarantined == 2
+    assert after.watermark == before
+    assert lake.pipeline().ledger.pipeline.get().watermark_step.last_data_at == NOW + 3 * HOUR
+
+
 def test_quiet_source_that_waits_publishes_nothing_and_says_why(lake: SmallLake) -> None:
     lake.keys = {"event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "wait"}}
     lake.commit({1: 3})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ import pytest
 
 from small_lake import NOW, SmallLake, day, decide, later, load, local, publish
 from tidegate.model.run import Run
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tidegate.pipeline import Pipeline
@@ -180,6 +183,27 @@ def one_part(lake: SmallLake) -> Path:
     return next(lake.target.rglob("part-*"))
 
 
+@pytest.mark.parametrize(
+    "name", [".DS_Store", "_spark_metadata", "dt=2026-02-01/.part.parquet.crc", "_temporary/0/part"]
+)
+def test_findings_say_nothing_of_a_hidden_file_of_another_tool(lake: SmallLake, name: str) -> None:
+    pipeline = published(lake)
+    (lake.target / name).parent.mkdir(parents=True, exist_ok=True)
+    (lake.target / name).write_text("theirs")
+
+    assert list(pipeline.findings()) == []
+
+
+def test_findings_name_a_hidden_file_that_says_what_markers_say(lake: SmallLake) -> None:
+    pipeline = published(lake)
+    marker = lake.target / "dt=2026-02-01" / "_SUCCESS"
+    (lake.target / "dt=2026-02-01" / "_DONE").write_bytes(marker.read_bytes())
+
+    (found,) = pipeline.findings()
+
+    assert "dt=2026-02-01/_DONE" in found
+
+
 def test_findings_name_a_missing_file(lake: SmallLake) -> None:
     pipeline = published(lake)
     part = one_part(lake)
@@ -188,6 +212,28 @@ def test_findings_name_a_missing_file(lake: SmallLake) -> None:
     (found,) = pipeline.findings()
 
     assert (part.name in found, "missing" in found) == (True, True)
+
+
+@dataclass(frozen=True)
+class Beside(LocalStorage):
+    """A disk on which a commit comes between two looks at one file."""
+
+    comes: list[Callable[[], object]] = field(default_factory=list, hash=False)
+
+    def sha256(self, path: str) -> str:
+        if self.comes:
+            self.comes.pop()()
+        return super().sha256(path)
+
+
+def test_findings_beside_a_commit_that_takes_a_file_away_are_none(lake: SmallLake) -> None:
+    published(lake)
+    replay(lake.pipeline(**NARROW))
+    beside = Beside(comes=[lambda: publish(lake.pipeline(**NARROW))])
+
+    assert list(lake.pipeline(beside, **NARROW).findings()) == []
+
+    assert beside.comes == []
 
 
 def test_findings_name_a_file_of_another_length(lake: SmallLake) -> None:

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts
+from tidegate.commit.propose import counted, counting
 from tidegate.model.wire import parse_instant_text
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from tidegate.model.message import Contribution
     from tidegate.model.publication import Verdict
     from tidegate.model.report import CheckpointState, PartitionExplanation
 
@@ -86,20 +88,30 @@ def verdict_table(verdict: Verdict) -> Table:
 
 
 def contribution_table(found: PartitionExplanation) -> Table:
-    """List the windows that brought rows, and whether a revision holds them."""
-    standing = found.revisions[-1].contributions if found.revisions else {}
+    """List the windows that brought rows, and whether the standing revision holds them."""
     table = Table("window", "plan", "rows", "late", "in the revision")
     table.columns[2].justify = "right"
     for item in found.contributions:
-        stands = standing.get(str(item.window)) == item.plan_digest
         table.add_row(
             str(item.window),
             item.plan_digest,
             wording.count(item.rows),
             "late" if item.late else "",
-            "yes" if stands else Text("not yet", "yellow"),
+            _standing(found, item),
         )
     return table
+
+
+def _standing(found: PartitionExplanation, item: Contribution) -> str | Text:
+    """Return whether the rows of a window are in the standing revision."""
+    covered = found.revisions[-1].contributions if found.revisions else {}
+    if covered.get(str(item.window)) == item.plan_digest and item.window in found.report.windows:
+        return "yes"
+    if item not in counting(found.contributions):
+        return "replaced"
+    # A replay that changed nothing leaves the revision with the plan before.
+    is_settled = found.report.state.pending == "none"
+    return "yes" if is_settled else Text("not yet", "yellow")
 
 
 def revision_table(found: PartitionExplanation, zone: str) -> Table:
@@ -113,7 +125,7 @@ def revision_table(found: PartitionExplanation, zone: str) -> Table:
             wording.moment(item.committed_at, zone),
             wording.count(item.rows),
             wording.count(item.files),
-            ", ".join(sorted(item.contributions, key=int)),
+            ", ".join(map(str, counted(item.contributions, found.contributions))),
             _source_range(item.source_range),
             wording.moment(item.watermark, zone),
         )

@@ -7,7 +7,7 @@ replay and rebuild are all this one difference (design §2).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -35,6 +35,12 @@ def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
     return tuple(
         item for item in ordered if item.window >= newest and item.kind is not WindowKind.HISTORY
     )
+
+
+def counted(covered: Collection[str], contributions: Sequence[Contribution]) -> tuple[int, ...]:
+    """Return the windows whose rows a content has that covers these; it was told of all of them."""
+    told = [item for item in contributions if str(item.window) in covered]
+    return tuple(item.window for item in counting(told))
 
 
 def propose(

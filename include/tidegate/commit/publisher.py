@@ -16,6 +16,7 @@ from tidegate.commit.policies import CommitPolicy, PolicyContext
 from tidegate.errors import (
     FileLengthWrong,
     PolicyFailed,
+    SourceFileGone,
     StagedFileMissing,
     TidegateError,
 )
@@ -239,4 +240,7 @@ class Publisher:
 def is_marked(storage: Storage, folder: str, plan: CommitPlan) -> bool:
     """Return whether the marker that a commit wrote stands in its partition's directory."""
     path = posixpath.join(folder, plan.marker_name)
-    return storage.exists(path) and storage.read_bytes(path) == plan.marker.encode()
+    try:
+        return storage.read_bytes(path) == plan.marker.encode()
+    except SourceFileGone:
+        return False

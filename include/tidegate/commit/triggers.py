@@ -99,7 +99,7 @@ def _by_partition_time(config: PipelineConfig, partition: Partition, tide: _Tide
     if tide.watermark > due:
         return Evaluation(True, None, f"{stands} has passed {must}", tide.now, due)
     detail = f"{stands} must pass {must}; {_missing(tide.watermark, due)}"
-    if tide.idle:
+    if tide.idle and config.event_time is not None and config.event_time.when_idle == "wait":
         silent = f"{detail}; the source is idle and `event_time.when_idle` says wait"
         return _refused(Reason.ALL_SOURCES_IDLE, silent, tide, due)
     return _refused(Reason.WATERMARK_BEHIND, detail, tide, due)

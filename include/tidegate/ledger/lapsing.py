@@ -61,6 +61,8 @@ def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | 
     if not fresh:
         return None
     windows = ", ".join(str(item["window"]) for item in fresh)
+    if any(WindowKind(item["kind"]).replaces for item in fresh):
+        return f"all its rows were read anew since, by window {windows}"
     return f"+{sum(item['rows'] for item in fresh)} rows since, from window {windows}"
 
 

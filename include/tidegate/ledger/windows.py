@@ -171,7 +171,7 @@ class Windows:
         with self._reading() as connection:
             return holder.may_take(held.owner, held.expires, self.clock(connection))
 
-    def give_back(self, sequence: int, attempt: int) -> bool:
+    def give_back(self, sequence: int, attempt: int, *, lost_plan: str | None = None) -> bool:
         """Let go of a window that is not worked on; an open one without a plan is dropped.
 
         Nobody was promised what it would bring: the next run decides on the checkpoint anew. No
@@ -180,6 +180,8 @@ class Windows:
         Args:
             sequence: of the window.
             attempt: the caller's; a window that a newer one took over is left alone.
+            lost_plan: where its plan was, if that is gone from the work directory: nobody can go on
+                with it, as if there were none.
 
         Returns:
             Whether it was dropped.
@@ -195,12 +197,12 @@ class Windows:
             held = connection.execute(query).mappings().first()
             if held is None:
                 return False
-            planned = sa.select(plan.c.digest).where(
-                plan.c.pipeline == self.name, plan.c.window == sequence
-            )
-            if held["state"] == "sealed" or connection.execute(planned).first() is not None:
+            planned: str | None = connection.scalar(self._plan_uri(sequence, held["plan_digest"]))
+            if held["state"] == "sealed" or planned not in {None, lost_plan}:
                 self._let_go(connection, sequence)
                 return False
+            of_window = plan.c.pipeline == self.name, plan.c.window == sequence
+            connection.execute(sa.delete(plan).where(*of_window))
             connection.execute(sa.delete(window).where(*mine))
             return True
 
@@ -277,14 +279,9 @@ class Windows:
         Raises:
             WindowNotFound: it was never taken.
         """
-        effective = self.get(sequence).plan_digest
-        query = (
-            sa.select(plan.c.uri)
-            .where(plan.c.pipeline == self.name, plan.c.window == sequence)
-            .order_by((plan.c.digest == effective).desc(), plan.c.planned_at.desc())
-        )
+        query = self._plan_uri(sequence, self.get(sequence).plan_digest)
         with self._reading() as connection:
-            found: str | None = connection.scalar(query.limit(1))
+            found: str | None = connection.scalar(query)
         return found
 
     def was_announced(self, sequence: int, digest: str) -> bool:
@@ -384,6 +381,15 @@ class Windows:
                 rows.read_contribution(row, rows.read_partition(row["partition_values"]))
                 for row in connection.execute(query).mappings()
             )
+
+    def _plan_uri(self, sequence: int, effective: str | None) -> sa.Select[Any]:
+        """Select where the plan of a window stands, the effective one or the newest."""
+        return (
+            sa.select(plan.c.uri)
+            .where(plan.c.pipeline == self.name, plan.c.window == sequence)
+            .order_by((plan.c.digest == effective).desc(), plan.c.planned_at.desc())
+            .limit(1)
+        )
 
     def _plan_state(self, connection: sa.Connection, sequence: int, digest: str) -> str | None:
         query = sa.select(plan.c.state).where(

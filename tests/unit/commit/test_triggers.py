@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.commit.triggers import clock_text, evaluate, span_text
-from tidegate.config import PipelineConfig
+from tidegate.config import EventTimeConfig, PipelineConfig
 from tidegate.model.partition import DEFAULT_NAME, Partition
 from tidegate.model.watermark import Evaluation, Reason
 
@@ -208,6 +208,16 @@ def test_detail_in_a_repeated_hour_names_the_offset() -> None:
     found = look(pipeline(MADE, "America/New_York"), "dt=2020-11-01/hr=01", utc("2020-11-01T06:30"))
 
     assert found.detail.startswith("watermark 2020-11-01 01:30-0500 America/New_York must pass")
+
+
+def test_silent_source_whose_watermark_goes_on_is_behind_like_any_other() -> None:
+    said = EventTimeConfig(column="at", idle_timeout="1h", when_idle="advance")
+    config = pipeline({"dt": "day(at)"}).model_copy(update={"event_time": said})
+
+    found = look(config, "dt=2013-02-12", utc("2013-02-12"), idle=True)
+
+    assert found.reason is Reason.WATERMARK_BEHIND
+    assert found.detail.endswith("1 d missing")
 
 
 def test_silent_source_that_waits_gives_its_own_reason() -> None:

@@ -57,7 +57,8 @@ class Loader:
     Runs on: the process of one run's step. Called: at least once per step and run.
     Failure: a window that was taken stays taken; the next attempt goes on with it, plans to the
     same digest, and stages only the sub-splits without a message. A window whose planning is
-    refused is given back; without a plan it was promised to nobody, and is dropped.
+    refused is given back; without a plan, or with one that was lost, it was promised to nobody, and
+    is dropped.
     """
 
     config: PipelineConfig
@@ -151,12 +152,14 @@ class Loader:
             try:
                 return taken, self._planned(taken, now)
             except TerminalError:
-                dropped = [
-                    self.ledger.windows.give_back(item.window.sequence, item.attempt)
-                    for item in taken.windows
-                ]
+                dropped = [self._give_back(item) for item in taken.windows]
                 if not (taken.goes_on and any(dropped)):
                     raise
+
+    def _give_back(self, taken: WindowState) -> bool:
+        sequence = taken.window.sequence
+        lost = self._pins.lost_plan(sequence)
+        return self.ledger.windows.give_back(sequence, taken.attempt, lost_plan=lost)
 
     def _planned(self, taken: Taken, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan what was taken, one after the other; all of it is kept meanwhile."""

@@ -13,7 +13,7 @@ from tidegate.errors import PlannedOtherwise, SnapshotNotFound, StateFileLost, T
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.scanning import pinned_at
-from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -110,8 +110,9 @@ class Pins:
             ) from refused
 
     def is_lost(self, taken: WindowState, pin: Pin) -> bool:
-        """Return whether a window was not planned and cannot be any more."""
-        if self.ledger.windows.plan_uri(taken.window.sequence) is not None:
+        """Return whether a window has no plan, or lost it, and cannot be planned any more."""
+        sequence = taken.window.sequence
+        if self.ledger.windows.plan_uri(sequence) is not None and not self.lost_plan(sequence):
             return False
         try:
             self.of(taken, pin)
@@ -119,9 +120,22 @@ class Pins:
             return True
         return False
 
+    def lost_plan(self, sequence: int) -> str | None:
+        """Return where the plan of a window was, where that is not there any more.
+
+        None if there was none, and where an announce of it was written: a restoration believes it.
+        """
+        uri = self.ledger.windows.plan_uri(sequence)
+        if uri is None or has_plan(self.storage, uri) or self._announce_in(uri):
+            return None
+        return uri
+
+    def _announce_in(self, uri: str) -> list[str]:
+        return [name for name in self.storage.list_names(uri) if layout.is_sealed_file(name)]
+
     def _stored(self, sequence: int) -> ScanPlan | None:
         uri = self.ledger.windows.plan_uri(sequence)
-        if uri is None or not self.storage.exists(layout.plan_file(uri)):
+        if uri is None or not has_plan(self.storage, uri):
             return None
         return read_plan(self.storage, uri)
 
@@ -134,9 +148,14 @@ class Pins:
             again = rebuild_of(name, [item.partition for item in brought])
             return f"What it brought stays as it is. Read its partitions again with {again}."
         if self._stored(sequence) is None:
+            anew = f"`{command('load', name)}` takes from the checkpoint what is there now"
+            uri = self.ledger.windows.plan_uri(sequence)
+            if uri is None or not (written := self._announce_in(uri)):
+                return f"No plan of it is there: {anew}."
             return (
-                f"No plan was made of it: `{command('load', name)}` takes from the checkpoint what "
-                "is there now."
+                f"Its plan in {uri} is lost, and the announce that was written of it never "
+                "reached the ledger. Put `plan.json` and `splits.jsonl` back from a copy, or move "
+                f"{' and '.join(f'`{item}`' for item in written)} away from there: {anew} then."
             )
         return (
             "It was planned with another configuration and is read as it was planned. Set the "

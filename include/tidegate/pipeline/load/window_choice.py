@@ -110,12 +110,14 @@ def history(
 def covering(windows: Sequence[WindowState], interval: DataInterval) -> WindowState | None:
     """Find the window in which an interval's instants would be.
 
-    The first that ends at or after its end.
+    The first that ends at or after its end; none where the interval ends before that one begins.
     """
-    loads = [item for item in windows if item.window.kind.moves_checkpoint]
-    return next(
-        (item for item in loads if item.window.range.end_inclusive.time >= interval.end), None
-    )
+    loads = (item for item in windows if item.window.kind.moves_checkpoint)
+    for item in loads:
+        if item.window.range.end_inclusive.time >= interval.end:
+            after = item.window.range.start_exclusive
+            return None if after is not None and interval.end <= after.time else item
+    return None
 
 
 def _covered(taken: InstantRange, retained: Sequence[Instant]) -> set[str]:

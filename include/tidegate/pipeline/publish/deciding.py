@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import functools
+import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import NumberPassed
+from tidegate.errors import DecisionRefused, NotHeld, NumberPassed, PublicationLapsed
 from tidegate.model.publication import Approval, DecisionRecord
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
@@ -14,6 +15,7 @@ from tidegate.pipeline.state.again import again_if
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from tidegate.ledger import Ledger
@@ -29,8 +31,9 @@ class Decisions:
     """Decisions on held partitions of one pipeline, in the ledger and beside the publication.
 
     Runs on: one process per decision. Called: at least once.
-    Failure: a file without the ledger's decision is one of a refusal, which lets nothing out; an
-    approval without a file is asked for again if the ledger is lost.
+    Failure: a file without the ledger's decision is one that lets nothing out, of a process that
+    died before the ledger answered; an approval without a file is asked for again if the ledger is
+    lost.
     """
 
     roots: Roots
@@ -67,27 +70,49 @@ class Decisions:
         why = _decided_why(entry.verdict if entry else None, approval)
         number = self.ledger.publications.reserve(partition, None)
         decision = DecisionRecord(partition, publication, approval, why, number)
+        decide = functools.partial(self.ledger.publications.decide, decision, approval)
         # A file that the ledger refused, or one that is missing, must never let rows out.
-        if entry is not None and not approval.approved:
+        if entry is None:
+            decide()
+        elif approval.approved:
+            decide()
             self._keep_decision(decision, entry)
-        self.ledger.publications.decide(decision, approval)
-        if entry is not None and approval.approved:
-            self._keep_decision(decision, entry)
+        else:
+            self._keep_unless_refused(decision, entry, decide)
 
     def _reopen(self, partition: Partition, now: datetime) -> None:
         entry = self.ledger.publications.proposed(partition)
         number = self.ledger.publications.reserve(partition, None)
-        if entry is not None:
+        reopen = functools.partial(self.ledger.publications.reopen, partition, number)
+        if entry is None:
+            reopen()
+        else:
             why = Evaluation(False, Reason.GATE_FAILED, "reopened", now)
-            digest = entry.publication.digest
-            self._keep_decision(DecisionRecord(partition, digest, None, why, number), entry)
-        self.ledger.publications.reopen(partition, number)
+            decision = DecisionRecord(partition, entry.publication.digest, None, why, number)
+            self._keep_unless_refused(decision, entry, reopen)
 
-    def _keep_decision(self, decision: DecisionRecord, entry: PublicationEntry) -> None:
+    def _keep_unless_refused(
+        self, decision: DecisionRecord, entry: PublicationEntry, tell: Callable[[], None]
+    ) -> None:
+        """Write a decision that lets nothing out, then tell the ledger.
+
+        A restoration would believe a file that the ledger refused: it is taken back, but only where
+        the ledger said so. An answer that was lost may have been a yes.
+        """
+        path = self._keep_decision(decision, entry)
+        try:
+            tell()
+        except (DecisionRefused, NotHeld, NumberPassed, PublicationLapsed):
+            self.storage.delete(path)
+            self.storage.sync(posixpath.dirname(path))
+            raise
+
+    def _keep_decision(self, decision: DecisionRecord, entry: PublicationEntry) -> str:
         name = f"{decision.publication}-{decision.number}"
         revision = entry.publication.revision
         path = layout.decision_file(self.roots.work, decision.partition, revision, name)
         self.storage.write_once(path, pretty(decision.to_json()))
+        return path
 
 
 def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:

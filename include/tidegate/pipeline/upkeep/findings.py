@@ -26,7 +26,7 @@ from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner, check_tables
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
-from tidegate.target.marker import read_marker
+from tidegate.target.marker import is_hidden, read_marker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -169,8 +169,26 @@ class Findings:
             return []
         known = set[str]().union(*map(self._expected_names, self.ledger.partitions.all()))
         return [
-            name for name in found if name not in known and self.storage.exists(f"{root}/{name}")
+            name
+            for name in found
+            if name not in known
+            and not self._is_of_another_tool(name)
+            and self.storage.exists(f"{root}/{name}")
         ]
+
+    def _is_of_another_tool(self, name: str) -> bool:
+        """Return whether no reader sees a file, and no pipeline wrote it: it harms nobody."""
+        folder, _, plain = name.rpartition("/")
+        if not is_hidden(name) or plain in {OWNER_FILE, self.config.commit.marker.name}:
+            return False
+        if is_hidden(folder):
+            return True
+        path = f"{self.roots.target}/{name}"
+        try:
+            read_marker(path, self.storage.read_bytes(path))
+        except (MarkerInvalid, SourceFileGone):
+            return True
+        return False
 
     def _of_partition(self, state: PartitionState) -> Iterator[str]:
         plan = self.contents.standing_plan(state.partition)
@@ -240,16 +258,26 @@ class Findings:
 
     def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[str]:
         path = f"{self.roots.partition(state.partition)}/{file.name}"
-        found = self.storage.length(path)
-        if found is None:
+        try:
+            problem = self._problem(path, file)
+        except SourceFileGone:
             problem = "listed, but missing"
-        elif found != file.length:
-            problem = f"expected {file.length} bytes, found {found}"
-        elif self.storage.sha256(path) != file.sha256:
-            problem = "has the length but not the bytes that were published"
-        else:
-            return
-        yield f"{path}: {problem}; put it back from a copy, or {self._doing_without(state, file)}"
+        if problem:
+            without = self._doing_without(state, file)
+            yield f"{path}: {problem}; put it back from a copy, or {without}"
+
+    def _problem(self, path: str, file: PublishedFile) -> str | None:
+        """Compare a file with what was published.
+
+        Raises:
+            SourceFileGone: it is missing; a commit may take it away at any time.
+        """
+        found = self.storage.length(path)
+        if found is not None and found != file.length:
+            return f"expected {file.length} bytes, found {found}"
+        if self.storage.sha256(path) != file.sha256:
+            return "has the length but not the bytes that were published"
+        return None
 
     def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
         """Return how a partition is published without a file that cannot be had again."""
@@ -293,7 +321,10 @@ class Findings:
 
     def _replacing(self, marker: str, state: PartitionState) -> str:
         """Return how a marker that is not the ledger's comes to be."""
-        content = self.storage.read_bytes(marker) if self.storage.exists(marker) else b""
+        try:
+            content = self.storage.read_bytes(marker)
+        except SourceFileGone:
+            content = b""
         newer = (plan.marker.encode() for plan in self._later_plans(state.partition.path))
         if content in newer:
             return f"{self._restoring()} brings the ledger up to date"

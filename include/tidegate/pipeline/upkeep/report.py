@@ -1,12 +1,16 @@
-"""Tell where a pipeline and each of its partitions stands, and why. Changes nothing."""
+"""Tell where a pipeline and each of its partitions stands, and why.
+
+Changes nothing but the `why` that the ledger keeps with a partition that waits.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.commit.propose import counted, counting
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
-from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -15,7 +19,12 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PartitionState, RevisionEntry, WindowState
+    from tidegate.model.ledger_rows import (
+        PartitionState,
+        PublicationEntry,
+        RevisionEntry,
+        WindowState,
+    )
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.evaluating import Evaluator
@@ -61,7 +70,7 @@ class Reporter:
             report=self._report(state, now),
             evaluation=evaluation,
             contributions=contributions,
-            proposed=self.ledger.publications.proposed(partition),
+            proposed=self._waiting(state),
             revisions=self.ledger.publications.revisions(partition),
             watermark=step.to_json() if step else None,
             quarantined=tuple(self._quarantines(contributions)),
@@ -75,26 +84,22 @@ class Reporter:
             if state.pending == "pending"
             else state.why
         )
-        waits = state.pending != "none"
-        proposed = self.ledger.publications.proposed(state.partition) if waits else None
+        proposed = self._waiting(state)
+        contributions = self.ledger.windows.contributions(state.partition)
         return PartitionReport(
             state=state,
             name=state.name,
             why=why,
-            rows_pending=self._rows_pending(state, newest),
-            windows=tuple(sorted(int(item) for item in newest.contributions)) if newest else (),
+            rows_pending=_rows_pending(state, newest, contributions),
+            windows=counted(newest.contributions, contributions) if newest else (),
             proposed_digest=proposed.publication.digest if proposed else None,
         )
 
-    def _rows_pending(self, state: PartitionState, newest: RevisionEntry | None) -> int:
+    def _waiting(self, state: PartitionState) -> PublicationEntry | None:
+        """Return the proposal of a partition; what changed nothing is proposed to nobody."""
         if state.pending == "none":
-            return 0
-        stood = newest.contributions if newest else {}
-        return sum(
-            item.rows
-            for item in self.ledger.windows.contributions(state.partition)
-            if stood.get(str(item.window)) != item.plan_digest
-        )
+            return None
+        return self.ledger.publications.proposed(state.partition)
 
     def _notes(self, windows: Sequence[WindowState]) -> list[str]:
         notes = []
@@ -108,15 +113,15 @@ class Reporter:
 
     def _changed_since(self, item: WindowState) -> list[str]:
         """Say that a pipeline file changed under a running window, which does not notice."""
-        root = layout.window_root(self.roots.work, item.window.sequence)
-        plans = [name for name in self.storage.list_files(root) if name.endswith("/plan.json")]
-        current = self.config.resolved()
+        sequence = item.window.sequence
+        uri = self.ledger.windows.plan_uri(sequence)
+        if uri is None or not has_plan(self.storage, uri):
+            return []
+        if dict(read_plan(self.storage, uri).config) == self.config.resolved():
+            return []
         return [
-            f"the pipeline file changed after window {item.window.sequence} was planned; "
-            "the window goes on with what it was planned with, the next one takes the change"
-            for name in plans[-1:]
-            if dict(read_plan(self.storage, f"{root}/{name.removesuffix('/plan.json')}").config)
-            != current
+            f"the pipeline file changed after window {sequence} was planned; the run that works on "
+            "it goes on with what was planned, one that takes it over plans it with the change"
         ]
 
     def _quarantines(self, contributions: Sequence[Contribution]) -> list[str]:
@@ -127,3 +132,16 @@ class Reporter:
             if self.storage.exists(quarantine) and self.storage.list_files(quarantine):
                 found.append(quarantine)
         return found
+
+
+def _rows_pending(
+    state: PartitionState, newest: RevisionEntry | None, contributions: Sequence[Contribution]
+) -> int:
+    if state.pending == "none":
+        return 0
+    stood = newest.contributions if newest else {}
+    return sum(
+        item.rows
+        for item in counting(contributions)
+        if stood.get(str(item.window)) != item.plan_digest
+    )

@@ -68,7 +68,7 @@ def _wider_time(known: pa.DataType, found: pa.Field, kind: pa.DataType) -> pa.Da
         return known
     if pa.types.is_time(known):
         return max(known, kind, key=lambda each: _UNITS.index(each.unit))
-    if not pa.types.is_timestamp(kind) or zoneless or getattr(known, "unit", "") == "ns":
+    if not pa.types.is_timestamp(kind) or zoneless:
         return known
     unit = min("us", kind.unit, key=_UNITS.index)
     if pa.types.is_timestamp(known):

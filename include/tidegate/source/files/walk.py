@@ -58,11 +58,34 @@ class _Walk:
 
     def _entries(self, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
         """List one directory by name: which of two links to one place is followed depends on it."""
-        for entry in _FILES.get_file_info(fs.FileSelector(f"{self.root}/{folder}".rstrip("/"))):
+        place = f"{self.root}/{folder}".rstrip("/")
+        self._look_for_lost_links(place, folder)
+        for entry in _FILES.get_file_info(fs.FileSelector(place)):
             try:
                 yield entry.base_name, entry
             except UnicodeDecodeError as unreadable:
                 self._refuse_name(folder, unreadable)
+
+    def _look_for_lost_links(self, place: str, folder: str) -> None:
+        """Name links that lead to nothing, as to what is not mounted: Arrow passes them by.
+
+        Raises:
+            SourceUnreachable: there is one, and `on_bad_path` says to fail (Transient).
+        """
+        with os.scandir(place) as entries:
+            lost = [
+                entry.name
+                for entry in entries
+                if entry.is_symlink()
+                and not entry.name.startswith(("_", "."))
+                and not Path(entry.path).exists()
+            ]
+        for name in sorted(lost):
+            path = f"{folder}/{name}".lstrip("/")
+            if not self.skip_bad:
+                problem = f"the link '{path}' leads to nothing"
+                raise SourceUnreachable(source=self.root, problem=problem)
+            self.skipped.append(path)
 
     def _leads_back(self, path: str) -> bool:
         """Return whether a link leads to what is read already; others are followed."""
@@ -129,8 +152,8 @@ def list_directory(config: SourceConfig) -> Listing:
 
     Raises:
         SourceNotFound: the root is no directory.
-        SourceUnreachable: a directory cannot be listed, or a name in it not be read; nothing is
-            left out silently (PC-R01).
+        SourceUnreachable: a directory cannot be listed, a name in it not be read, or a link leads
+            to nothing; nothing is left out silently (PC-R01).
         SourceReadTwice: a link leads to what is read already, and `on_bad_path` says to fail.
         PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level is not what
             `partition_by` declares, and `on_bad_path` says to fail.

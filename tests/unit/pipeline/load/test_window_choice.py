@@ -211,3 +211,11 @@ def test_covering_finds_the_first_load_window_that_ends_behind_the_interval() ->
 
     assert covering is found[2]
     assert taking.covering(found[:2], between(0, 24)) is None
+
+
+@pytest.mark.parametrize(("end", "is_covered"), [(10, False), (11, True)])
+def test_window_covers_nothing_that_ends_before_it_begins(end: int, is_covered: bool) -> None:
+    start, head = (Instant(str(time), START + HOUR * time) for time in (10, 20))
+    found = [window(1, InstantRange(start, head), WindowKind.LOAD)]
+
+    assert (taking.covering(found, between(0, end)) is not None) == is_covered

@@ -242,6 +242,23 @@ def test_name_that_is_no_text_is_refused_or_skipped(tmp_path: Path) -> None:
     assert len(listing.skipped) == 1
 
 
+@pytest.mark.parametrize("link", ["away", "a/away"])
+def test_link_to_what_is_not_mounted_is_not_left_out_silently(tmp_path: Path, link: str) -> None:
+    root, place = tmp_path / "root", tmp_path / "place"
+    _touch(root, "a/x.parquet")
+    _linked(root, link, place)
+    _linked(root, ".hidden", place)
+
+    with pytest.raises(SourceUnreachable, match=f"the link '{link}' leads to nothing"):
+        list_directory(_config(root))
+
+    assert list_directory(_config(root, on_bad_path="skip")).skipped == (link,)
+    _touch(place, "y.parquet")
+    (root / ".hidden").unlink()
+    found = [file.path for file in list_directory(_config(root)).files]
+    assert found == sorted(["a/x.parquet", f"{link}/y.parquet"])
+
+
 @pytest.mark.parametrize("order", [("a", "b"), ("b", "a")])
 def test_of_two_links_to_one_place_the_first_by_name_is_followed(
     tmp_path: Path, order: tuple[str, str]
