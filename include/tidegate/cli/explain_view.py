@@ -42,7 +42,7 @@ def explanation(
     if found.revisions:
         parts += [_title("Revisions"), revision_table(found, zone)]
     if found.quarantined:
-        parts += [_title("Rows put aside in"), *map(Text, found.quarantined)]
+        parts += [_title("Rows of its windows put aside in"), *map(Text, found.quarantined)]
     return Group(*parts)
 
 
