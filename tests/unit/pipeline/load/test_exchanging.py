@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
 from tidegate.errors import ExchangeFileLost, ExchangeIncomplete
 from tidegate.model.exchange import Exchange, SpreadFile
 from tidegate.model.message import CommitMessage, EventTimes
@@ -32,10 +34,10 @@ SCHEMA = pa.schema([("id", pa.int64())])
 STORAGE = LocalStorage()
 
 
-def write(root: Path, name: str, ids: list[int]) -> SpreadFile:
+def write(root: Path, name: str, ids: list[int], storage: LocalStorage = STORAGE) -> SpreadFile:
     batch = pa.record_batch([pa.array(ids)], schema=SCHEMA)
     rows = SpreadRows([batch], SCHEMA, KeyPlacement(("id",), 2))
-    return write_spread(STORAGE, str(root), name, rows)
+    return write_spread(storage, str(root), name, rows)
 
 
 def ids(batches: Iterable[pa.RecordBatch]) -> list[int]:
@@ -49,6 +51,19 @@ def test_spread_file_says_where_it_is_how_long_and_how_many_rows(tmp_path: Path)
         "exchange/a/1.arrow", (tmp_path / "exchange/a/1.arrow").stat().st_size, 3
     )
     found = [ids(read_bucket(STORAGE, str(tmp_path), file, number, 2)) for number in (0, 1)]
+    assert sorted(found[0] + found[1]) == [1, 2, 3]
+
+
+def test_spread_file_stands_after_a_power_cut(tmp_path: Path) -> None:
+    root, stopper = tmp_path / "root", Stopper()
+    root.mkdir()
+    disk = stopper.disk = Disk(root, tmp_path / "kept")
+
+    file = write(root, "exchange/a/1.arrow", [1, 2, 3], stopping_storage(stopper))
+    disk.leave(tmp_path / "after", chance("lost", 0))
+
+    left = str(tmp_path / "after")
+    found = [ids(read_bucket(STORAGE, left, file, number, 2)) for number in (0, 1)]
     assert sorted(found[0] + found[1]) == [1, 2, 3]
 
 
