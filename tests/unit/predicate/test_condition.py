@@ -66,6 +66,13 @@ def test_mask_any_rows_equals_three_valued_oracle(
     assert found == expected
 
 
+@pytest.mark.parametrize("values", [[], ["x"], ["x", None, "z"]])
+def test_mask_that_no_column_decides_has_an_answer_for_each_row(values: list[object]) -> None:
+    passes = passing("lower(coalesce('A', region)) = substr('bab', 2, 1)", region=values)
+
+    assert passes == [True] * len(values)
+
+
 def test_columns_several_named_gives_schema_order_once() -> None:
     assert Predicate.parse(
         "region = 'eu' and a > 1 and a < 5", SCHEMA, "source.read.filter"
