@@ -259,7 +259,7 @@ def test_remedy_row_rule_as_printed_puts_such_rows_aside(
 
 
 def test_row_rule_as_printed_puts_texts_aside_that_are_too_long(lake: SmallLake) -> None:
-    drop(lake, "a", {1: "eu", 2: "x" * 300, 3: "ü" * 130})
+    drop(lake, "a", {1: "eu", 2: "x" * 300, 3: "ü" * 130, 4: None})
     with pytest.raises(PartitionFieldInvalid) as refused:
         load(lake.pipeline())
     printed = re.search(r"\{name: (\w+), where: (\".*\")\}", str(refused.value))
@@ -271,7 +271,7 @@ def test_row_rule_as_printed_puts_texts_aside_that_are_too_long(lake: SmallLake)
     publish(pipeline)
 
     assert announced.summary.rows_quarantined == 2
-    assert by_listing(lake) == {"region=eu": [1]}
+    assert by_listing(lake) == {"region=eu": [1], f"region={DEFAULT_NAME}": [4]}
 
 
 def test_other_name_after_null_was_announced_is_refused_and_the_old_one_goes_on(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from tidegate.predicate.tree import constants, expression_of, tree_of
+from tidegate.predicate.typed_literals import with_typed_literals
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -147,7 +148,9 @@ class _Widening:
             return 0, 0
         if values is not None and values.dtype in _RANGES and not values.null_count():
             return values.item(), values.item()
-        return _RANGES.get(self.columns.select(expression_of(tree)).to_series().dtype)
+        # It may compare a time with a text, of which polars knows no type.
+        typed = with_typed_literals(expression_of(tree), self.columns)
+        return _RANGES.get(self.columns.select(typed).to_series().dtype)
 
 
 def _around(*ranges: _Range | None) -> _Range | None:

@@ -87,10 +87,11 @@ def too_long(field: PartitionField, text: str, size: int) -> PartitionFieldInval
         text: what the value is written as.
         size: bytes of the name.
     """
+    column = _sql_name(field.column)
     problem = (
         f"the directory of the value '{text[:_SHOWN]}…' has a name of {size} bytes, and file "
         f"systems take {LONGEST_NAME}; put such rows aside with a row rule, such as {{name: "
-        f'short, where: "octet_length({_sql_name(field.column)}) < 64"}}'
+        f'short, where: "{column} is null or octet_length({column}) < 64"}}'
     )
     return PartitionFieldInvalid(key=field.name, column=field.column, problem=problem)
 

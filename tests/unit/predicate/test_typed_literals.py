@@ -132,3 +132,20 @@ def test_text_inside_of_texts_and_names_stays() -> None:
 
 def test_texts_are_compared_with_texts_as_they_are() -> None:
     assert passing("c >= '2026-02-01'", pa.string(), ["2026-01-31", "2026-02-01"]) == [False, True]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "coalesce(c >= '2026-02-01T12:00', false)",
+        "case when c >= '2026-02-01T12:00' then 1 else 0 end = 1",
+        "length('ab') * case when c >= '2026-02-01T12:00' then 1 else 2 end = 2",
+        "nullif(c, '2026-02-01T12:00') is not null or c in ('2026-02-01T12:00')",
+        "coalesce(c between '2026-02-01T12:00' and '2027-01-01', false)",
+    ],
+)
+def test_text_beside_a_time_is_one_inside_other_functions(text: str) -> None:
+    passes = passing(text, pa.timestamp("us"), WALL)
+
+    later = [False, True, True, False]
+    assert passes == ([True, True, True, False] if "nullif" in text else later)
