@@ -95,10 +95,7 @@ class Pins:
             raise _lost(gone, reader, self._remedy(taken)) from gone
         except StateFileLost as lost:
             if taken.sealed:
-                remedy = (
-                    "start a new pipeline with a new name and a new target: nothing else tells "
-                )
-                remedy += f"what window {taken.window.sequence} read"
+                remedy = self._remedy_of_lost(taken.window.sequence)
                 raise StateFileLost(path=lost.path, remedy=remedy) from lost
             raise
         except TerminalError as refused:
@@ -138,6 +135,19 @@ class Pins:
         if uri is None or not has_plan(self.storage, uri):
             return None
         return read_plan(self.storage, uri)
+
+    def _remedy_of_lost(self, sequence: int) -> str:
+        for later in self.ledger.windows.all():
+            number, is_whole = later.window.sequence, later.window.kind.replaces_everything
+            if number > sequence and later.sealed and is_whole:
+                return (
+                    f"leave window {sequence} as it is: window {number} read everything since, and "
+                    "stands in its place"
+                )
+        return (
+            "start a new pipeline with a new name and a new target: nothing else tells what "
+            f"window {sequence} read"
+        )
 
     def _remedy(self, taken: WindowState) -> str:
         name, sequence = self.ledger.name, taken.window.sequence

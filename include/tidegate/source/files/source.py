@@ -71,7 +71,7 @@ _READ_WHOLE = (
 _READ_WHOLE_FROM_THE_START = (
     "read the whole directory once: set `read.mode: snapshot` below `source` and take "
     "`source.start` out, load with `tidegate load PIPELINE`, and change both back; what came "
-    "before the start is published as well, unless a `read.filter` leaves it out of that load"
+    "before the start is published as well, so that no backfill brings it again"
 )
 _NO_HISTORY = (
     "leave the interval out: what came before the first window cannot be backfilled without the "
