@@ -17,7 +17,7 @@ from tidegate.errors import (
     SnapshotNotFound,
     TableIdentityChanged,
 )
-from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.instant import DataInterval, Instant, InstantRange
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,7 +86,8 @@ def test_instants_are_the_lineage_and_split_at_every_checkpoint(case: str) -> No
     assert [int(step.id) for step in whole] == lineage
     for index, checkpoint in enumerate(whole):
         assert source.instants(pin, checkpoint) == whole[index + 1 :]
-        assert source.history(pin, checkpoint) == whole[: index + 1]
+        any_day = DataInterval(NOW, NOW + timedelta(days=1))
+        assert source.history(pin, checkpoint, any_day) == whole[: index + 1]
 
 
 def test_checkpoint_that_is_no_snapshot_id_is_not_found() -> None:
