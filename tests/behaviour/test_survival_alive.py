@@ -363,7 +363,7 @@ def shift(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
     def shifted(engine: sa.Engine, name: str) -> Ledger:
         return Ledger(engine, name, lambda connection: database_time(connection) + shifts[-1])
 
-    monkeypatch.setattr("tidegate.pipeline.pipeline.Ledger", shifted)
+    monkeypatch.setattr("tidegate.pipeline.control.Ledger", shifted)
     return shifts
 
 
