@@ -372,32 +372,15 @@ def test_plan_in_effect_whose_announce_is_lost_is_not_replaced_by_the_one_before
 
 @pytest.mark.parametrize("lost", [False, True], ids=["ledger in use", "lost ledger"])
 @pytest.mark.parametrize("published", [False, True], ids=["pending", "published"])
-def test_announce_of_a_plan_that_was_replaced_since_is_not_wanted(
-    lake: SmallLake, ids: list[int], published: bool, lost: bool
+@pytest.mark.parametrize("name", ["sealed.json", "plan.json"])
+def test_announce_or_plan_that_was_replaced_since_is_not_wanted(
+    lake: SmallLake, ids: list[int], name: str, published: bool, lost: bool
 ) -> None:
     (old,) = announces(lake, 1)
     replay(lake.pipeline(**NARROW), 1)
     if published:
         publish(lake.pipeline(**NARROW))
-    old.unlink()
-    if lost:
-        lose(lake)
-
-    lake.pipeline().restore_ledger()
-
-    publish(lake.pipeline())
-    assert list(lake.pipeline().findings()) == []
-    assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == ids[1:]
-
-
-@pytest.mark.parametrize("lost", [False, True], ids=["ledger in use", "lost ledger"])
-def test_lost_plan_that_was_replaced_since_is_not_wanted(
-    lake: SmallLake, ids: list[int], *, lost: bool
-) -> None:
-    (old,) = announces(lake, 1)
-    replay(lake.pipeline(**NARROW), 1)
-    publish(lake.pipeline(**NARROW))
-    old.with_name("plan.json").unlink()
+    old.with_name(name).unlink()
     if lost:
         lose(lake)
 

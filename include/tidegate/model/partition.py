@@ -11,9 +11,9 @@ from tidegate.errors import PartitionKeyIllegal, PartitionPathInvalid
 from tidegate.model.wire import SPARSE, Value
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
+"""Directory value that stands for NULL unless the target has another one."""
 HIVE_DEFAULT_NAME = "__HIVE_DEFAULT_PARTITION__"
 """What Hive and Spark call it."""
-"""Directory value that stands for NULL unless the target has another one."""
 UNPARTITIONED_KEY = "all"
 
 # PC-P03: control characters, DEL, and these.

@@ -16,7 +16,13 @@ from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
 from tidegate.pipeline.load.scanning import Scanner
 from tidegate.pipeline.load.taker import Taken, Taker
-from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits, write_splits
+from tidegate.pipeline.state.plan_files import (
+    announces_in,
+    has_plan,
+    read_plan,
+    read_splits,
+    write_splits,
+)
 from tidegate.pipeline.state.renewing import renewing_windows
 from tidegate.stage import layout
 from tidegate.stage.stored import damaged, read_stored
@@ -207,7 +213,7 @@ class Loader:
 
     def _is_told(self, uri: str) -> bool:
         """Return whether the file of a plan's announce stands; it is written again by messages."""
-        return any(map(layout.is_sealed_file, self.storage.list_names(uri)))
+        return bool(announces_in(self.storage, uri))
 
     @property
     def _taker(self) -> Taker:

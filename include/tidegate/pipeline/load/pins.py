@@ -13,8 +13,7 @@ from tidegate.errors import PlannedOtherwise, SnapshotNotFound, StateFileLost, T
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.scanning import pinned_at
-from tidegate.pipeline.state.plan_files import has_plan, read_plan
-from tidegate.stage import layout
+from tidegate.pipeline.state.plan_files import announces_in, has_plan, read_plan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -123,12 +122,9 @@ class Pins:
         None if there was none, and where an announce of it was written: a restoration believes it.
         """
         uri = self.ledger.windows.plan_uri(sequence)
-        if uri is None or has_plan(self.storage, uri) or self._announce_in(uri):
+        if uri is None or has_plan(self.storage, uri) or announces_in(self.storage, uri):
             return None
         return uri
-
-    def _announce_in(self, uri: str) -> list[str]:
-        return [name for name in self.storage.list_names(uri) if layout.is_sealed_file(name)]
 
     def _stored(self, sequence: int) -> ScanPlan | None:
         uri = self.ledger.windows.plan_uri(sequence)
@@ -160,7 +156,7 @@ class Pins:
         if self._stored(sequence) is None:
             anew = f"`{command('load', name)}` takes from the checkpoint what is there now"
             uri = self.ledger.windows.plan_uri(sequence)
-            if uri is None or not (written := self._announce_in(uri)):
+            if uri is None or not (written := announces_in(self.storage, uri)):
                 return f"No plan of it is there: {anew}."
             return (
                 f"Its plan in {uri} is lost, and the announce that was written of it never "

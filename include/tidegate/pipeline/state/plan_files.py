@@ -25,6 +25,11 @@ def has_plan(storage: Storage, uri: str) -> bool:
     return all(storage.exists(path) for path in (layout.plan_file(uri), layout.splits_file(uri)))
 
 
+def announces_in(storage: Storage, uri: str) -> list[str]:
+    """Name the files in a plan's directory that tell of an announce of it."""
+    return [name for name in storage.list_names(uri) if layout.is_sealed_file(name)]
+
+
 def read_plan(storage: Storage, uri: str) -> ScanPlan:
     """Read the plan that stands in a plan directory."""
     return read_stored(storage, layout.plan_file(uri), ScanPlan)
