@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from tidegate import read_changes
 from tidegate.config import read_source
 from tidegate.model.instant import Instant
-from tidegate.read import read_pieces
+from tidegate.read.merge import ReadOptions
 from tidegate.source.iceberg import IcebergSource
 
 if TYPE_CHECKING:
@@ -208,7 +208,13 @@ def instant(snapshot_id: int | None, time: datetime) -> Instant | None:
 
 def read(source: Source, pin: Pin, pieces: Iterable[Piece]) -> pa.Table:
     """Read pieces whole."""
-    return pa.Table.from_batches(read_pieces(pieces, source.format(pin)), source.schema(pin))
+    return pa.Table.from_batches(_batches(source, pin, pieces), source.schema(pin))
+
+
+def _batches(source: Source, pin: Pin, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
+    reader = source.reader(pin)
+    for piece in pieces:
+        yield from reader.batches(piece, ReadOptions())
 
 
 def expected_lines(answer: Mapping[str, Any]) -> list[str]:

@@ -12,14 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from hooked_reader import PlainHooks, piece_of, read_pieces
 from tidegate.errors import SourceFileGone, StorageFull
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.partition import PartitionField, Transform
-from tidegate.model.plan import Piece
-from tidegate.physical import ParquetRows
-from tidegate.physical.removed import WHOLE, FileStates
 from tidegate.predicate import Predicate
-from tidegate.read import read_pieces
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.storage import LocalStorage
 
@@ -35,20 +32,6 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 KEPT = [number for number in range(FILES * ROWS) if number % 5 < 2]
 
 
-class PlainFormat:
-    def open(self, piece: Piece) -> ParquetRows:
-        return ParquetRows(pa.OSFile(piece.path))
-
-    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
-        return file_schema.names
-
-    def removed(self, piece: Piece) -> FileStates:
-        return WHOLE
-
-    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
-        return batch
-
-
 def stage_file(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
     """Two sub-splits: the halves of one source file."""
     path = f"{plan_uri}/source/{index}.parquet"
@@ -61,9 +44,9 @@ def stage_file(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, 
     )
     messages = []
     for half in (0, 1):
-        piece = Piece(path, ROWS // 2, 1, half * ROWS // 2)
+        piece = piece_of(path, ROWS // 2, row_start=half * ROWS // 2)
         place = AttemptPlace(plan_uri, "d1d1", f"sub-{index}-{half}", f"{attempt}.x{half}")
-        batches = read_pieces([piece], PlainFormat(), filter=wanted, batch_rows=64)
+        batches = read_pieces([piece], PlainHooks(), filter=wanted, batch_rows=64)
         messages.append(stage_sub_split(batches, schema, spec, place, LocalStorage()))
     return tuple(messages)
 

@@ -124,22 +124,22 @@ def test_plan_of_the_head_binds_to_each_file_the_deletes_that_the_library_binds(
 
 
 def _task(case: str, piece: Piece) -> dict[str, Any]:
-    details = piece.details
+    details = piece.slice.details
     return {
         "file": golden(case).relative(piece.path),
         "records": piece.rows,
         "data_sequence_number": details["sequence"],
-        "file_sequence_number": details["file_sequence"],
+        "file_sequence_number": piece.slice.sequence,
         "spec_id": details["spec"],
         "first_row_id": details["first_row_id"],
         "deletes": sorted(
             (
-                golden(case).relative(delete["path"]),
-                delete["content"],
-                delete.get("offset"),
-                delete["sequence"],
+                golden(case).relative(delta.path),
+                delta.kind.value,
+                delta.offset,
+                delta.sequence,
             )
-            for delete in details.get("deletes", [])
+            for delta in piece.slice.deltas
         ),
     }
 

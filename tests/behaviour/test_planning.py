@@ -86,7 +86,7 @@ def test_dense_file_of_less_than_a_megabyte_gives_several_splits(tmp_path: Path)
     assert plan.totals.bytes < 1_000_000
     assert [start for start, _ in covered] == [0, *(end for _, end in covered[:-1])]
     assert covered[-1][1] == 2_000_000
-    assert all(piece.details["deletes"] for piece in pieces)
+    assert all(piece.slice.deltas for piece in pieces)
     assert plan.record
     assert plan.record.footers_read == 0
     assert set(plan.record.terms) == {"rows"}

@@ -333,7 +333,7 @@ def test_file_deleted_after_planning_is_gone(table: GrowingTable, tmp_path: Path
     _data_files(tmp_path)[0].unlink()
 
     with pytest.raises(SourceFileGone):
-        source.format(pin).open(piece)
+        source.reader(pin).open(piece)
 
 
 def test_file_cut_short_after_planning_is_damaged(table: GrowingTable, tmp_path: Path) -> None:
@@ -345,7 +345,7 @@ def test_file_cut_short_after_planning_is_damaged(table: GrowingTable, tmp_path:
     file.write_bytes(file.read_bytes()[:-4])
 
     with pytest.raises(SourceFileDamaged):
-        source.format(pin).open(piece)
+        source.reader(pin).open(piece)
 
 
 def test_row_groups_add_up_to_the_rows_of_the_piece(table: GrowingTable) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, ClassVar
 
 from tidegate.model.exchange import Exchange
+from tidegate.model.file_slice import FileSlice
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.partition import Partition
 from tidegate.model.plan_record import PlanRecord
@@ -100,18 +101,15 @@ class Window(Value):
 
 @dataclass(frozen=True)
 class Piece(Value):
-    """A range of physical rows of one file, with what the format needs to read it."""
+    """A range of physical rows of the base file of one file slice."""
 
-    path: str
-    """As the source spells it."""
+    slice: FileSlice
     rows: int
     """Physical rows in this range."""
     size_bytes: int
     """Bytes of the file that this range takes, apportioned by rows inside a row group."""
     row_start: int = 0
     """Zero-based physical position of the first row in the file."""
-    details: Mapping[str, Any] = field(default_factory=dict)
-    """The format's own: snapshot id, spec id, partition values, expected length, deltas."""
     byte_range: tuple[int, int] | None = field(default=None, metadata={SPARSE: True})
     """The row groups that begin at or after the first byte and before the second.
 
@@ -119,6 +117,11 @@ class Piece(Value):
     """
     event_times: TimeBounds | None = field(default=None, metadata={SPARSE: True})
     """None: not asked for, or not known."""
+
+    @property
+    def path(self) -> str:
+        """Of the base file, as the source spells it."""
+        return self.slice.path
 
     @property
     def row_end(self) -> int:
@@ -148,6 +151,8 @@ class SubSplit(Value):
 @dataclass(frozen=True)
 class Split(Value):
     """A unit of parallel reading: one Spark task."""
+
+    FORMAT: ClassVar[int] = 2
 
     sub_splits: tuple[SubSplit, ...]
     weight: int
@@ -216,10 +221,12 @@ def plan_digest(
 ) -> str:
     """Name a plan by everything that decides its bytes.
 
-    The source's head beyond the window is left out. `again` tells a plan from an earlier one with
-    the same inputs whose files are gone.
+    The source's head beyond the window is left out. The format of splits is part of it, so that
+    what a version cannot read is planned anew. `again` tells a plan from an earlier one with the
+    same inputs whose files are gone.
     """
     inputs = {
+        "splits": Split.FORMAT,
         "pipeline": pipeline,
         "sequence": window.sequence,
         "range": window.range.to_json(),

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 CHANGE_TYPE = "_change_type"
 """Column that holds a `RowKind` (ICE-3.22)."""
+DELETED = "_deleted"
+"""Column that says whether a row is gone, where deleted rows are kept (ICE-3.22)."""
 
 
 class RowKind(StrEnum):

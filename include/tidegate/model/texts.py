@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 Write = Callable[[Any], str]
 Fields = Callable[[type], Iterable[tuple[str, bool]]]
+_TEXT = "_text"
 
 
 class TextField(NamedTuple):
@@ -47,7 +48,8 @@ class Texts(dict[type, Write]):
     def __missing__(self, kind: type) -> Write:
         """Work out how values of a type are written."""
         if dataclasses.is_dataclass(kind):
-            self[kind] = self.of_object(kind)
+            write = self.of_object(kind)
+            self[kind] = _kept(write) if getattr(kind, "KEEPS_TEXT", False) else write
         elif issubclass(kind, tuple | list):
             self[kind] = self._items
         else:
@@ -71,3 +73,17 @@ class Texts(dict[type, Write]):
 
     def _items(self, items: Iterable[Any]) -> str:
         return f"[{','.join([self[type(item)](item) for item in items])}]"
+
+
+def _kept(write: Write) -> Write:
+    """Write each value once: some stand in plans a million times."""
+
+    def text(value: Any) -> str:
+        # Where `functools.cached_property` would keep it: frozen values compare by fields alone.
+        kept = value.__dict__
+        found: str | None = kept.get(_TEXT)
+        if found is None:
+            found = kept[_TEXT] = write(value)
+        return found
+
+    return text

@@ -34,6 +34,8 @@ class Value:
     """
 
     FORMAT: ClassVar[int] = 1
+    KEEPS_TEXT: ClassVar[bool] = False
+    """Whether a value keeps its text once it was written: where one stands in many others."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON-ready objects with its format version."""
@@ -59,6 +61,10 @@ class Value:
         """
         cls: type = type(self)
         return _outermost_text(cls)(self)
+
+    def inner_text(self) -> str:
+        """Return the text that the value has inside of another: without a format version."""
+        return _TEXTS[type(self)](self)
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:

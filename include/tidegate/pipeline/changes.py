@@ -11,7 +11,7 @@ from tidegate.errors import InstantNotFound
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.pipeline.load.change_stream import ChangeStream
 from tidegate.pipeline.state.reading import Reading, filter_columns
-from tidegate.read import first_rows
+from tidegate.read.merge import first_rows
 from tidegate.source import open_source
 from tidegate.storage import LocalStorage
 

@@ -105,12 +105,12 @@ def _own_weight(piece: Piece, limits: Limits) -> int:
 
 def _tells_where_groups_begin(piece: Piece) -> bool:
     # Arrow does not say at which byte an ORC stripe or an Avro block begins.
-    return str(piece.details.get("format", "parquet")) == "parquet"
+    return piece.slice.file_format == "parquet"
 
 
 def _offsets(piece: Piece) -> Sequence[int]:
     """Return the split offsets; none unless they ascend strictly inside the file (ICE-5.2)."""
-    offsets: Sequence[int] = piece.details.get("split_offsets") or ()
+    offsets = piece.slice.offsets
     if not offsets or offsets[0] < 0 or offsets[-1] >= max(piece.size_bytes, 1):
         return ()
     return offsets if all(left < right for left, right in pairwise(offsets)) else ()
@@ -168,7 +168,7 @@ def join_adjacent(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 def _joined(current: Piece, piece: Piece) -> Piece | None:
     """Return the piece that both make, None if one does not continue the other."""
-    if current.path != piece.path or current.details != piece.details:
+    if current.slice != piece.slice:
         return None
     made = replace(
         current,

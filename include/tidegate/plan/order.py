@@ -36,7 +36,7 @@ def _by_path(piece: Piece) -> tuple[Any, ...]:
 
 
 def _by_file_sequence(piece: Piece) -> tuple[Any, ...]:
-    sequence = piece.details.get("file_sequence")
+    sequence = piece.slice.sequence
     # 0 is what format v1 reads as: every file would be of the same age.
     if not sequence:
         raise StatsMissing(

@@ -105,4 +105,4 @@ def _guesses(last: Piece, piece: Piece) -> bool:
     Parts of one file may: that one has no more than `max_rows` altogether.
     """
     guessed = last.byte_range is not None or piece.byte_range is not None
-    return guessed and (last.path != piece.path or last.details != piece.details)
+    return guessed and last.slice != piece.slice

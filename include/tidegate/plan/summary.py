@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidegate.model.plan_record import DeleteTotal, SplitTotal
-from tidegate.plan.weights import TERMS, delete_bytes, delete_lists, distinct_refs
+from tidegate.plan.weights import TERMS, distinct_deltas
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
+    from tidegate.model.file_slice import Delta
     from tidegate.model.plan import Piece, Split
 
 
 def delete_totals(pieces: Iterable[Piece]) -> dict[str, DeleteTotal]:
     """Count the delete files and vectors that apply to pieces, by kind, each once."""
-    lists = {id(refs): refs for piece in pieces for refs in delete_lists(piece)}
-    kinds: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
-    for ref in distinct_refs(lists.values()):
-        kinds[ref["content"]].append(ref)
+    lists = {id(deltas): deltas for piece in pieces for deltas in piece.slice.delta_lists}
+    kinds: dict[str, list[Delta]] = defaultdict(list)
+    for delta in distinct_deltas(lists.values()):
+        kinds[delta.kind].append(delta)
     return {
-        kind: DeleteTotal(
-            files=len(refs),
-            bytes=sum(map(delete_bytes, refs)),
-            rows=sum(ref["rows"] for ref in refs),
+        str(kind): DeleteTotal(
+            files=len(deltas),
+            bytes=sum(delta.size_bytes for delta in deltas),
+            rows=sum(delta.rows for delta in deltas),
         )
-        for kind, refs in sorted(kinds.items())
+        for kind, deltas in sorted(kinds.items())
     }
 
 

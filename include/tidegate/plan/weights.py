@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable
 
     import pyarrow as pa
 
+    from tidegate.model.file_slice import Delta, Deltas
     from tidegate.model.plan import Piece
-
-    Refs = tuple[Sequence[Mapping[str, Any]], ...]
 
 ASSUMED_VARIABLE_WIDTH = 32
 """Bytes assumed for a text, a binary, a list or a map, of which the schema does not tell."""
@@ -28,15 +27,15 @@ class Scale:
     """Bytes that one row takes in memory."""
     open_cost: int
     """What opening a file costs, in bytes."""
-    _deletes: dict[tuple[int, ...], tuple[Refs, int, int]] = field(
+    _known: dict[tuple[int, ...], tuple[tuple[Deltas, ...], int, int]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """What the delete files of pieces have in bytes, and how many they are, by their lists."""
+    """What deltas have in bytes, and how many they are, by the ids of their lists."""
 
     def load(self, piece: Piece) -> tuple[int, int, int]:
         """Weigh a piece by each of `TERMS`: 13 million rows in 3.5 MB are not light (ICE-7.6)."""
-        lists = delete_lists(piece)
-        size_bytes, files = self._delete_load(lists) if lists else (0, 0)
+        lists = piece.slice.delta_lists
+        size_bytes, files = self._delta_load(lists) if lists else (0, 0)
         rows = piece.rows * self.row_width
         return piece.size_bytes + size_bytes, rows, self.open_cost * (1 + files)
 
@@ -53,38 +52,20 @@ class Scale:
             shares[load.index(heaviest)] += heaviest
         return sum(shares), TERMS[shares.index(max(shares))]
 
-    def _delete_load(self, lists: Refs) -> tuple[int, int]:
-        """Add up delete files; a window may have as many pairs of files as data times deletes."""
+    def _delta_load(self, lists: tuple[Deltas, ...]) -> tuple[int, int]:
+        """Add up deltas; a window may have as many pairs of files as data times deltas."""
         key = tuple(map(id, lists))
-        if key not in self._deletes:
-            refs = distinct_refs(lists)
+        if key not in self._known:
+            deltas = distinct_deltas(lists)
             # The lists are kept, so that their ids are not given to others.
-            self._deletes[key] = lists, sum(map(delete_bytes, refs)), len(refs)
-        _, size_bytes, files = self._deletes[key]
+            self._known[key] = lists, sum(delta.size_bytes for delta in deltas), len(deltas)
+        _, size_bytes, files = self._known[key]
         return size_bytes, files
 
 
-def delete_lists(piece: Piece) -> Refs:
-    """Return the lists of delete files and vectors that apply to a piece, as its source made them.
-
-    Of a piece with two states they are those of both. Pieces often share them.
-    """
-    details = piece.details
-    change = details.get("change")
-    if change is None:
-        found = details.get("deletes")
-        return (found,) if found else ()
-    return tuple([refs for refs in (change["before"], change["after"]) if refs])
-
-
-def distinct_refs(lists: Iterable[Sequence[Mapping[str, Any]]]) -> Collection[Mapping[str, Any]]:
-    """List delete files and vectors, each once."""
-    return {(ref["path"], ref["offset"]): ref for refs in lists for ref in refs}.values()
-
-
-def delete_bytes(ref: Mapping[str, Any]) -> int:
-    """Return what is read of a delete file: of a vector its blob, else the whole file (ICE-5.4)."""
-    return int(ref["length"] if ref["size"] is None else ref["size"])
+def distinct_deltas(lists: Iterable[Deltas]) -> Collection[Delta]:
+    """List deltas, each once."""
+    return {delta.key: delta for deltas in lists for delta in deltas}.values()
 
 
 def row_width(schema: pa.Schema) -> int:

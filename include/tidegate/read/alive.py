@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.model.row_kind import CHANGE_TYPE, RowKind
+from tidegate.model.row_kind import CHANGE_TYPE, DELETED, RowKind
 from tidegate.physical.arrays import (
     boolean_column,
     flags,
@@ -22,12 +22,12 @@ from tidegate.physical.arrays import (
     integers,
     repeated_text,
 )
-from tidegate.physical.removed import DELETED, FileStates, NewerThan, Removed
 from tidegate.read.keys import KeyIndex, index_of
 from tidegate.read.positions import are_at, differing, ranges_with, united
 
 if TYPE_CHECKING:
     from tidegate.physical import RowGroup
+    from tidegate.read.removed import FileStates, NewerThan, Removed
 
 Ranges = list[tuple[int, int]]
 Batches = Callable[[], Iterator[tuple[int, pa.RecordBatch]]]

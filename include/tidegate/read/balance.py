@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidegate.model.bag_sum import BagSum
-from tidegate.model.row_changes import CheckedState
 from tidegate.model.row_kind import CHANGE_TYPE, RowKind
 from tidegate.model.settling import COMMIT_SNAPSHOT_ID
 from tidegate.physical.arrays import integers
@@ -63,12 +62,13 @@ class Balance:
     def states(self, pieces: Iterable[Piece], read: ReadPieces) -> None:
         """Take the states out again that pieces belong to, which are read for this alone."""
         for piece in pieces:
-            state = CheckedState.of(piece)
+            state = piece.slice.check
+            if state is None:
+                continue
+            commit = str(state.commit)
             for batch in read((piece,)):
-                found, known = _sum(self._hashes(batch)), self._sums[state.commit]
-                self._sums[state.commit] = (
-                    known.plus(found) if state.is_before else known.minus(found)
-                )
+                found, known = _sum(self._hashes(batch)), self._sums[commit]
+                self._sums[commit] = known.plus(found) if state.is_before else known.minus(found)
 
     def _hashes(self, batch: pa.RecordBatch) -> Hashes:
         return hash_rows([batch.column(name) for name in self._compared], batch.num_rows)

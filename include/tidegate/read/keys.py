@@ -29,7 +29,7 @@ from tidegate.physical.arrays import (
 )
 
 if TYPE_CHECKING:
-    from tidegate.physical.removed import RemovedKeys
+    from tidegate.read.removed import RemovedKeys
 
 _Hashes = npt.NDArray[np.uint64]
 

@@ -1,6 +1,6 @@
 """What every kind of source can do: pin, name instants, list a window's files, read them.
 
-Planning happens once, in one process (`Source`); reading happens in many tasks (`PieceFormat`),
+Planning happens once, in one process (`Source`); reading happens in many tasks (`SliceReader`),
 which get the pin from the plan and never look at the source's head again (ICE-2.2).
 """
 
@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.errors import TidegateError
+    from tidegate.model.ignored_deletes import IgnoredDeletes
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.report import CheckpointState
     from tidegate.model.settling import SettleRules
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.physical import RowGroup
-    from tidegate.physical.piece_format import PieceFormat
+    from tidegate.read.merge import ReadOptions
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,34 @@ class Rebuilding(Protocol):
         """Write the command that reads what lies between two event times again.
 
         Where they are not known, that of every partition.
+        """
+        ...
+
+
+class SliceReader(Protocol):
+    """Merge-reads the file slices of one pin inside tasks; used by one thread at a time."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the batches that come out."""
+        ...
+
+    @property
+    def ignored(self) -> IgnoredDeletes:
+        """Deletes that hit nothing in what was read so far (ICE-4.10)."""
+        ...
+
+    def batches(self, piece: Piece, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Read the rows of a piece that are wanted, its deltas applied, in bounded memory.
+
+        Yields:
+            Batches of `schema` with at least one row, in the order of the base file; of changes
+            each row with its kind, not settled yet.
+
+        Raises:
+            SourceFileGone, SourceFileDamaged, ColumnUnreadable, StorageSilent: see `open_piece`.
+            SchemaIncompatible: a column cannot become what the schema says.
+            TidegateError: deltas cannot be read; each kind of source has its own.
         """
         ...
 
@@ -291,14 +320,14 @@ class Source(Protocol):
         ...
 
     def schema(self, pin: Pin) -> pa.Schema:
-        """Return the schema of the batches that `format(pin)` conforms to."""
+        """Return the schema of the batches that come out of `reader(pin)`."""
         ...
 
     def settling(self, pin: Pin) -> SettleRules | None:
         """Return how changes are settled that are read as of a pin; None where nothing is."""
         ...
 
-    def format(self, pin: Pin) -> PieceFormat:
+    def reader(self, pin: Pin) -> SliceReader:
         """Return the reading side, bound to the pinned schema; looks at nothing."""
         ...
 

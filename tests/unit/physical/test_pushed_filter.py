@@ -12,18 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hooked_reader import PlainHooks, piece_of, read_pieces
 from tidegate.errors import PredicateInvalid, SourceFileDamaged
-from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows, RowGroup, pushed_filter
 from tidegate.physical.protocol import Passing
 from tidegate.physical.pushed_filter import can_push, filtered_batches, portions
-from tidegate.physical.removed import FileStates, Removed
 from tidegate.predicate import Predicate
-from tidegate.read import read_pieces
+from tidegate.read.removed import FileStates, Removed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
+
+    from tidegate.model.plan import Piece
 
 SCHEMA = pa.schema(
     [
@@ -80,7 +81,7 @@ FILTERS = [
 ]
 
 
-class Format:
+class Format(PlainHooks):
     """Plain files; `blind` ones cannot be read by their descriptor; `gone` rows are deleted."""
 
     def __init__(self, *, blind: bool = False, gone: Sequence[int] = ()) -> None:
@@ -93,9 +94,6 @@ class Format:
         file = pa.OSFile(piece.path)
         return ParquetRows(pa.BufferReader(file.read_buffer()) if self.blind else file)
 
-    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
-        return file_schema.names
-
     def removed(self, piece: Piece) -> FileStates:
         return self.sides
 
@@ -107,7 +105,9 @@ class Format:
 def read(format_: Any, path: str, text: str, start: int, rows: int, **more: Any) -> pa.Table:
     schema = pq.read_schema(path)
     wanted = Predicate.parse(text, more.pop("schema", schema), "source.read.filter")
-    batches = list(read_pieces([Piece(path, rows, 1, start)], format_, filter=wanted, **more))
+    batches = list(
+        read_pieces([piece_of(path, rows, row_start=start)], format_, filter=wanted, **more)
+    )
     return pa.Table.from_batches(batches, batches[0].schema if batches else schema)
 
 

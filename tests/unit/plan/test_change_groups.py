@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.config import SplitConfig
+from tidegate.model.file_slice import Change, Delta, DeltaKind, Deltas, FileSlice
 from tidegate.model.plan import Piece, Split
 from tidegate.model.row_changes import can_cancel, change_ordinal
 from tidegate.physical import RowGroup
 from tidegate.plan import bucket_count, plan_change_splits
 
-OLD, NEW = ({"path": name, "offset": None, "length": 10, "size": None} for name in ("d1", "d2"))
-ADDED, REMOVED = (None, []), ([], None)
-STATES = {
+OLD, NEW = (Delta(name, DeltaKind.POSITIONS, "parquet", 10, 1, 1) for name in ("d1", "d2"))
+ADDED: tuple[Deltas | None, Deltas | None] = (None, ())
+REMOVED: tuple[Deltas | None, Deltas | None] = ((), None)
+STATES: dict[str, tuple[Deltas | None, Deltas | None]] = {
     "added": ADDED,
     "removed": REMOVED,
-    "deleted from": ([OLD], [OLD, NEW]),
-    "restored": ([OLD, NEW], [OLD]),
-    "delete replaced": ([OLD], [NEW]),
+    "deleted from": ((OLD,), (OLD, NEW)),
+    "restored": ((OLD, NEW), (OLD,)),
+    "delete replaced": ((OLD,), (NEW,)),
 }
 
 
 def piece(ordinal: int, state: str, number: int, rows: int = 10) -> Piece:
     before, after = STATES[state]
-    change = {"ordinal": ordinal, "snapshot": 100 + ordinal, "before": before, "after": after}
-    details: dict[str, Any] = {"change": change, "split_offsets": [4], "format": "parquet"}
-    return Piece(f"f{ordinal}-{number}.parquet", rows, rows * 10, details=details)
+    change = Change(ordinal, 100 + ordinal, before, after)
+    slice = FileSlice(f"f{ordinal}-{number}.parquet", offsets=(4,), change=change)
+    return Piece(slice, rows, rows * 10)
 
 
 def planned(

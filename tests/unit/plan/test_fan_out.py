@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tidegate.model.exchange import Exchange
+from tidegate.model.file_slice import FileSlice
 from tidegate.model.partition import Transform
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.time_bounds import TimeBounds
@@ -26,7 +27,7 @@ def bounds(days: int, start: int = 0) -> TimeBounds:
 
 
 def split(number: int, times: TimeBounds | None, size_bytes: int = 1 << 20) -> Split:
-    piece = Piece(f"f{number}.parquet", 1_000, size_bytes, event_times=times)
+    piece = Piece(FileSlice(f"f{number}.parquet"), 1_000, size_bytes, event_times=times)
     return Split((SubSplit((piece,)),), size_bytes)
 
 
@@ -137,7 +138,9 @@ def test_span_of_thousands_of_years_makes_no_thousands_of_splits() -> None:
 
 def test_rows_that_meet_by_what_they_change_stay_with_their_exchange() -> None:
     settled = Exchange("commit", 1, 3)
-    own = Split((SubSplit((Piece("c.parquet", 1, 1, event_times=bounds(84)),), settled),), 1)
+    own = Split(
+        (SubSplit((Piece(FileSlice("c.parquet"), 1, 1, event_times=bounds(84)),), settled),), 1
+    )
     last = Split((SubSplit((), replace(settled, stage=1, bucket=0)),), 1)
     plain = tuple(split(number, bounds(84)) for number in range(2))
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from tidegate.config import SplitConfig
 from tidegate.errors import StatsMissing
+from tidegate.model.file_slice import FileSlice
 from tidegate.model.plan import Piece
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.plan import plan_splits
@@ -20,8 +21,7 @@ KEYS = st.tuples(st.integers(1, 4), st.sampled_from("abcdef"), st.integers(1, 4)
 
 def _piece(sequence: int, path: str, day: int) -> Piece:
     moment = datetime(2026, 1, day, tzinfo=UTC)
-    details = {"file_sequence": sequence}
-    return Piece(path, 1, 60, details=details, event_times=TimeBounds(moment, moment))
+    return Piece(FileSlice(path, sequence=sequence), 1, 60, event_times=TimeBounds(moment, moment))
 
 
 pieces = st.lists(KEYS, unique_by=lambda key: key[1]).map(lambda keys: [_piece(*it) for it in keys])
@@ -30,7 +30,7 @@ pieces = st.lists(KEYS, unique_by=lambda key: key[1]).map(lambda keys: [_piece(*
 @pytest.mark.parametrize(
     ("order", "key"),
     [
-        ("file_sequence", lambda piece: piece.details["file_sequence"]),
+        ("file_sequence", lambda piece: piece.slice.sequence),
         ("event_time", lambda piece: piece.event_times.smallest),
         ("path", lambda piece: piece.path),
     ],
@@ -57,15 +57,15 @@ def test_no_order_keeps_the_order_of_the_source() -> None:
     assert ordered(found, "none") == found
 
 
-@pytest.mark.parametrize("details", [{}, {"file_sequence": None}, {"file_sequence": 0}])
-def test_file_sequence_of_a_table_without_any_is_refused(details: dict[str, object]) -> None:
+@pytest.mark.parametrize("sequence", [None, 0])
+def test_file_sequence_of_a_table_without_any_is_refused(sequence: int | None) -> None:
     with pytest.raises(StatsMissing, match="a file sequence number") as refused:
-        ordered([Piece("f", 1, 1, details=details)], "file_sequence")
+        ordered([Piece(FileSlice("f", sequence=sequence), 1, 1)], "file_sequence")
 
     assert refused.value.values["path"] == "f"
 
 
 def test_file_without_bounds_comes_first_by_event_time() -> None:
-    found = [_piece(1, "a", 1), Piece("z", 1, 1)]
+    found = [_piece(1, "a", 1), Piece(FileSlice("z"), 1, 1)]
 
     assert [piece.path for piece in ordered(found, "event_time")] == ["z", "a"]

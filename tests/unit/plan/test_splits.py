@@ -14,12 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.config import SplitConfig
+from tidegate.model.file_slice import Change, Delta, DeltaKind, Deltas, FileSlice
 from tidegate.model.plan import Piece, Split
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.physical import RowGroup as Group
 from tidegate.plan import plan_splits, row_width
 from tidegate.plan.weights import Scale
-from tidegate.read.piece_reader import in_rows
+from tidegate.read.open_piece import in_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,10 +43,9 @@ class Files:
     def pieces(self) -> list[Piece]:
         return [
             Piece(
-                path,
+                FileSlice(path, offsets=_begins(groups) if self.offsets else ()),
                 sum(group.rows for group in groups),
                 sum(group.size_bytes for group in groups),
-                details={"split_offsets": [it.offset for it in groups]} if self.offsets else {},
             )
             for path, groups in self.layout.items()
         ]
@@ -53,6 +53,10 @@ class Files:
     def row_groups(self, piece: Piece) -> Sequence[Group]:
         self.footers[piece.path] += 1
         return self.layout[piece.path]
+
+
+def _begins(groups: list[Group]) -> tuple[int, ...]:
+    return tuple(group.offset for group in groups if group.offset is not None)
 
 
 def _split(files: Files, width: int = 1, parallelism: int = 1, **limits: int) -> tuple[Split, ...]:
@@ -201,7 +205,7 @@ def test_large_file_of_one_row_group_needs_no_footer() -> None:
 def test_offsets_out_of_order_are_not_trusted() -> None:
     files = Files({"large": [Group(5, 90), Group(5, 90)]})
     (piece,) = files.pieces()
-    odd = Piece(piece.path, piece.rows, piece.size_bytes, details={"split_offsets": [9, 4]})
+    odd = replace(piece, slice=FileSlice(piece.path, offsets=(9, 4)))
 
     splits = plan_splits([odd], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1)
 
@@ -233,7 +237,7 @@ def test_large_file_with_offsets_is_cut_there_without_a_footer() -> None:
 def test_offset_outside_the_file_is_not_trusted() -> None:
     files = Files({"large": [Group(5, 90), Group(5, 90)]})
     (piece,) = files.pieces()
-    odd = replace(piece, details={"split_offsets": [4, 900]})
+    odd = replace(piece, slice=FileSlice(piece.path, offsets=(4, 900)))
 
     splits = plan_splits([odd], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1)
 
@@ -268,20 +272,29 @@ def test_dense_row_groups_behind_offsets_need_the_footer() -> None:
 def test_stripes_are_found_in_the_footer_as_offsets_do_not_lead_to_them() -> None:
     files = Files({"orc": [Group(5, 90), Group(5, 90)]}, offsets=True)
     (piece,) = files.pieces()
-    orc = replace(piece, details={**piece.details, "format": "orc"})
+    orc = replace(piece, slice=replace(piece.slice, file_format="orc"))
 
     splits = plan_splits([orc], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1)
 
     assert [piece.byte_range for piece in _pieces(splits, files)] == [None, None]
 
 
-def _ref(path: str, length: int, offset: int | None = None, size: int | None = None) -> object:
-    return {"path": path, "length": length, "offset": offset, "size": size}
+def _delta(path: str, length: int, offset: int | None = None, blob: int | None = None) -> Delta:
+    kind = DeltaKind.POSITIONS if offset is None else DeltaKind.VECTOR
+    return Delta(path, kind, "parquet", length, 1, 1, offset=offset, blob_bytes=blob)
+
+
+def _piece(path: str, *deltas: Delta) -> Piece:
+    return Piece(FileSlice(path, deltas=deltas), 1, 100)
+
+
+def _changed(path: str, before: Deltas | None, after: Deltas) -> Piece:
+    return Piece(FileSlice(path, change=Change(0, 1, before, after)), 1, 100)
 
 
 def test_weight_counts_deletes_and_of_a_vector_its_blob() -> None:
-    deletes = [_ref("d", 700), _ref("dv", 10_000, 4, 30), _ref("dv", 10_000, 34, 5)]
-    piece = Piece("f", 1, 100, details={"deletes": deletes})
+    deltas = [_delta("d", 700), _delta("dv", 10_000, 4, 30), _delta("dv", 10_000, 34, 5)]
+    piece = _piece("f", *deltas)
 
     scale = Scale(row_width=1, open_cost=50)
 
@@ -290,30 +303,33 @@ def test_weight_counts_deletes_and_of_a_vector_its_blob() -> None:
 
 
 def test_weight_counts_a_delete_of_both_states_once() -> None:
-    both = _ref("d", 7)
-    change = {"before": [both], "after": [both, _ref("e", 5)]}
+    both = _delta("d", 7)
 
-    load = Scale(1, 1).load(Piece("f", 1, 100, details={"change": change}))
+    load = Scale(1, 1).load(_changed("f", (both,), (both, _delta("e", 5))))
 
     assert load == (112, 1, 3)
 
 
 def test_weights_of_pieces_that_share_their_deletes_are_those_of_each_alone() -> None:
-    lists = [[_ref("d", 7)], [_ref("d", 7), _ref("e", 5)], []]
-    pieces = [
-        Piece(str(number), 1, 100, details={"deletes": lists[number % 3]}) for number in range(9)
+    lists: list[Deltas] = [(_delta("d", 7),), (_delta("d", 7), _delta("e", 5)), ()]
+    pieces = [_piece(str(number), *lists[number % 3]) for number in range(9)]
+    states: list[tuple[Deltas | None, Deltas]] = [
+        (lists[0], lists[1]),
+        (lists[1], lists[0]),
+        (None, lists[1]),
     ]
-    pieces += [
-        Piece("c", 1, 100, details={"change": {"before": before, "after": after}})
-        for before, after in [(lists[0], lists[1]), (lists[1], lists[0]), (None, lists[1])]
-    ]
+    pieces += [_changed("c", before, after) for before, after in states]
     shared = Scale(1, 50)
 
     assert [shared.load(piece) for piece in pieces] == [Scale(1, 50).load(it) for it in pieces]
 
 
 def test_term_of_several_pieces_is_that_of_most_of_their_weight() -> None:
-    pieces = [Piece("a", 1, 70), Piece("b", 100, 1), Piece("c", 1, 60)]
+    pieces = [
+        Piece(FileSlice("a"), 1, 70),
+        Piece(FileSlice("b"), 100, 1),
+        Piece(FileSlice("c"), 1, 60),
+    ]
 
     assert Scale(1, 40).weigh(pieces) == (230, "bytes")
     assert Scale(1, 40).weigh([]) == (0, "bytes")
@@ -322,19 +338,19 @@ def test_term_of_several_pieces_is_that_of_most_of_their_weight() -> None:
 def test_every_part_of_a_cut_file_keeps_its_deletes() -> None:
     files = Files({"f": [Group(10, 60) for _ in range(5)]})
     (piece,) = files.pieces()
-    deleted = replace(piece, details={"deletes": [_ref("d", 1)]})
+    deleted = replace(piece, slice=replace(piece.slice, deltas=(_delta("d", 1),)))
 
     splits = plan_splits(
         [deleted], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1
     )
 
-    assert {str(piece.details) for piece in _pieces(splits, files)} == {str(deleted.details)}
+    assert {piece.slice.deltas for piece in _pieces(splits, files)} == {(_delta("d", 1),)}
 
 
 def test_large_deletes_do_not_cut_a_small_file() -> None:
     files = Files({"f": [Group(10, 10) for _ in range(5)]})
     (piece,) = files.pieces()
-    deleted = replace(piece, details={"deletes": [_ref("d", 1_000)]})
+    deleted = replace(piece, slice=replace(piece.slice, deltas=(_delta("d", 1_000),)))
 
     splits = plan_splits(
         [deleted], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1
@@ -358,9 +374,9 @@ def _moment(day: int) -> datetime:
 
 def test_split_carries_the_bounds_of_its_files() -> None:
     pieces = [
-        Piece("a", 1, 1, event_times=TimeBounds(_moment(2), _moment(3))),
-        Piece("b", 1, 1, event_times=TimeBounds(_moment(1), _moment(2))),
-        Piece("c", 1, 1, event_times=TimeBounds()),
+        Piece(FileSlice("a"), 1, 1, event_times=TimeBounds(_moment(2), _moment(3))),
+        Piece(FileSlice("b"), 1, 1, event_times=TimeBounds(_moment(1), _moment(2))),
+        Piece(FileSlice("c"), 1, 1, event_times=TimeBounds()),
     ]
 
     (split,) = plan_splits(pieces, lambda _: (), SplitConfig(), 1, 1)
@@ -369,7 +385,10 @@ def test_split_carries_the_bounds_of_its_files() -> None:
 
 
 def test_split_with_a_file_without_bounds_has_none() -> None:
-    pieces = [Piece("a", 1, 1, event_times=TimeBounds(_moment(2), _moment(3))), Piece("b", 1, 1)]
+    pieces = [
+        Piece(FileSlice("a"), 1, 1, event_times=TimeBounds(_moment(2), _moment(3))),
+        Piece(FileSlice("b"), 1, 1),
+    ]
 
     (split,) = plan_splits(pieces, lambda _: (), SplitConfig(), 1, 1)
 
@@ -399,7 +418,7 @@ def test_nothing_to_read_gives_no_splits() -> None:
 def test_weight_is_the_heaviest_of_three(
     rows: int, size_bytes: int, weight: int, request: pytest.FixtureRequest
 ) -> None:
-    piece, scale = Piece("f", rows, size_bytes), Scale(row_width=32, open_cost=40)
+    piece, scale = Piece(FileSlice("f"), rows, size_bytes), Scale(row_width=32, open_cost=40)
 
     assert scale.weight(piece) == weight
     assert scale.weigh([piece]) == (weight, request.node.callspec.id)

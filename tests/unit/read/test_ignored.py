@@ -4,51 +4,23 @@ from __future__ import annotations
 
 import functools
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
+from hooked_reader import piece_of
 from tidegate.model.ignored_deletes import IgnoredDeletes
-from tidegate.model.plan import Piece
-from tidegate.physical.removed import FileStates, Removed
 from tidegate.read import ignored
-from tidegate.read.ignored import CountingFormat
+from tidegate.read.ignored import ignored_deletes
+from tidegate.read.removed import FileStates, Removed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tidegate.physical import PhysicalRows
 
 ROWS = 10
 WHOLE = [(0, ROWS)]
-
-
-@dataclass(frozen=True)
-class File:
-    rows: int = ROWS
-
-
-@dataclass(frozen=True)
-class Deleting:
-    """A format that knows only what is gone."""
-
-    sides: FileStates
-
-    def open(self, piece: Piece) -> PhysicalRows:
-        del piece
-        return cast("PhysicalRows", File())
-
-    def removed(self, piece: Piece) -> FileStates:
-        del piece
-        return self.sides
-
-    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
-        raise AssertionError(piece, file_schema)
-
-    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
-        raise AssertionError(batch, piece, position)
 
 
 def removed(*positions: int, **unaddressed: int) -> Removed:
@@ -59,10 +31,7 @@ def counted(sides: FileStates, ranges: Sequence[tuple[int, int]]) -> IgnoredDele
     """Read a range of rows each in a task of its own."""
     told = []
     for start, rows in ranges:
-        form, piece = CountingFormat(Deleting(sides)), Piece("f.parquet", rows, 1, start)
-        form.open(piece)
-        form.removed(piece)
-        told.append(form.ignored)
+        told.append(ignored_deletes(sides, piece_of("f.parquet", rows, row_start=start), ROWS))
     return functools.reduce(IgnoredDeletes.plus, told)
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.physical.removed import RemovedKeys
+from tidegate.read.removed import RemovedKeys
 from tidegate.read.keys import KeyIndex, index_of
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.plan import Piece
-from tidegate.physical import ParquetRows
-from tidegate.physical.removed import FileStates, NewerThan, Removed, RemovedKeys
+from hooked_reader import PlainHooks, piece_of, read_pieces
 from tidegate.predicate import Predicate
-from tidegate.read import read_pieces
+from tidegate.read.removed import FileStates, NewerThan, Removed, RemovedKeys
+
+if TYPE_CHECKING:
+    from tidegate.model.plan import Piece
 
 GROUPS = (5, 1, 8, 6)
 ROWS = sum(GROUPS)
@@ -44,22 +45,20 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @dataclass
-class Merging:
+class Merging(PlainHooks):
     """Files with the columns `n`, `k`, `w`, of which `w` is there for the keys only."""
 
     sides: FileStates
     columns: tuple[str, ...] = ("n", "k", "added")
     marks: tuple[str, ...] = ()
+    positional: bool = False
     decoded: list[int] = field(default_factory=list)
-
-    def open(self, piece: Piece) -> ParquetRows:
-        return ParquetRows(pa.OSFile(piece.path))
 
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         return [*self.columns, "w"]
 
     def removed(self, piece: Piece) -> FileStates:
-        return replace(self.sides, hidden=1)
+        return self.sides
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         self.decoded.append(batch.num_rows)
@@ -132,8 +131,8 @@ def _read(form: Merging, path: str, rows: tuple[int, int], **options: Any) -> li
     text = options.pop("text", None)
     schema = pa.schema([("n", pa.int64()), ("k", pa.int64())])
     filter_ = Predicate.parse(text, schema, "source.read.filter") if text else None
-    pieces = [Piece(path, rows[1], 1, rows[0])]
-    batches = list(read_pieces(pieces, form, filter=filter_, **options))
+    pieces = [piece_of(path, rows[1], row_start=rows[0])]
+    batches = list(read_pieces(pieces, form, hidden=1, filter=filter_, **options))
     assert all(batch.num_rows for batch in batches)
     assert all(batch.schema.names == [*form.columns, *form.marks] for batch in batches)
     return [row for batch in batches for row in batch.to_pylist()]
@@ -148,7 +147,7 @@ def test_merge_any_deletes_leaves_the_rows_that_are_alive(
     text: str | None,
     positional: bool,
 ) -> None:
-    form = Merging(FileStates(None, deleted.as_removed(), positional=positional))
+    form = Merging(FileStates(None, deleted.as_removed()), positional=positional)
 
     found = _read(form, path, rows, batch_rows=batch_rows, text=text)
 

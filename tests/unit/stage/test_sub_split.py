@@ -336,21 +336,13 @@ from datetime import datetime, UTC
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from tidegate.config import RowRule
 from tidegate.model.partition import PartitionField, Transform
-from tidegate.model.plan import Piece
 from tidegate.predicate import Predicate
-from tidegate.physical import ParquetRows
-from tidegate.physical.removed import WHOLE
-from tidegate.read import read_pieces
+from hooked_reader import PlainHooks, piece_of, read_pieces
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.storage import LocalStorage
 
 root = sys.argv[1]
 schema = pq.read_schema(f"{root}/in.parquet")
-class Format:
-    def open(self, piece): return ParquetRows(pa.OSFile(piece.path))
-    def physical_columns(self, piece, file_schema): return file_schema.names
-    def removed(self, piece): return WHOLE
-    def conform(self, batch, piece, position): return batch
 spec = StageSpec(
     fields=(PartitionField("dt", "at", Transform.DAY), PartitionField("r", "region",
     Transform.IDENTITY)),
@@ -358,8 +350,8 @@ spec = StageSpec(
     event_time="at", counts_until=datetime(2027, 1, 1, tzinfo=UTC),
 )
 rows = read_pieces(
-    [Piece(f"{root}/in.parquet", 3, 1)],
-    Format(),
+    [piece_of(f"{root}/in.parquet", 3)],
+    PlainHooks(),
     filter=Predicate.parse("id > 0", schema, "filter"),
 )
 message = stage_sub_split(rows, schema, spec, AttemptPlace(root, "d", "s", "a"), LocalStorage())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from itertools import chain, islice
 from typing import TYPE_CHECKING, overload
 
 from tidegate.model.plan import ScanPlan, Split
-from tidegate.pipeline.state.delete_table import DeleteTable, StoredDeletes
+from tidegate.pipeline.state.delta_table import DeltaTable, StoredDeltas
 from tidegate.stage import layout
 from tidegate.stage.stored import as_stored, damaged, read_content, read_stored
 
@@ -38,10 +37,10 @@ def read_plan(storage: Storage, uri: str) -> ScanPlan:
 class StoredSplits(Sequence[Split]):
     """The splits of a plan, each read when it is asked for: a task wants one of many thousands."""
 
-    def __init__(self, path: str, lines: Sequence[bytes], deletes: StoredDeletes) -> None:
+    def __init__(self, path: str, lines: Sequence[bytes], deltas: StoredDeltas) -> None:
         self._path = path
         self._lines = lines
-        self._deletes = deletes
+        self._deltas = deltas
 
     def __len__(self) -> int:
         """Count them."""
@@ -58,14 +57,9 @@ class StoredSplits(Sequence[Split]):
             StateFileDamaged: its line cannot be read.
         """
         if isinstance(index, slice):
-            return StoredSplits(self._path, self._lines[index], self._deletes)
+            return StoredSplits(self._path, self._lines[index], self._deltas)
         line = self._lines[index]
-        return as_stored(self._path, lambda: self._decoded(line))
-
-    def _decoded(self, line: bytes) -> Split:
-        raw = json.loads(line)
-        self._deletes.restore(raw)
-        return Split.from_json(raw)
+        return as_stored(self._path, lambda: self._deltas.split(line))
 
 
 def read_splits(storage: Storage, uri: str) -> StoredSplits:
@@ -80,8 +74,8 @@ def read_splits(storage: Storage, uri: str) -> StoredSplits:
     if content and not content.endswith(b"\n"):
         raise damaged(path, f"{len(content)} bytes that end within a line")
     lines = content.splitlines()
-    deletes = StoredDeletes.before(lines)
-    return StoredSplits(path, lines[len(deletes) :], deletes)
+    deltas = StoredDeltas.before(lines)
+    return StoredSplits(path, lines[len(deltas) :], deltas)
 
 
 def write_splits(storage: Storage, uri: str, splits: Sequence[Split]) -> None:
@@ -91,7 +85,7 @@ def write_splits(storage: Storage, uri: str, splits: Sequence[Split]) -> None:
 
 def _blocks(splits: Sequence[Split]) -> Iterator[bytes]:
     """Yield lines, many at a time: each block is a call to the file system."""
-    table = DeleteTable(splits)
+    table = DeltaTable(splits)
     lines = chain(table.lines, (table.shorten(split).to_text() for split in splits))
     while block := list(islice(lines, _LINES_PER_BLOCK)):
         yield "".join(f"{line}\n" for line in block).encode()

@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.predicate import Predicate, named_columns
-from tidegate.read import read_pieces
 from tidegate.read.balance import Balance
 from tidegate.read.changes import Settler
 from tidegate.read.exchange import KeyPlacement
-from tidegate.read.ignored import CountingFormat
+from tidegate.read.merge import ReadOptions, first_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from tidegate.model.ignored_deletes import IgnoredDeletes
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
-    from tidegate.source.protocol import Source
+    from tidegate.source.protocol import SliceReader, Source
 
 _WHERE = "source.read.filter"
 
@@ -47,8 +46,8 @@ class Reading:
     """Of changes that are not settled yet: with the columns that settling alone needs."""
     rules: SettleRules | None
     """How changes are settled; None where nothing is."""
-    _format: CountingFormat
-    _filter: Predicate | None
+    _reader: SliceReader
+    _options: ReadOptions
     _read: ReadConfig
 
     @classmethod
@@ -70,10 +69,13 @@ class Reading:
             schema=pa.schema([whole.field(name) for name in carried if name not in hidden]),
             changes_schema=pa.schema([whole.field(name) for name in carried]),
             rules=rules,
-            _format=CountingFormat(source.format(pin)),
-            _filter=Predicate.parse(read.filter, whole, _WHERE, case_sensitive=not folded)
-            if read.filter
-            else None,
+            _reader=source.reader(pin),
+            _options=ReadOptions(
+                Predicate.parse(read.filter, whole, _WHERE, case_sensitive=not folded)
+                if read.filter
+                else None,
+                include_deleted=read.include_deleted,
+            ),
             _read=read,
         )
 
@@ -83,20 +85,14 @@ class Reading:
 
     def changes(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
         """Read pieces in order; batches of `changes_schema` with at least one row."""
-        read = read_pieces(
-            pieces,
-            self._format,
-            filter=self._filter,
-            limit=self._read.limit,
-            include_deleted=self._read.include_deleted,
-        )
-        for batch in read:
+        read = (batch for piece in pieces for batch in self._reader.batches(piece, self._options))
+        for batch in read if self._read.limit is None else first_rows(read, self._read.limit):
             yield batch.select(self.changes_schema.names)
 
     @property
     def ignored(self) -> IgnoredDeletes | None:
         """The deletes that hit nothing in what was read so far; None: there were none."""
-        return self._format.ignored if self._format.ignored.total else None
+        return self._reader.ignored if self._reader.ignored.total else None
 
     def settler(self) -> Settler | None:
         """Return what settles changes, with counts of its own; None where nothing is settled."""

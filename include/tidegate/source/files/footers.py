@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.errors import TerminalError
 from tidegate.source.files.columns import joined
-from tidegate.source.files.format import open_listed
+from tidegate.source.files.reader import open_listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

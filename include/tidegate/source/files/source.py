@@ -21,6 +21,7 @@ from tidegate.errors import (
     StateFileDamaged,
     StateFileLost,
 )
+from tidegate.model.file_slice import FileSlice
 from tidegate.model.instant import aware_time
 from tidegate.model.partition import DEFAULT_NAME, HIVE_DEFAULT_NAME, Partition
 from tidegate.model.plan import Piece, Pin, WindowKind
@@ -29,7 +30,6 @@ from tidegate.source.columns import select_columns
 from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.columns import decode_schema, encode_schema, table_schema
 from tidegate.source.files.footers import FolderColumns, read_columns, side_by_side
-from tidegate.source.files.format import FilesFormat, open_listed
 from tidegate.source.files.listing import (
     ListedFile,
     Listing,
@@ -45,6 +45,7 @@ from tidegate.source.files.listing import (
     number_of,
 )
 from tidegate.source.files.pruning import PartitionPruning
+from tidegate.source.files.reader import MODIFIED, PARTITION, FilesReader, open_listed, open_slice
 from tidegate.source.files.starts import before_time, first_checkpoint
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.walk import list_directory
@@ -82,7 +83,7 @@ _NO_HISTORY = (
 class _Checked:
     """Checks the schemas of files before a window is planned on them; equal ones once."""
 
-    def __init__(self, reading: FilesFormat, event_time: EventColumn | None) -> None:
+    def __init__(self, reading: FilesReader, event_time: EventColumn | None) -> None:
         self._reading = reading
         self._event_time = event_time
         self._known: set[pa.Schema] = set()
@@ -397,27 +398,27 @@ class FilesSource:
         pruning = PartitionPruning(self._config, self.schema(pin))
         kept_partitions = pruning.keep(set(partitions.values()))
         files = [file for file in change.added if partitions[file.path] in kept_partitions]
-        checked = _Checked(self.format(pin), event_time)
+        checked = _Checked(self.reader(pin), event_time)
         pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
         pruned = len(change.added) - len(files)
         return Units(tuple(pieces), self._notes(window, change, pruned, whole=whole))
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
-        with open_listed(piece.path, piece.details["length"], piece.details["modified"]) as file:
+        with open_slice(piece.slice) as file:
             return file.row_groups
 
     def schema(self, pin: Pin) -> pa.Schema:
         """Return the schema of conformed batches."""
-        return self.format(pin).schema
+        return self.reader(pin).schema
 
     def settling(self, pin: Pin) -> None:
         """Files are only ever added: there is nothing to settle."""
         del pin
 
-    def format(self, pin: Pin) -> FilesFormat:
+    def reader(self, pin: Pin) -> FilesReader:
         """Return the reading side."""
-        return FilesFormat(pin, self._config.partition_by, self._config.default_partition_name)
+        return FilesReader(pin, self._config.partition_by, self._config.default_partition_name)
 
     def _up_to_head(self, pin: Pin) -> list[Instant]:
         if pin.head is None:
@@ -547,14 +548,15 @@ class FilesSource:
         with open_listed(path, file.size, file.modified) as opened:
             rows, groups, schema = opened.rows, len(opened.row_groups), opened.schema
             bounds = checked.bounds(opened)
-        details = {
-            "length": file.size,
-            "modified": file.modified,
-            "partition": dict(partition.values),
+        slice = FileSlice(
+            path,
+            file_bytes=file.size,
+            rows=rows,
             # One offset says one row group, which need not be read again to be cut.
-            "split_offsets": [0] if groups == 1 else [],
-        }
-        piece = Piece(path, rows, file.size, details=details, event_times=bounds)
+            offsets=(0,) if groups == 1 else (),
+            details={MODIFIED: file.modified, PARTITION: dict(partition.values)},
+        )
+        piece = Piece(slice, rows, file.size, event_times=bounds)
         checked.check(piece, schema)
         return piece
 

@@ -30,7 +30,7 @@ from tidegate.source.iceberg.deletes.rules import delete_rules
 from tidegate.source.iceberg.manifests.decode import ManifestReader
 from tidegate.source.iceberg.manifests.event_bounds import EventBounds
 from tidegate.source.iceberg.manifests.pruning import Pruning
-from tidegate.source.iceberg.reading.format import IcebergFormat, open_rows
+from tidegate.source.iceberg.reading.reader import IcebergReader, open_rows
 from tidegate.source.iceberg.table.opening import TableOpener
 from tidegate.source.iceberg.table.paths import local_places
 from tidegate.source.iceberg.table.tagging import tag_checkpoint
@@ -345,31 +345,31 @@ class IcebergSource:
         bounds = EventBounds.of(table.schema(), column)
         if bounds is None:
             return None
-        with open_rows(table.io, piece, self.name) as rows:
+        with open_rows(table.io, piece.slice, self.name) as rows:
             return bounds.read_footer(rows)
 
     def _row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         files = (
             next(iter(self._tables.values())).io if self._tables else self._opener.files(piece.path)
         )
-        with open_rows(files, piece, self.name) as file:
+        with open_rows(files, piece.slice, self.name) as file:
             return file.row_groups
 
     def schema(self, pin: Pin) -> pa.Schema:
         """Return the schema of conformed batches."""
-        return self.format(pin).schema
+        return self.reader(pin).schema
 
     def settling(self, pin: Pin) -> SettleRules | None:
         """Return what `settle_rules` said when the table was pinned."""
         raw = pin.details["settling"]
         return None if raw is None else SettleRules.from_json(raw)
 
-    def format(self, pin: Pin) -> IcebergFormat:
+    def reader(self, pin: Pin) -> IcebergReader:
         """Return the reading side; in a task it opens files without asking the catalog."""
         location = pin.details["metadata"]
         table = self._tables.get(location)
         files: FileIO = table.io if table else self._opener.files(location)
-        return IcebergFormat(pin, files, self.name, self._config)
+        return IcebergReader(pin, files, self.name, self._config)
 
     def _patiently(
         self,
@@ -408,8 +408,8 @@ class IcebergSource:
             (),
             details,
         )
-        form = IcebergFormat(pin, table.io, self.name, self._config)
-        columns = pinned_columns(form.schema)
+        reader = IcebergReader(pin, table.io, self.name, self._config)
+        columns = pinned_columns(reader.schema)
         return Pin(pin.identity, pin.head, columns, details)
 
     @property

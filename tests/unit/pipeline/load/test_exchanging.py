@@ -12,6 +12,7 @@ from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from tidegate.errors import ExchangeFileLost, ExchangeIncomplete
 from tidegate.model.exchange import Exchange, SpreadFile
+from tidegate.model.file_slice import FileSlice
 from tidegate.model.message import CommitMessage, EventTimes
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.wire import pretty
@@ -92,8 +93,8 @@ class Plan:
 
     def __post_init__(self) -> None:
         begin = Exchange("one", 1, 2)
-        self.spread = [SubSplit((Piece(name, 1, 1),), begin) for name in ("a", "b")]
-        self.other = SubSplit((Piece("c", 1, 1),), Exchange("other", 1, 2))
+        self.spread = [SubSplit((Piece(FileSlice(name), 1, 1),), begin) for name in ("a", "b")]
+        self.other = SubSplit((Piece(FileSlice("c"), 1, 1),), Exchange("other", 1, 2))
         self.gather = [SubSplit((), Exchange("one", 1, 2, 1, bucket)) for bucket in (0, 1)]
         parts = [*self.spread, self.other, *self.gather]
         found = spreading(Split((it,), 1) for it in parts)

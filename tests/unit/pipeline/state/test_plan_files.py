@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.model.file_slice import Change, Delta, DeltaKind, FileSlice
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.pipeline.state.plan_files import read_splits, write_splits
 from tidegate.stage import layout
@@ -21,28 +23,26 @@ if TYPE_CHECKING:
 STORAGE = LocalStorage()
 
 
-def _ref(number: int) -> dict[str, Any]:
-    return {"path": f"d{number // 2}", "content": "positions", "offset": number, "length": 9}
+def _delta(number: int) -> Delta:
+    return Delta(f"d{number // 2}", DeltaKind.VECTOR, "puffin", 9, 1, 1, offset=number)
 
 
 _lists = st.lists(st.integers(0, 9), unique=True, max_size=6).map(
-    lambda numbers: [_ref(number) for number in numbers]
+    lambda numbers: tuple(_delta(number) for number in numbers)
 )
-_changes = st.fixed_dictionaries(
-    {"ordinal": st.integers(0, 3), "before": st.none() | _lists, "after": st.none() | _lists}
+_changes = st.builds(
+    Change, st.integers(0, 3), st.just(7), st.none() | _lists, st.none() | _lists, st.booleans()
 )
-_details = (
-    st.just({})
-    | st.fixed_dictionaries({"deletes": _lists})
-    | st.fixed_dictionaries({"change": _changes})
+_slices = st.builds(FileSlice, st.just("f"), deltas=_lists) | st.builds(
+    FileSlice, st.just("f"), change=_changes
 )
 
 
 @st.composite
 def _plans(draw: st.DrawFn) -> tuple[Split, ...]:
     pieces = [
-        Piece(f"f{number}", 1, 1, details=details)
-        for number, details in enumerate(draw(st.lists(_details, max_size=8)))
+        Piece(replace(slice, path=f"f{number}"), 1, 1)
+        for number, slice in enumerate(draw(st.lists(_slices, max_size=8)))
     ]
     return tuple(
         Split((SubSplit(tuple(pieces[first : first + 2])),), 1)
@@ -71,34 +71,38 @@ def test_each_delete_stands_in_a_plan_once(splits: tuple[Split, ...]) -> None:
     with TemporaryDirectory() as folder:
         lines = [json.loads(line) for line in _written(splits, folder)]
 
-    deletes = [line["delete"] for line in lines if "delete" in line]
-    assert len({ref["offset"] for ref in deletes}) == len(deletes)
-    assert all("delete" not in line and "path" in str(line) for line in lines[len(deletes) :])
-    assert "d0" not in str(lines[len(deletes) :])
+    deltas = [line["delta"] for line in lines if "delta" in line]
+    assert len({delta["offset"] for delta in deltas}) == len(deltas)
+    assert all("delta" not in line and "path" in str(line) for line in lines[len(deltas) :])
+    assert "d0" not in str(lines[len(deltas) :])
 
 
 def test_lists_that_grow_from_commit_to_commit_are_one_run_each(tmp_path: Path) -> None:
-    refs = [_ref(number) for number in range(9)]
-    changes = [{"before": refs[2:end], "after": refs[2 : end + 1]} for end in range(3, 9)]
-    pieces = tuple(Piece("f", 1, 1, details={"change": change}) for change in changes)
+    deltas = tuple(_delta(number) for number in range(9))
+    changes = [Change(0, 7, deltas[2:end], deltas[2 : end + 1]) for end in range(3, 9)]
+    pieces = tuple(Piece(FileSlice("f", change=change), 1, 1) for change in changes)
 
     *_, line = _written([Split((SubSplit(pieces),), 1)], str(tmp_path))
 
     written = json.loads(line)["sub_splits"][0]["pieces"]
-    assert [piece["details"]["change"]["after"] for piece in written] == [
-        [[0, len(change["after"])]] for change in changes
+    assert [piece["slice"]["change"]["after"] for piece in written] == [
+        [[0, len(change.after or ())]] for change in changes
     ]
 
 
-def test_splits_that_name_their_deletes_themselves_are_read(tmp_path: Path) -> None:
-    # As plans of earlier versions do.
-    split = Split((SubSplit((Piece("f", 1, 1, details={"deletes": [_ref(1)]}),)),), 1)
-    STORAGE.write_once(layout.splits_file(str(tmp_path)), f"{split.to_text()}\n".encode())
+def test_slices_that_are_read_share_each_delta(tmp_path: Path) -> None:
+    pieces = tuple(Piece(FileSlice(name, deltas=(_delta(1),)), 1, 1) for name in ("a", "b"))
+    _written([Split((SubSplit(pieces),), 1)], str(tmp_path))
 
-    assert tuple(read_splits(STORAGE, str(tmp_path))) == (split,)
+    (split,) = read_splits(STORAGE, str(tmp_path))
+
+    first, second = (piece.slice.deltas[0] for piece in split.sub_splits[0].pieces)
+    assert first is second
 
 
 def test_plan_without_deletes_is_nothing_but_its_splits(tmp_path: Path) -> None:
-    splits = [Split((SubSplit((Piece(str(number), 1, 1),)),), 1) for number in range(600)]
+    splits = [
+        Split((SubSplit((Piece(FileSlice(str(number)), 1, 1),)),), 1) for number in range(600)
+    ]
 
     assert _written(splits, str(tmp_path)) == [split.to_text() for split in splits]

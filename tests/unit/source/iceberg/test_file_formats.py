@@ -181,17 +181,18 @@ def test_evolved_columns_of_another_format_are_those_of_parquet(
 ) -> None:
     file_format, has_ids, write = WRITERS[writer]
     source, pin, pieces = _planned(golden(case))
-    form = source.format(pin)
+    reader = source.reader(pin)
 
     for piece in pieces:
-        with form.open(piece) as file:
+        with reader.open(piece) as file:
             batches = [batch for _, batch in file.batches(file.schema.names, 0, file.rows)]
             schema = file.schema
         rows = _stored(pa.Table.from_batches(batches, schema))
         path = tmp_path / f"rows.{file_format}"
         write(rows, path)
-        details = {**piece.details, "format": file_format, "length": path.stat().st_size}
-        other = replace(piece, path=str(path), size_bytes=path.stat().st_size, details=details)
+        size = path.stat().st_size
+        slice = replace(piece.slice, path=str(path), file_format=file_format, file_bytes=size)
+        other = replace(piece, slice=slice, size_bytes=size)
         mapping = {} if has_ids else {"name_mapping": json.dumps(_mapping(list(schema)))}
         named = replace(pin, details={**pin.details, **mapping})
 
@@ -227,7 +228,7 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
 @pytest.mark.parametrize("case", ["types_orc_v2", "types_avro_v2", "types_parquet_v2"])
 def test_damaged_file_is_named(case: str, damage: str, tmp_path: Path) -> None:
     source, pin, pieces = _planned(golden_copy(case, tmp_path))
-    suffix = pieces[0].details["format"]
+    suffix = pieces[0].slice.file_format
     for file in (tmp_path / case / "table" / "data").rglob(f"*.{suffix}"):
         file.write_bytes(DAMAGES[damage](file.read_bytes()))
 
@@ -242,7 +243,7 @@ def test_avro_type_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "rows.avro"
     fields = [{"name": "id", "type": ["int", "string"], "field-id": 1}]
     path.write_bytes(write_container({"type": "record", "name": "t", "fields": fields}, 0, b""))
-    details = {**pieces[0].details, "length": path.stat().st_size}
+    slice = replace(pieces[0].slice, path=str(path), file_bytes=path.stat().st_size)
 
     with pytest.raises(UnsupportedFeature, match="an Avro union of several types"):
-        source.format(pin).open(replace(pieces[0], path=str(path), details=details))
+        source.reader(pin).open(replace(pieces[0], slice=slice))

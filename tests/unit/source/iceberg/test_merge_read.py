@@ -69,7 +69,7 @@ def test_head_read_by_many_threads_is_the_engines_in_each() -> None:
 def test_keys_are_hidden_where_their_columns_do_not_come_out() -> None:
     read_only = {"mode": "snapshot", "columns": ["p"]}
     source, pin, pieces = _snapshot(golden("eq_v2"), read=read_only)
-    assert any(piece.details.get("deletes") for piece in pieces)
+    assert any(piece.slice.deltas for piece in pieces)
 
     table = read(source, pin, pieces)
 
@@ -88,7 +88,7 @@ def test_delete_file_damaged_in_any_part_is_an_error_or_changes_nothing(
 ) -> None:
     table = golden_copy(case, tmp_path)
     source, pin, pieces = _snapshot(table)
-    paths = {delete["path"] for piece in pieces for delete in piece.details.get("deletes", ())}
+    paths = {delta.path for piece in pieces for delta in piece.slice.deltas}
     for path in paths:
         (file,) = table.folder.rglob(path.rpartition("/")[2])
         raw = file.read_bytes()

@@ -87,7 +87,7 @@ def test_bounds_of_the_type_before_a_promotion_still_rule_deletes_out(tmp_path: 
 
     (piece,) = source.units(pin, InstantRange(None, pin.head), whole=True)
 
-    assert [delete["path"] for delete in piece.details["deletes"]] == [keys[1]]
+    assert [delta.path for delta in piece.slice.deltas] == [keys[1]]
 
 
 @pytest.mark.parametrize("file_format", ["parquet", "orc", "avro"])

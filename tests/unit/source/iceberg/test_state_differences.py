@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.snapshots import Snapshot
 
+    from tidegate.model.file_slice import Delta
     from tidegate.source.iceberg.deletes.entries import FoundDelete
-    from tidegate.source.iceberg.deletes.file import DeleteFile
 
 WHOLE, BY_REGION = 0, 1
 REGIONS = ["de", "fr", "us", None]
@@ -304,7 +304,7 @@ def test_commit_asks_only_for_the_deletes_of_files_that_it_may_touch(
     described: list[str] = []
     applying, found_delete = DeleteIndex.applying, live_manifests.found_delete
 
-    def count(index: DeleteIndex, entry: Entry, rivals: Collection[str]) -> tuple[DeleteFile, ...]:
+    def count(index: DeleteIndex, entry: Entry, rivals: Collection[str]) -> tuple[Delta, ...]:
         asked.append(entry.path)
         return applying(index, entry, rivals)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tidegate.errors import (
     ChangelogParentMissing,
@@ -15,7 +15,7 @@ from tidegate.errors import (
     SnapshotNotFound,
     SourceFileGone,
 )
-from tidegate.model.row_changes import CHANGE, STATE
+from tidegate.model.file_slice import Change, CheckedState
 from tidegate.source.iceberg.changes.states import ChangedFile
 from tidegate.source.iceberg.manifests.tally import skipped_notes, tally_notes
 from tidegate.source.iceberg.timeline.history import operation
@@ -137,10 +137,9 @@ class ChangePlanner:
                     source=self._history.source,
                     problem=f"{entry.path} was written without row ids",
                 )
-            details: dict[str, Any] = {"deletes": self._make.refs(file.deletes)}
-            if since is not None:
-                details["since_sequence"] = since
-            planned.pieces.append(self._make.piece(entry, file.rivals, details))
+            planned.pieces.append(
+                self._make.piece(entry, file.rivals, deltas=file.deletes, since=since)
+            )
         return planned
 
     def before_all(self) -> Snapshot | None:
@@ -175,9 +174,8 @@ class ChangePlanner:
         new = _by_content(self._states.state(after))
         for key, file in [*old.items(), *new.items()]:
             if file.entry.rows and not (key in old and key in new):
-                state = {STATE: {"snapshot": after.snapshot_id, "before": key in old}}
-                details = {"deletes": self._make.refs(file.deletes), **state}
-                yield self._make.piece(file.entry, file.rivals, details)
+                check = CheckedState(after.snapshot_id, is_before=key in old)
+                yield self._make.piece(file.entry, file.rivals, deltas=file.deletes, check=check)
 
     def _pieces(
         self,
@@ -189,16 +187,8 @@ class ChangePlanner:
     ) -> Iterator[Piece]:
         for file in files:
             if file.entry.rows:
-                change = {
-                    CHANGE: {
-                        "ordinal": ordinal,
-                        "snapshot": snapshot.snapshot_id,
-                        "before": None if file.before is None else self._make.refs(file.before),
-                        "after": None if file.after is None else self._make.refs(file.after),
-                        **({"net": True} if net else {}),
-                    }
-                }
-                yield self._make.piece(file.entry, file.rivals, change)
+                change = Change(ordinal, snapshot.snapshot_id, file.before, file.after, net)
+                yield self._make.piece(file.entry, file.rivals, change=change)
 
     def _parent(self, snapshot: Snapshot) -> Snapshot | None:
         parent = snapshot.parent_snapshot_id

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from tidegate.model.file_slice import FileSlice
 from tidegate.model.plan import Piece
 from tidegate.source.iceberg.columns.columns import IdentityValues
 
@@ -12,12 +13,10 @@ if TYPE_CHECKING:
 
     from pyiceberg.partitioning import PartitionSpec
 
-    from tidegate.source.iceberg.changes.states import LiveFile
-    from tidegate.source.iceberg.deletes.file import DeleteFile
+    from tidegate.model.file_slice import Change, CheckedState, Deltas
+    from tidegate.source.iceberg.columns.slice_details import SliceDetails
     from tidegate.source.iceberg.manifests.entries import Entry
     from tidegate.source.iceberg.manifests.event_bounds import EventBounds
-
-_NOTHING: Mapping[str, Any] = {}
 
 
 class PieceMaker:
@@ -34,58 +33,49 @@ class PieceMaker:
         """
         self._identity = IdentityValues(specs)
         self._bounds = bounds
-        self._refs: dict[int, tuple[tuple[DeleteFile, ...], list[dict[str, Any]]]] = {}
-        self._ref_of: dict[int, tuple[DeleteFile, dict[str, Any]]] = {}
-
-    def live(self, file: LiveFile) -> Piece:
-        """Return a file of a state with the deletes that apply to it."""
-        deletes = {"deletes": self.refs(file.deletes)} if file.deletes else {}
-        return self.piece(file.entry, file.rivals, deletes)
-
-    def refs(self, deletes: tuple[DeleteFile, ...]) -> list[dict[str, Any]]:
-        """Return delete files as pieces name them.
-
-        Files of one age and partition have the same deletes: they share one list, for a table may
-        have as many pairs of files as it has data files times delete files.
-        """
-        known = self._refs.get(id(deletes))
-        if known is None:
-            # The tuple is kept with its list, so that its id is not given to another one.
-            known = self._refs[id(deletes)] = deletes, [self._ref(each) for each in deletes]
-        return known[1]
-
-    def _ref(self, file: DeleteFile) -> dict[str, Any]:
-        known = self._ref_of.get(id(file))
-        if known is None:
-            known = self._ref_of[id(file)] = file, file.to_json()
-        return known[1]
 
     def piece(
-        self, entry: Entry, rivals: Sequence[str] = (), further: Mapping[str, Any] = _NOTHING
+        self,
+        entry: Entry,
+        rivals: Sequence[str] = (),
+        *,
+        deltas: Deltas = (),
+        change: Change | None = None,
+        check: CheckedState | None = None,
+        since: int | None = None,
     ) -> Piece:
         """Return a whole data file.
 
         Args:
             entry: of the data file.
             rivals: data files that deletes tell from it by exact path only (ICE-4.15).
-            further: more details: `deletes` or `change`; none for rows as they were committed
-                (ICE-3.8).
+            deltas: deletes that apply to it; none for rows as they were committed (ICE-3.8).
+            change: what changed, in a read of changes.
+            check: the state that it is checked for.
+            since: sequence number after which rows are wanted; None: all are (ICE-8.3).
         """
-        details = {
-            "format": entry.file_format,
+        details: SliceDetails = {
             "snapshot": entry.snapshot_id,
             "sequence": entry.sequence_number,
-            "file_sequence": entry.file_sequence_number,
             "spec": entry.spec_id,
             "partition": self._identity.of(entry.spec_id, entry.partition),
-            "records": entry.rows,
-            "length": entry.size_bytes,
-            "split_offsets": entry.split_offsets,
             "first_row_id": entry.first_row_id,
         }
         if rivals:
-            details["rivals"] = rivals
-        if further:
-            details |= further
+            details["rivals"] = tuple(rivals)
+        if since is not None:
+            details["since_sequence"] = since
         bounds = self._bounds.read(entry.metrics) if self._bounds and entry.metrics else None
-        return Piece(entry.path, entry.rows, entry.size_bytes, details=details, event_times=bounds)
+        slice = FileSlice(
+            path=entry.path,
+            file_format=entry.file_format,
+            file_bytes=entry.size_bytes,
+            rows=entry.rows,
+            offsets=entry.split_offsets,
+            sequence=entry.file_sequence_number,
+            deltas=deltas,
+            change=change,
+            check=check,
+            details=cast("dict[str, Any]", details),
+        )
+        return Piece(slice, entry.rows, entry.size_bytes, event_times=bounds)

@@ -12,11 +12,11 @@ from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
+from tidegate.model.file_slice import Delta, DeltaKind
 from tidegate.source.iceberg.changes.live_manifests import LiveManifests
 from tidegate.source.iceberg.changes.pairing import Pairs, only_on_one_side
 from tidegate.source.iceberg.changes.reach import Reach
 from tidegate.source.iceberg.deletes.entries import FoundDelete, concerning
-from tidegate.source.iceberg.deletes.file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.deletes.index import DeleteIndex
 from tidegate.source.iceberg.manifests.lists import common, first, relevant, without
 from tidegate.source.iceberg.manifests.matching import rival_paths
@@ -41,7 +41,7 @@ class LiveFile(NamedTuple):
     """A data file of a state."""
 
     entry: Entry
-    deletes: tuple[DeleteFile, ...]
+    deletes: tuple[Delta, ...]
     rivals: tuple[str, ...] = ()
     """Other data files of the state that are the same path but for the scheme (ICE-4.15)."""
 
@@ -50,9 +50,9 @@ class ChangedFile(NamedTuple):
     """A data file whose presence or deletes differ between two states."""
 
     entry: Entry
-    before: tuple[DeleteFile, ...] | None
+    before: tuple[Delta, ...] | None
     """Deletes that apply in the older state; None: the file is not in it."""
-    after: tuple[DeleteFile, ...] | None
+    after: tuple[Delta, ...] | None
     rivals: tuple[str, ...] = ()
 
 
@@ -191,7 +191,7 @@ class StateReader:
         self, deletes: Iterable[FoundDelete], entries: Iterable[Entry]
     ) -> Mapping[str, tuple[str, ...]]:
         """Find rivals where deletes name files by paths that are compared in part (ICE-4.15)."""
-        if self._rules.exact_paths or all(it.file.content is DeleteContent.KEYS for it in deletes):
+        if self._rules.exact_paths or all(it.file.kind is DeltaKind.KEYS for it in deletes):
             return {}
         return rival_paths(entry.path for entry in entries)
 
@@ -223,7 +223,7 @@ class _Applying:
     def rivals(self, entry: Entry) -> tuple[str, ...]:
         return self._rivals.get(entry.path, ())
 
-    def deletes(self, entry: Entry) -> tuple[DeleteFile, ...]:
+    def deletes(self, entry: Entry) -> tuple[Delta, ...]:
         return self.index.applying(entry, self.rivals(entry))
 
 

@@ -56,7 +56,11 @@ class WindowFiles:
         if mode == "lineage_upserts":
             return self._changes.upserts(self._head, None, self.format_version)
         state = self.states.state(self._head, self.enough)
-        live = [self.make.live(file) for file in state.files if file.entry.rows > 0]
+        live = [
+            self.make.piece(file.entry, file.rivals, deltas=file.deletes)
+            for file in state.files
+            if file.entry.rows > 0
+        ]
         return PlannedFiles(live, tally=state.tally)
 
     def after(self, start: Instant | None) -> PlannedFiles:

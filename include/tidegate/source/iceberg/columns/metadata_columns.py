@@ -9,14 +9,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.model.row_kind import CHANGE_TYPE, RowKind
+from tidegate.model.row_kind import CHANGE_TYPE, DELETED, RowKind
 from tidegate.physical.arrays import boolean_column, integer_column, repeated_text
-from tidegate.physical.removed import DELETED
+from tidegate.source.iceberg.columns.slice_details import details_of
 from tidegate.source.projection import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tidegate.model.file_slice import Change
     from tidegate.model.plan import Piece
 
 FILE, POSITION, SPEC = "_file", "_pos", "_spec_id"
@@ -82,21 +83,23 @@ def metadata_column(
 
 
 def _lineage(name: str, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.Array:
-    first, rows = piece.details.get("first_row_id"), batch.num_rows
+    first, rows = details_of(piece.slice)["first_row_id"], batch.num_rows
     if first is None:
         return pa.nulls(rows, pa.int64())
     if name == ROW_ID:
         start = first + position
         inherited = np.arange(start, start + rows, dtype=np.int64)
     else:
-        inherited = np.full(rows, piece.details["sequence"], dtype=np.int64)
+        inherited = np.full(rows, details_of(piece.slice)["sequence"], dtype=np.int64)
     return pc.coalesce(batch.column(name), integer_column(inherited))
 
 
-def _of_change(key: str, otherwise: Callable[[Piece], int]) -> Callable[[Piece], int]:
+def _of_change(
+    of_change: Callable[[Change], int], otherwise: Callable[[Piece], int]
+) -> Callable[[Piece], int]:
     def find(piece: Piece) -> int:
-        change = piece.details.get("change")
-        return int(change[key]) if change is not None else otherwise(piece)
+        change = piece.slice.change
+        return of_change(change) if change is not None else otherwise(piece)
 
     return find
 
@@ -106,8 +109,10 @@ _TEXTS: Mapping[str, Callable[[Piece, RowKind], str]] = MappingProxyType(
 )
 _NUMBERS: Mapping[str, Callable[[Piece], int]] = MappingProxyType(
     {
-        SPEC: lambda piece: int(piece.details["spec"]),
-        ORDINAL: _of_change("ordinal", lambda _: 0),
-        COMMIT_SNAPSHOT: _of_change("snapshot", lambda piece: int(piece.details["snapshot"])),
+        SPEC: lambda piece: details_of(piece.slice)["spec"],
+        ORDINAL: _of_change(lambda change: change.ordinal, lambda _: 0),
+        COMMIT_SNAPSHOT: _of_change(
+            lambda change: change.commit, lambda piece: details_of(piece.slice)["snapshot"]
+        ),
     }
 )

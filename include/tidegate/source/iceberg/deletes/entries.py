@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pyiceberg.types import DoubleType, FloatType
 
 from tidegate.errors import CorruptDeletes, UnsupportedFeature
-from tidegate.source.iceberg.deletes.file import DeleteContent, DeleteFile
+from tidegate.model.file_slice import Delta, DeltaKind
 from tidegate.source.iceberg.manifests.entries import Content, Entry
 from tidegate.source.iceberg.manifests.matching import partition_key, path_key
 
@@ -27,7 +27,7 @@ class FoundDelete(NamedTuple):
     """A delete file and what decides where it applies."""
 
     entry: Entry
-    file: DeleteFile
+    file: Delta
     target: str | None
     """The one data file that it addresses."""
     target_key: str | None
@@ -49,30 +49,30 @@ def found_delete(entry: Entry, rules: DeleteRules) -> FoundDelete:
     """
     if entry.encrypted:
         raise UnsupportedFeature(source=rules.source, feature=f"{entry.path}: an encrypted file")
-    content = _content(entry)
-    bounds = _path_bounds(entry.metrics) if content is DeleteContent.POSITIONS else None
+    kind = _kind(entry)
+    bounds = _path_bounds(entry.metrics) if kind is DeltaKind.POSITIONS else None
     target = entry.referenced
-    if content is DeleteContent.VECTOR:
+    if kind is DeltaKind.VECTOR:
         _check_vector(entry)
-    elif content is DeleteContent.KEYS:
+    elif kind is DeltaKind.KEYS:
         _check_keys(entry, rules)
         target = None
     elif target is None and bounds and bounds[0] == bounds[1]:
         target = bounds[0]
-    file = DeleteFile(
+    file = Delta(
         path=entry.path,
-        content=content,
+        kind=kind,
         file_format=entry.file_format,
-        length=entry.size_bytes,
+        file_bytes=entry.size_bytes,
         rows=entry.rows,
         sequence=entry.sequence_number,
-        field_ids=entry.equality_ids if content is DeleteContent.KEYS else (),
-        offset=entry.content_offset if content is DeleteContent.VECTOR else None,
-        size=entry.content_size if content is DeleteContent.VECTOR else None,
+        field_ids=entry.equality_ids if kind is DeltaKind.KEYS else (),
+        offset=entry.content_offset if kind is DeltaKind.VECTOR else None,
+        blob_bytes=entry.content_size if kind is DeltaKind.VECTOR else None,
         referenced=target,
     )
     partition = partition_key(entry.spec_id, entry.partition)
-    is_global = content is DeleteContent.KEYS and entry.spec_id in rules.global_specs
+    is_global = kind is DeltaKind.KEYS and entry.spec_id in rules.global_specs
     return FoundDelete(
         entry=entry,
         file=file,
@@ -103,14 +103,14 @@ def concerning(
             yield found
 
 
-def _content(entry: Entry) -> DeleteContent:
+def _kind(entry: Entry) -> DeltaKind:
     if entry.content == Content.EQUALITY_DELETES:
-        return DeleteContent.KEYS
+        return DeltaKind.KEYS
     if entry.content != Content.POSITION_DELETES:
         raise CorruptDeletes(
             path=entry.path, expected="a delete file", found=f"content {entry.content}"
         )
-    return DeleteContent.VECTOR if entry.file_format == "puffin" else DeleteContent.POSITIONS
+    return DeltaKind.VECTOR if entry.file_format == "puffin" else DeltaKind.POSITIONS
 
 
 def _check_vector(entry: Entry) -> None:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from tidegate.model.file_slice import Delta
     from tidegate.source.iceberg.deletes.entries import FoundDelete
-    from tidegate.source.iceberg.deletes.file import DeleteFile
     from tidegate.source.iceberg.deletes.rules import DeleteRules
     from tidegate.source.iceberg.manifests.entries import Entry
 
@@ -28,9 +28,9 @@ class _ByAge:
     def __init__(self, found: Sequence[FoundDelete]) -> None:
         self.files = tuple(each.file for each in found)
         self.sequences = [file.sequence for file in self.files]
-        self._since: dict[int, tuple[DeleteFile, ...]] = {}
+        self._since: dict[int, tuple[Delta, ...]] = {}
 
-    def since(self, first: int, without: NDArray[np.bool_] | None) -> tuple[DeleteFile, ...]:
+    def since(self, first: int, without: NDArray[np.bool_] | None) -> tuple[Delta, ...]:
         """Return the files from number `first` on, without those that are marked."""
         if without is not None and without.any():
             return tuple(self.files[first + index] for index in np.flatnonzero(~without))
@@ -52,7 +52,7 @@ class PositionGroup:
         self._exact_paths = exact_paths
         self._overlaps = Overlaps([self._range(each) for each in ordered])
 
-    def applying(self, entry: Entry) -> tuple[DeleteFile, ...]:
+    def applying(self, entry: Entry) -> tuple[Delta, ...]:
         """Name those as old as the data file or younger whose paths enclose its own."""
         first = bisect_left(self._by_age.sequences, entry.sequence_number)
         key = entry.path if self._exact_paths else path_key(entry.path)
@@ -84,7 +84,7 @@ class KeyDeletes:
         self.ruled_out = 0
         """How often a delete file was ruled out for a data file."""
 
-    def applying(self, entry: Entry) -> tuple[DeleteFile, ...]:
+    def applying(self, entry: Entry) -> tuple[Delta, ...]:
         """Name those younger than the data file that may hold a key of it."""
         first = bisect_right(self._by_age.sequences, entry.sequence_number)
         if first == len(self._by_age.files):

@@ -6,8 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tidegate.errors import AmbiguousPath, CorruptDeletes
+from tidegate.model.file_slice import Delta, DeltaKind
 from tidegate.source.iceberg.deletes.entries import EVERYWHERE, FoundDelete, compared_path
-from tidegate.source.iceberg.deletes.file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.deletes.groups import KeyDeletes, PositionGroup
 from tidegate.source.iceberg.manifests.matching import partition_key
 
@@ -44,7 +44,7 @@ class DeleteIndex:
         for found in deletes:
             if found.target_key is not None:
                 self._address(found, found.target_key)
-            elif found.file.content is DeleteContent.KEYS:
+            elif found.file.kind is DeltaKind.KEYS:
                 keys[found.scope][found.file.field_ids].append(found)
             else:
                 positions[found.scope].append(found)
@@ -81,7 +81,7 @@ class DeleteIndex:
         groups = (*self._keys.get(EVERYWHERE, ()), *self._keys.get(partition, ()))
         return any(group.applying(entry) for group in groups)
 
-    def applying(self, entry: Entry, rivals: Collection[str] = ()) -> tuple[DeleteFile, ...]:
+    def applying(self, entry: Entry, rivals: Collection[str] = ()) -> tuple[Delta, ...]:
         """Name the delete files that apply to a data file: positions first, older ones first.
 
         Args:
@@ -106,17 +106,17 @@ class DeleteIndex:
 
     def _address(self, found: FoundDelete, key: str) -> None:
         known = self._by_path[key]
-        if found.file.content is DeleteContent.VECTOR:
+        if found.file.kind is DeltaKind.VECTOR:
             for other in known:
-                if other.file.content is DeleteContent.VECTOR and other.target == found.target:
+                if other.file.kind is DeltaKind.VECTOR and other.target == found.target:
                     raise _two_vectors(found, other)
         known.append(found)
 
     def _by_position(
         self, entry: Entry, partition: Hashable, rivals: Collection[str]
-    ) -> tuple[DeleteFile, ...]:
+    ) -> tuple[Delta, ...]:
         addressed = self._addressed(entry, partition, rivals) if self._by_path else []
-        vectors = [found for found in addressed if found.file.content is DeleteContent.VECTOR]
+        vectors = [found for found in addressed if found.file.kind is DeltaKind.VECTOR]
         if len(vectors) > 1:
             raise _two_vectors(*vectors[:2])
         if vectors:
@@ -164,7 +164,7 @@ def _check(found: FoundDelete, entry: Entry, partition: Hashable) -> None:
             found=str(found.partition),
         )
     older = found.file.sequence < entry.sequence_number
-    if found.file.content is DeleteContent.VECTOR and older:
+    if found.file.kind is DeltaKind.VECTOR and older:
         raise CorruptDeletes(
             path=found.file.path,
             expected=f"sequence number {entry.sequence_number} of {entry.path} or a later one",
@@ -180,5 +180,5 @@ def _two_vectors(one: FoundDelete, other: FoundDelete) -> CorruptDeletes:
     )
 
 
-def _age(file: DeleteFile) -> tuple[int, str]:
+def _age(file: Delta) -> tuple[int, str]:
     return file.sequence, file.path

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidegate.physical.removed import RemovedKeys
+from tidegate.read.removed import RemovedKeys
 from tidegate.source.projection import Projection
 
 if TYPE_CHECKING:
+    from tidegate.model.file_slice import Delta
     from tidegate.physical import PhysicalRows
     from tidegate.source.iceberg.columns.field_ids import FieldIds
     from tidegate.source.iceberg.columns.key_columns import KeyColumn
-    from tidegate.source.iceberg.deletes.file import DeleteFile
 
 _ROW_BYTES = 64
 _COLUMN_BYTES = 48
@@ -24,14 +24,14 @@ _BYTES_PER_BYTE = 8
 """What a delete file takes in memory, ready to be looked up, by its rows, columns and length; high
 enough for what was measured (dictionary-encoded texts grow most)."""
 
-OpenDeletes = Callable[["DeleteFile"], AbstractContextManager["PhysicalRows"]]
+OpenDeletes = Callable[["Delta"], AbstractContextManager["PhysicalRows"]]
 
 
-def memory_bytes(files: Sequence[DeleteFile]) -> int:
+def memory_bytes(files: Sequence[Delta]) -> int:
     """Judge the memory of key sets before anything is read."""
     return sum(
         file.rows * (_ROW_BYTES + _COLUMN_BYTES * len(file.field_ids))
-        + file.length * _BYTES_PER_BYTE
+        + file.file_bytes * _BYTES_PER_BYTE
         for file in files
     )
 
@@ -78,7 +78,7 @@ def _none_of(schema: pa.Schema) -> pa.RecordBatch:
 class KeyPasses:
     """Key sets that are too large to be held: read again, part by part, for every iteration."""
 
-    files: Sequence[DeleteFile]
+    files: Sequence[Delta]
     columns: Sequence[KeyColumn]
     fields: FieldIds
     open: OpenDeletes

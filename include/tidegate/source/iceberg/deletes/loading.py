@@ -12,11 +12,11 @@ import pyarrow as pa
 
 from tidegate import physical
 from tidegate.errors import ColumnUnreadable, SourceFileDamaged, UnsupportedFeature
+from tidegate.model.file_slice import Delta, DeltaKind
 from tidegate.physical import UnreadableValue
 from tidegate.physical.arrays import integer_column, integers
-from tidegate.physical.removed import Removed
+from tidegate.read.removed import Removed
 from tidegate.source.iceberg.deletes.cache import DELETES
-from tidegate.source.iceberg.deletes.file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.deletes.keys import KeyPasses, memory_bytes, one_set, read_keys
 from tidegate.source.iceberg.deletes.positions import PositionDeletes, Target, read_positions
 from tidegate.source.iceberg.deletes.vectors import read_vector
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pyiceberg.io import FileIO
 
     from tidegate.physical import PhysicalRows
-    from tidegate.physical.removed import RemovedKeys
+    from tidegate.read.removed import RemovedKeys
     from tidegate.source.iceberg.columns.field_ids import FieldIds
     from tidegate.source.iceberg.columns.key_columns import KeyColumn, KeyColumns
 
@@ -55,7 +55,7 @@ class DeleteLoader:
     most_bytes: int
     """Memory for all that is kept (`source.split.max_delete_memory`)."""
 
-    def removed(self, deletes: Sequence[DeleteFile], target: Target) -> Removed:
+    def removed(self, deletes: Sequence[Delta], target: Target) -> Removed:
         """Load what delete files say of one data file.
 
         Args:
@@ -70,13 +70,13 @@ class DeleteLoader:
         files = [
             self._position_file(file, target)
             for file in deletes
-            if file.content == DeleteContent.POSITIONS
+            if file.kind == DeltaKind.POSITIONS
         ]
         unaddressed = {file.path: file.unaddressed for file in files if file.unaddressed}
         return Removed(self._positions(deletes, files, target), keys, passes, unaddressed)
 
     @contextmanager
-    def open(self, file: DeleteFile) -> Iterator[PhysicalRows]:
+    def open(self, file: Delta) -> Iterator[PhysicalRows]:
         """Open a delete file that has rows; what is wrong with it names it.
 
         Raises:
@@ -86,7 +86,7 @@ class DeleteLoader:
         if file.file_format not in physical.FORMATS:
             feature = f"a delete file in {file.file_format} ({file.path})"
             raise UnsupportedFeature(source=self.source, feature=feature)
-        said = ManifestSays(file.path, file.file_format, file.rows, file.length)
+        said = ManifestSays(file.path, file.file_format, file.rows, file.file_bytes)
         try:
             with open_whole(self.files, said, self.source) as rows:
                 yield rows
@@ -105,9 +105,9 @@ class DeleteLoader:
             ) from broken
 
     def _positions(
-        self, deletes: Sequence[DeleteFile], files: Sequence[PositionDeletes], target: Target
+        self, deletes: Sequence[Delta], files: Sequence[PositionDeletes], target: Target
     ) -> pa.Int64Array | None:
-        vectors = [self._vector(file) for file in deletes if file.content == DeleteContent.VECTOR]
+        vectors = [self._vector(file) for file in deletes if file.kind == DeltaKind.VECTOR]
         parts = [*vectors, *(part for file in files for part in file.of(target))]
         if not parts:
             return None
@@ -116,14 +116,14 @@ class DeleteLoader:
             return parts[0]
         return integer_column(np.unique(np.concatenate([integers(part) for part in parts])))
 
-    def _vector(self, file: DeleteFile) -> pa.Int64Array:
+    def _vector(self, file: Delta) -> pa.Int64Array:
         def load() -> tuple[pa.Int64Array, int]:
             positions = read_vector(self.files, file, self.source)
             return positions, positions.nbytes
 
         return DELETES.get(("vector", self.place, file.key), load, self.most_bytes)
 
-    def _position_file(self, file: DeleteFile, target: Target) -> PositionDeletes:
+    def _position_file(self, file: Delta, target: Target) -> PositionDeletes:
         if file.rows * _POSITION_BYTES > self.most_bytes:
             wanted = path_key(target.path)
             with self.open(file) as rows:
@@ -137,7 +137,7 @@ class DeleteLoader:
         return DELETES.get(("positions", self.place, file.path), load, self.most_bytes)
 
     def _keys(
-        self, deletes: Sequence[DeleteFile]
+        self, deletes: Sequence[Delta]
     ) -> tuple[tuple[RemovedKeys, ...], tuple[KeyPasses, ...]]:
         """Load the key sets; what half of the memory does not hold comes in passes."""
         held: list[RemovedKeys] = []
@@ -154,7 +154,7 @@ class DeleteLoader:
         return tuple(held), tuple(passes)
 
     def _key_set(
-        self, files: Sequence[DeleteFile], columns: Sequence[KeyColumn], needed: int
+        self, files: Sequence[Delta], columns: Sequence[KeyColumn], needed: int
     ) -> RemovedKeys:
         shape = tuple((column.name, str(column.type)) for column in columns)
 
@@ -167,7 +167,7 @@ class DeleteLoader:
         return DELETES.get(("keys", self.place, shape, names), load, self.most_bytes)
 
     def _key_rows(
-        self, file: DeleteFile, columns: Sequence[KeyColumn], shape: Hashable
+        self, file: Delta, columns: Sequence[KeyColumn], shape: Hashable
     ) -> pa.RecordBatch:
         """Read one file's keys; many sets of a table share most of their files."""
 
@@ -180,9 +180,9 @@ class DeleteLoader:
         return DELETES.get(("rows", self.place, shape, file.path), load, self.most_bytes)
 
 
-def _by_ids(deletes: Sequence[DeleteFile]) -> dict[tuple[int, ...], list[DeleteFile]]:
-    grouped: defaultdict[tuple[int, ...], list[DeleteFile]] = defaultdict(list)
+def _by_ids(deletes: Sequence[Delta]) -> dict[tuple[int, ...], list[Delta]]:
+    grouped: defaultdict[tuple[int, ...], list[Delta]] = defaultdict(list)
     for file in deletes:
-        if file.content == DeleteContent.KEYS:
+        if file.kind == DeltaKind.KEYS:
             grouped[tuple(sorted(set(file.field_ids)))].append(file)
     return dict(grouped)

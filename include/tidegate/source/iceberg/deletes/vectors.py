@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.io import FileIO
 
-    from tidegate.source.iceberg.deletes.file import DeleteFile
+    from tidegate.model.file_slice import Delta
 
 _MAGIC = bytes.fromhex("d1d33964")
 _LENGTH = _CHECKSUM = 4
@@ -26,7 +26,7 @@ _FOOTER_BYTES = 16
 """Of a Puffin file: both magics, flags and the length of a payload that may be empty."""
 
 
-def read_vector(files: FileIO, vector: DeleteFile, source: str) -> pa.Int64Array:
+def read_vector(files: FileIO, vector: Delta, source: str) -> pa.Int64Array:
     """Read the positions of one deletion vector with one range request.
 
     Args:
@@ -41,20 +41,20 @@ def read_vector(files: FileIO, vector: DeleteFile, source: str) -> pa.Int64Array
         CorruptDeletes: the blob is not what manifest and specification say.
         SourceFileGone, SourceFileDamaged, SourceUnreachable: see `open_location`.
     """
-    if vector.offset is None or vector.size is None:
+    if vector.offset is None or vector.blob_bytes is None:
         raise CorruptDeletes(
             path=vector.path, expected="offset and size of a deletion vector", found="neither"
         )
-    first, last = vector.offset, vector.offset + vector.size
-    if first < _MAGIC_BYTES or last > vector.length - _FOOTER_BYTES:
+    first, last = vector.offset, vector.offset + vector.blob_bytes
+    if first < _MAGIC_BYTES or last > vector.file_bytes - _FOOTER_BYTES:
         # Some early writers left a blob alone in a file, without the Puffin file around it.
-        inside = f"a blob between the magic and the footer of {vector.length} bytes of Puffin"
+        inside = f"a blob between the magic and the footer of {vector.file_bytes} bytes of Puffin"
         found = f"one from {first} to {last}"
         raise CorruptDeletes(path=vector.path, expected=inside, found=found)
     with open_location(files, vector.path, source) as file:
-        blob = file.read_at(vector.size, vector.offset)
-    if len(blob) != vector.size:
-        expected = f"{vector.size} bytes at {vector.offset}"
+        blob = file.read_at(vector.blob_bytes, vector.offset)
+    if len(blob) != vector.blob_bytes:
+        expected = f"{vector.blob_bytes} bytes at {vector.offset}"
         raise CorruptDeletes(path=vector.path, expected=expected, found=str(len(blob)))
     return decode_vector(blob, vector.rows, f"{vector.path} at {vector.offset}")
 

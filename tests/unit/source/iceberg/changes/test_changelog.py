@@ -38,8 +38,8 @@ def units(
 
 
 def commits(found: Units) -> list[tuple[int, int]]:
-    changes = [piece.details["change"] for piece in found]
-    return sorted({(change["ordinal"], change["snapshot"]) for change in changes})
+    changes = [piece.slice.change for piece in found]
+    return sorted({(change.ordinal, change.commit) for change in changes if change})
 
 
 def test_compactions_in_a_window_take_no_ordinal_and_are_counted() -> None:
@@ -58,9 +58,11 @@ def test_file_that_a_commit_only_deletes_from_has_both_states_and_no_other_file_
 
     assert first != last
     for piece in found:
-        change = piece.details["change"]
-        assert change["before"] is not None
-        assert len(change["after"]) > len(change["before"])
+        change = piece.slice.change
+        assert change is not None
+        assert change.before is not None
+        assert change.after is not None
+        assert len(change.after) > len(change.before)
 
 
 def _with_replaces(raw: dict[str, Any], count: int) -> None:
@@ -170,8 +172,8 @@ def test_lineage_upserts_name_no_file_that_is_as_old_as_the_checkpoint() -> None
 
     assert len(found)
     for piece in found:
-        assert piece.details["sequence"] > number[lineage[3]]
-        assert piece.details["since_sequence"] == number[lineage[3]]
+        assert piece.slice.details["sequence"] > number[lineage[3]]
+        assert piece.slice.details["since_sequence"] == number[lineage[3]]
 
 
 def rules(case: str, **read: Any) -> SettleRules | None:

@@ -13,8 +13,8 @@ from iceberg_states import opened
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tidegate.model.file_slice import Delta
     from tidegate.source.iceberg.changes.states import State
-    from tidegate.source.iceberg.deletes.file import DeleteFile
 
 CONTENT = {
     "positions": "POSITION_DELETES",
@@ -59,7 +59,7 @@ def _as_tasks(case: str, state: State) -> list[tuple[Any, ...]]:
             file.entry.spec_id,
             file.entry.first_row_id,
             sorted(
-                [relative(it.path), CONTENT[it.content], it.file_format.upper(), str(it.offset)]
+                [relative(it.path), CONTENT[it.kind], it.file_format.upper(), str(it.offset)]
                 for it in file.deletes
             ),
         )
@@ -103,7 +103,7 @@ def test_uuid_with_the_highest_bit_is_not_pruned() -> None:
     assert [len(file.deletes) for file in state.files] == [1]
 
 
-def _keys(deletes: Iterable[DeleteFile] | None) -> Any:
+def _keys(deletes: Iterable[Delta] | None) -> Any:
     return None if deletes is None else frozenset(it.key for it in deletes)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from tidegate.model.file_slice import Change, FileSlice
 from tidegate.model.plan import Piece
 from tidegate.model.row_kind import RowKind
 from tidegate.source.iceberg.columns.metadata_columns import TYPES, metadata_column
@@ -20,8 +21,8 @@ ROWS = pa.record_batch(
 DETAILS = {"snapshot": 11, "sequence": 5, "spec": 2, "first_row_id": 1000}
 
 
-def _column(name: str, details: dict[str, Any]) -> pa.Array:
-    piece = Piece("s3://lake/a.parquet", 3, 1, details=details)
+def _column(name: str, details: dict[str, Any], change: Change | None = None) -> pa.Array:
+    piece = Piece(FileSlice("s3://lake/a.parquet", change=change, details=details), 3, 1)
     return metadata_column(name, ROWS, piece, 40, RowKind.INSERT)
 
 
@@ -47,10 +48,10 @@ def test_column_of_a_plain_read_is_made_from_the_piece(name: str, expected: list
 
 
 def test_columns_of_a_change_name_its_commit() -> None:
-    change = {"ordinal": 3, "snapshot": 12, "before": None, "after": []}
+    change = Change(3, 12, None, ())
 
-    assert _column("_change_ordinal", {**DETAILS, "change": change}).to_pylist() == [3] * 3
-    assert _column("_commit_snapshot_id", {**DETAILS, "change": change}).to_pylist() == [12] * 3
+    assert _column("_change_ordinal", DETAILS, change).to_pylist() == [3] * 3
+    assert _column("_commit_snapshot_id", DETAILS, change).to_pylist() == [12] * 3
 
 
 @pytest.mark.parametrize("name", ["_row_id", "_last_updated_sequence_number"])

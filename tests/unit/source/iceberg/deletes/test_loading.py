@@ -31,13 +31,13 @@ from tidegate.errors import (
     SourceFileGone,
     UnsupportedFeature,
 )
+from tidegate.model.file_slice import Delta, DeltaKind
 from tidegate.source.iceberg.columns.columns import wanted_columns
 from tidegate.source.iceberg.columns.field_ids import FieldIds
 from tidegate.source.iceberg.columns.key_columns import KeyColumns
 from tidegate.source.iceberg.columns.selection import Selection
 from tidegate.source.iceberg.deletes import loading as module
 from tidegate.source.iceberg.deletes.cache import DeleteCache
-from tidegate.source.iceberg.deletes.file import DeleteContent, DeleteFile
 from tidegate.source.iceberg.deletes.loading import DeleteLoader
 from tidegate.source.iceberg.deletes.positions import Target
 
@@ -103,14 +103,14 @@ GONE = field("gone", pa.string(), 2)
 STRUCT = field("st", pa.struct([field("k", pa.string(), 5)]), 3)
 
 
-def write(path: Path, fields: list[pa.Field], rows: list[Any], ids: tuple[int, ...]) -> DeleteFile:
+def write(path: Path, fields: list[pa.Field], rows: list[Any], ids: tuple[int, ...]) -> Delta:
     columns = list(zip(*rows, strict=True)) or [()] * len(fields)
     arrays = [pa.array(column, each.type) for column, each in zip(columns, fields, strict=True)]
     table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
     # Iceberg's writer gives pages checksums, too.
     pq.write_table(table, path, write_page_checksum=True)
     size = path.stat().st_size
-    return DeleteFile(str(path), DeleteContent.KEYS, "parquet", size, len(rows), 7, ids)
+    return Delta(str(path), DeltaKind.KEYS, "parquet", size, len(rows), 7, ids)
 
 
 def keys_of(removed: Removed) -> list[tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
@@ -208,12 +208,12 @@ def test_keys_beyond_the_memory_are_held_in_part_only(tmp_path: Path) -> None:
     assert max(part.rows.num_rows for part in parts) <= 20
 
 
-def _position_file(path: Path, rows: list[tuple[str, int]]) -> DeleteFile:
+def _position_file(path: Path, rows: list[tuple[str, int]]) -> Delta:
     fields = [
         field("file_path", pa.string(), 2147483546),
         field("pos", pa.int64(), 2147483545),
     ]
-    return replace(write(path, fields, rows, ()), content=DeleteContent.POSITIONS)
+    return replace(write(path, fields, rows, ()), kind=DeltaKind.POSITIONS)
 
 
 @pytest.mark.parametrize("most_bytes", [ENOUGH, 1], ids=["kept", "too large to keep"])
@@ -269,14 +269,14 @@ def test_file_of_an_unknown_format_is_refused(tmp_path: Path) -> None:
         loader().removed([file], TARGET)
 
 
-@pytest.mark.parametrize("content", [DeleteContent.KEYS, DeleteContent.POSITIONS])
+@pytest.mark.parametrize("content", [DeltaKind.KEYS, DeltaKind.POSITIONS])
 @pytest.mark.parametrize("part", range(8))
 def test_file_damaged_in_any_part_is_named_or_right(
-    tmp_path: Path, content: DeleteContent, part: int
+    tmp_path: Path, content: DeltaKind, part: int
 ) -> None:
     rows = [("/data/a.parquet", n) for n in range(500)]
     file = _position_file(tmp_path / "d.parquet", rows)
-    if content == DeleteContent.KEYS:
+    if content == DeltaKind.KEYS:
         file = write(tmp_path / "d.parquet", [ID], [(n,) for n in range(500)], (1,))
     raw = Path(file.path).read_bytes()
     low, high = len(raw) * part // 8, len(raw) * (part + 1) // 8
@@ -293,9 +293,7 @@ def test_file_damaged_in_any_part_is_named_or_right(
         assert found.positions == expected.positions
 
 
-def _outcome(
-    loading: DeleteLoader, file: DeleteFile
-) -> tuple[Removed | None, SourceFileDamaged | None]:
+def _outcome(loading: DeleteLoader, file: Delta) -> tuple[Removed | None, SourceFileDamaged | None]:
     try:
         return loading.removed([file], TARGET), None
     except SourceFileDamaged as damaged:

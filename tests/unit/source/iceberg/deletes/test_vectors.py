@@ -12,7 +12,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyroaring import BitMap64
 
 from tidegate.errors import CorruptDeletes, SourceFileGone
-from tidegate.source.iceberg.deletes.file import DeleteContent, DeleteFile
+from tidegate.model.file_slice import Delta, DeltaKind
 from tidegate.source.iceberg.deletes.vectors import decode_vector, read_vector
 
 if TYPE_CHECKING:
@@ -76,11 +76,9 @@ def test_decode_wrong_blob_says_what_is_wrong(blob: bytes, problem: str) -> None
         decode_vector(blob, 2, "dv")
 
 
-def _vector(path: Path, content: bytes, offset: int | None, size: int | None) -> DeleteFile:
+def _vector(path: Path, content: bytes, offset: int | None, size: int | None) -> Delta:
     path.write_bytes(content)
-    return DeleteFile(
-        str(path), DeleteContent.VECTOR, "puffin", len(content), 2, 1, (), offset, size
-    )
+    return Delta(str(path), DeltaKind.VECTOR, "puffin", len(content), 2, 1, (), offset, size)
 
 
 def test_read_takes_the_blob_at_its_offset(tmp_path: Path) -> None:

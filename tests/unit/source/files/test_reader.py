@@ -10,7 +10,7 @@ import pytest
 
 from refusing import without_descriptors
 from tidegate.errors import SourceFileDamaged, StorageSilent
-from tidegate.source.files.format import open_listed
+from tidegate.source.files.reader import open_listed
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,24 +14,32 @@ from tidegate.errors import (
     SchemaIncompatible,
     SourceFileDamaged,
 )
+from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
-from tidegate.physical.removed import WHOLE
+from tidegate.read.merge import Conforming, MergeRead
+from tidegate.read.open_piece import open_piece
+from tidegate.read.removed import WHOLE
 from tidegate.source.files.columns import children_of, decode_schema, wanted
 from tidegate.source.files.partition_values import parse_values
 from tidegate.source.projection import Found, Projection, Projections
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
+    from tidegate.model.file_slice import FileSlice
     from tidegate.model.plan import Piece, Pin
-    from tidegate.physical.removed import FileStates
+    from tidegate.read.merge import ReadOptions
 
 
-class FilesFormat:
-    """The reading side of one pin; one per process, used by one thread at a time."""
+MODIFIED, PARTITION = "modified", "partition"
+"""Details of a slice: when its file was written, in nanoseconds since 1970; what its path says."""
+
+
+class FilesReader:
+    """The `SliceReader` of one pin; one per process, used by one thread at a time."""
 
     def __init__(self, pin: Pin, keys: Mapping[str, str], default_name: str) -> None:
         self._keys = keys
@@ -41,33 +49,41 @@ class FilesFormat:
         self._wanted = tuple(wanted(column) for column in self.schema)
         self._projections = Projections()
 
+    @property
+    def ignored(self) -> IgnoredDeletes:
+        """None: files have no deletes."""
+        return IgnoredDeletes()
+
+    def batches(self, piece: Piece, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Read a piece; raises as `open_piece`, `open_listed` and `conform`."""
+        with open_piece(piece, self.open) as (file, located):
+            conforming = Conforming(
+                self.physical_columns(file.schema),
+                lambda batch, _: self.conform(batch, located),
+            )
+            yield from MergeRead(file, located, conforming, WHOLE).batches(options)
+
     def open(self, piece: Piece) -> ParquetRows:
         """Open the piece's file; raises as `open_listed`."""
-        return open_listed(piece.path, piece.details["length"], piece.details["modified"])
+        return open_slice(piece.slice)
 
-    def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
-        """Name the columns that come from the file; those of the path are not among them."""
-        del piece
+    def physical_columns(self, file_schema: pa.Schema) -> list[str]:
+        """Name the columns that come from a file; those of the path are not among them."""
         return [
             column.name
             for column in self.schema
             if column.name not in self._keys and column.name in file_schema.names
         ]
 
-    def removed(self, piece: Piece) -> FileStates:
-        """Say that nothing is: a plain file is read as it is."""
-        del piece
-        return WHOLE
-
-    def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
+    def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
         """Give a batch the pinned schema; a column that the file lacks is NULL.
 
         Raises:
             SchemaIncompatible: a column cannot be promoted to the pinned type.
         """
-        del position
+        partition = piece.slice.details[PARTITION]
         projection = self._projections.get(
-            batch.schema, piece.details["partition"], lambda: self._project(batch.schema, piece)
+            batch.schema, partition, lambda: self._project(batch.schema, piece)
         )
         return projection.apply(batch, piece.path)
 
@@ -77,7 +93,7 @@ class FilesFormat:
         Raises:
             SchemaIncompatible: as `conform`.
         """
-        names = self.physical_columns(piece, file_schema)
+        names = self.physical_columns(file_schema)
         for name in names:
             found = file_schema.names.count(name)
             if found > 1:
@@ -90,10 +106,15 @@ class FilesFormat:
         self._project(pa.schema([file_schema.field(name) for name in names]), piece)
 
     def _project(self, schema: pa.Schema, piece: Piece) -> Projection:
-        values = Partition(tuple(piece.details["partition"].items()))
+        values = Partition(tuple(piece.slice.details[PARTITION].items()))
         constants = parse_values(values, self._keys, self._default_name, piece.path)
         found = [_found(column) for column in schema if column.name not in self._keys]
         return Projection(self._wanted, found, constants, piece.path)
+
+
+def open_slice(slice: FileSlice) -> ParquetRows:
+    """Open the file of a slice; raises as `open_listed`."""
+    return open_listed(slice.path, slice.file_bytes, slice.details[MODIFIED])
 
 
 def open_listed(path: str, length: int, modified: int) -> ParquetRows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hooked_reader import PlainHooks, piece_of, read_pieces
 from refusing import without_descriptors
 from tidegate.errors import (
     SchemaIncompatible,
@@ -19,32 +21,26 @@ from tidegate.errors import (
     StorageDenied,
     StorageSilent,
 )
-from tidegate.model.plan import Piece
-from tidegate.physical import ParquetRows
-from tidegate.physical.removed import WHOLE, FileStates
 from tidegate.predicate import Predicate
-from tidegate.read import read_pieces
+
+if TYPE_CHECKING:
+    from tidegate.model.plan import Piece
+    from tidegate.physical import ParquetRows
 
 GROUPS = (4, 1, 7, 3)
 ROWS = sum(GROUPS)
 
 
-class PlainFormat:
+class PlainFormat(PlainHooks):
     """Files whose columns are the pipeline's; knows what was asked of it."""
 
     def __init__(self, columns: list[str] | None = None) -> None:
         self.columns = columns or ["n", "text"]
         self.decoded: list[int] = []
 
-    def open(self, piece: Piece) -> ParquetRows:
-        return ParquetRows(pa.OSFile(piece.path))
-
     def physical_columns(self, piece: Piece, file_schema: pa.Schema) -> list[str]:
         assert file_schema.names == ["n", "text", "unread"]
         return self.columns
-
-    def removed(self, piece: Piece) -> FileStates:
-        return WHOLE
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         self.decoded.append(batch.num_rows)
@@ -66,7 +62,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def piece(path: str, start: int = 0, rows: int = ROWS) -> Piece:
-    return Piece(path, rows, 1, start)
+    return piece_of(path, rows, row_start=start)
 
 
 def numbers(pieces: list[Piece], **options: object) -> list[int]:

@@ -1,4 +1,4 @@
-"""What is gone from a file: positions and keys, as a table format says and reading applies it."""
+"""What is gone from a file, by position and by key, in the states of its table that are read."""
 
 from __future__ import annotations
 
@@ -9,9 +9,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
-
-DELETED = "_deleted"
-"""Column that says whether a row is gone, where deleted rows are kept (ICE-3.22)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,10 +56,6 @@ class FileStates:
     kinds: bool = False
     """Whether the rows that differ are wanted, each with its kind (ICE-3.9)."""
     newer: NewerThan | None = None
-    hidden: int = 0
-    """So many columns at the end of conformed batches are there for the keys only."""
-    positional: bool = False
-    """Whether conformed columns depend on the position."""
 
 
 WHOLE = FileStates(None, Removed())

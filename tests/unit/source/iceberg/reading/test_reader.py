@@ -47,7 +47,7 @@ def _planned(table: Golden, **keys: Any) -> tuple[IcebergSource, Pin, list[Piece
 def _conform(
     source: IcebergSource, pin: Pin, piece: Piece, batch: pa.RecordBatch
 ) -> pa.RecordBatch:
-    return source.format(pin).conform(batch, piece, 0)
+    return source.reader(pin).columns_of(piece).conform(batch, 0)
 
 
 def _field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
@@ -56,11 +56,11 @@ def _field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
 
 def test_columns_that_fit_are_passed_on_uncopied() -> None:
     source, pin, pieces = _planned(golden("append_v2"))
-    form = source.format(pin)
-    with form.open(pieces[0]) as file:
+    reader = source.reader(pin)
+    with reader.open(pieces[0]) as file:
         _, batch = next(file.batches(file.schema.names, 0, file.rows))
 
-    conformed = form.conform(batch, pieces[0], 0)
+    conformed = reader.columns_of(pieces[0]).conform(batch, 0)
 
     for before, after in zip(batch.columns, conformed.columns, strict=True):
         assert [buffer and buffer.address for buffer in before.buffers()] == [
@@ -80,9 +80,8 @@ def test_columns_come_in_the_order_asked_for() -> None:
     source, pin, pieces = _planned(golden("append_v2"), read={"columns": ["amount", "id"]})
 
     assert read(source, pin, pieces).column_names == ["amount", "id"]
-    assert source.format(pin).physical_columns(
-        pieces[0], pa.schema([_field("id", pa.int64(), 1)])
-    ) == ["id"]
+    only_id = pa.schema([_field("id", pa.int64(), 1)])
+    assert source.reader(pin).columns_of(pieces[0]).physical(only_id) == ["id"]
 
 
 def test_unknown_column_is_refused() -> None:
@@ -172,7 +171,7 @@ def test_data_file_that_was_deleted_is_gone(tmp_path: Path) -> None:
         file.unlink()
 
     with pytest.raises(SourceFileGone) as refused:
-        source.format(pin).open(pieces[0])
+        source.reader(pin).open(pieces[0])
 
     assert refused.value.path == pieces[0].path
 
@@ -184,7 +183,7 @@ def test_data_file_that_was_cut_is_damaged(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:-1])
 
     with pytest.raises(SourceFileDamaged, match=r"append_v2/data/"):
-        source.format(pin).open(pieces[0])
+        source.reader(pin).open(pieces[0])
     with pytest.raises(SourceFileDamaged):
         source.row_groups(pieces[0])
 
@@ -205,10 +204,10 @@ def test_data_file_that_grew_is_not_read_by_bytes(tmp_path: Path) -> None:
         rows = pq.ParquetFile(path).read()
         names = rows.set_column(1, rows.schema.field(1), [["x" * 999] * rows.num_rows])
         pq.write_table(names, path, compression="none", row_group_size=1)
-    at_bytes = replace(pieces[0], byte_range=(4, pieces[0].details["length"]))
+    at_bytes = replace(pieces[0], byte_range=(4, pieces[0].slice.file_bytes))
 
     with pytest.raises(SourceFileDamaged, match="found one behind them"):
-        source.format(pin).open(at_bytes)
+        source.reader(pin).open(at_bytes)
 
 
 def test_row_groups_add_up_to_the_file() -> None:
@@ -216,7 +215,7 @@ def test_row_groups_add_up_to_the_file() -> None:
 
     for piece in pieces:
         assert sum(group.rows for group in source.row_groups(piece)) == piece.rows
-        assert len(source.row_groups(piece)) == len(piece.details["split_offsets"])
+        assert len(source.row_groups(piece)) == len(piece.slice.offsets)
 
 
 def test_file_that_is_longer_than_its_manifest_says_is_read_to_its_last_row_group(

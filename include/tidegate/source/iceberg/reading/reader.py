@@ -1,0 +1,143 @@
+"""Read the file slices of a pinned table: open, take out what is gone, conform (ICE-6.11–6.19)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidegate.errors import SourceFileDamaged
+from tidegate.model.file_slice import DeltaKind
+from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.wire import canonical
+from tidegate.read.ignored import ignored_deletes
+from tidegate.read.merge import MergeRead
+from tidegate.read.open_piece import open_piece
+from tidegate.read.removed import FileStates, NewerThan, Removed
+from tidegate.source.iceberg.columns.field_ids import FieldIds
+from tidegate.source.iceberg.columns.key_columns import KeyColumns
+from tidegate.source.iceberg.columns.metadata_columns import UPDATED
+from tidegate.source.iceberg.columns.selection import Selection
+from tidegate.source.iceberg.columns.slice_details import details_of
+from tidegate.source.iceberg.deletes.loading import DeleteLoader
+from tidegate.source.iceberg.deletes.positions import Target
+from tidegate.source.iceberg.reading.slice_columns import PinnedColumns
+from tidegate.source.iceberg.table.whole_files import ManifestSays, open_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    import pyarrow as pa
+    from pyiceberg.io import FileIO
+
+    from tidegate.config import SourceConfig
+    from tidegate.model.file_slice import Delta, Deltas, FileSlice
+    from tidegate.model.plan import Piece, Pin
+    from tidegate.physical import PhysicalRows
+    from tidegate.read.merge import ReadOptions
+    from tidegate.source.iceberg.reading.slice_columns import SliceColumns
+
+
+class IcebergReader:
+    """The `SliceReader` of one pin; one per process, used by one thread at a time."""
+
+    def __init__(self, pin: Pin, files: FileIO, source: str, config: SourceConfig) -> None:
+        """Prepare; nothing is opened yet.
+
+        Args:
+            pin: the table as planning saw it.
+            files: where its files are.
+            source: the table, for errors.
+            config: the pipeline's `source`.
+        """
+        self._files = files
+        self._source = source
+        self._config = config
+        selection = Selection(pin.details)
+        fields = FieldIds(source, selection, config.assume_names)
+        self._columns = PinnedColumns(selection, fields)
+        self._keys = KeyColumns(source, selection, list(self._columns.own.values()))
+        place = f"{pin.identity} {canonical(config.location_rewrite)}"
+        self._deletes = DeleteLoader(
+            files, source, place, fields, self._keys, config.split.max_delete_memory
+        )
+        self.ignored = IgnoredDeletes()
+        """Deletes that hit nothing in what was read so far."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Of the batches that come out."""
+        return self._columns.schema
+
+    def batches(self, piece: Piece, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Read a piece with its deletes; raises as `open_piece`, `open`, `states`, `conforming`."""
+        with open_piece(piece, self.open) as (file, located):
+            states = self.states(located.slice)
+            self.ignored = self.ignored.plus(ignored_deletes(states, located, file.rows))
+            conforming = self.columns_of(located).conforming(file.schema)
+            yield from MergeRead(file, located, conforming, states).batches(options)
+
+    def open(self, piece: Piece) -> PhysicalRows:
+        """Open the piece's data file; raises as `open_rows`."""
+        rows = open_rows(self._files, piece.slice, self._source)
+        length = piece.slice.file_bytes
+        ends_there = piece.byte_range is not None and piece.byte_range[1] == length
+        if ends_there and any(
+            group.offset is not None and group.offset >= length for group in rows.row_groups
+        ):
+            # The last piece of a file has what lies behind that length, but this one ends there.
+            problem = f"expected row groups within {length} bytes, found one behind them"
+            with rows:
+                raise SourceFileDamaged(path=piece.path, problem=problem)
+        return rows
+
+    def columns_of(self, piece: Piece) -> SliceColumns:
+        """Return what is read of a piece's file."""
+        keys = {
+            column.name: column
+            for delta in _key_files(piece.slice)
+            for column in self._keys.of(delta.field_ids, delta.path)
+        }
+        return self._columns.of(piece, list(keys.values()))
+
+    def states(self, slice: FileSlice) -> FileStates:
+        """Load what is gone from a file in the states that are read.
+
+        Raises:
+            TidegateError: as `DeleteLoader.removed`.
+        """
+        since = details_of(slice).get("since_sequence")
+        newer = NewerThan(UPDATED, since) if since is not None else None
+        change = slice.change
+        if change is None:
+            return FileStates(None, self._removed(slice.deltas, slice), newer=newer)
+        after = self._removed(change.after, slice)
+        before = self._removed(change.before, slice)
+        same_keys = _key_paths(change.before or ()) == _key_paths(change.after or ())
+        if before is not None and after is not None and same_keys:
+            # The same objects show the reader that only positions differ (ICE-3.11).
+            before = replace(before, keys=after.keys, passes=after.passes)
+        return FileStates(before, after, kinds=True, newer=newer)
+
+    def _removed(self, deltas: Deltas | None, slice: FileSlice) -> Removed | None:
+        if deltas is None:
+            return None
+        rivals = tuple(details_of(slice).get("rivals", ()))
+        target = Target(slice.path, rivals, self._config.path_match == "exact")
+        return self._deletes.removed(deltas, target)
+
+
+def open_rows(files: FileIO, slice: FileSlice, source: str) -> PhysicalRows:
+    """Open the data file of a slice; raises as `open_whole`."""
+    said = ManifestSays(slice.path, slice.file_format, slice.rows or 0, slice.file_bytes)
+    return open_whole(files, said, source)
+
+
+def _key_files(slice: FileSlice) -> list[Delta]:
+    """List the equality delete files of all states."""
+    return [
+        delta for deltas in slice.delta_lists for delta in deltas if delta.kind is DeltaKind.KEYS
+    ]
+
+
+def _key_paths(deltas: Iterable[Delta]) -> frozenset[str]:
+    return frozenset(delta.path for delta in deltas if delta.kind is DeltaKind.KEYS)
