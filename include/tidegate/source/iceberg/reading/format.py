@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.io import FileIO
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.model.plan import Piece, Pin
     from tidegate.physical import PhysicalRows
     from tidegate.source.iceberg.deletes.file import DeleteFile
@@ -46,7 +46,7 @@ _SINCE = "since_sequence"
 class IcebergFormat:
     """The reading side of one pin; one per process, used by one thread at a time."""
 
-    def __init__(self, pin: Pin, files: FileIO, source: str, config: SourceConfig) -> None:
+    def __init__(self, pin: Pin, files: FileIO, source: str, config: IcebergSourceConfig) -> None:
         """Prepare; nothing is opened yet.
 
         Args:
