@@ -16,7 +16,7 @@ import pytest
 
 from driver import Driver
 from golden_iceberg import golden, golden_copy
-from tidegate.config import SourceConfig
+from tidegate.config import read_source
 from tidegate.errors import StatsMissing
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.instant import InstantRange
@@ -225,9 +225,7 @@ def test_window_of_a_thousand_compactions_opens_no_data_file(
     metadata = tables.write_many_replaces(tmp_path / "table", 1_000)
     for manifest in (tmp_path / "table" / "metadata").glob("*-m0.avro"):
         manifest.unlink()
-    source = IcebergSource(
-        SourceConfig.model_validate({"kind": "iceberg", "metadata": str(metadata)})
-    )
+    source = IcebergSource(read_source({"kind": "iceberg", "metadata": str(metadata)}))
     pin = source.pin(NOW)
     assert pin.head
     first = source.retained(pin)[0]

@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from golden_iceberg import read
-from tidegate.config import SourceConfig
+from tidegate.config import SourceConfig, read_source
 from tidegate.errors import (
     ColumnMissing,
     InstantNotFound,
@@ -112,7 +112,7 @@ def _rows(ids: tuple[int, ...]) -> pa.Table:
 
 
 def _config(config: dict[str, Any], keys: dict[str, Any]) -> SourceConfig:
-    return SourceConfig.model_validate({**config, **keys})
+    return read_source({**config, **keys})
 
 
 @pytest.fixture(params=[IcebergLake, Directory], ids=["iceberg", "files"])
@@ -368,7 +368,7 @@ def test_row_groups_add_up_to_the_rows_of_the_piece(table: GrowingTable) -> None
     ids=["files", "iceberg"],
 )
 def test_table_that_is_not_there_is_not_found(config: dict[str, str]) -> None:
-    source = open_source(SourceConfig.model_validate(config), LocalStorage())
+    source = open_source(read_source(config), LocalStorage())
 
     with pytest.raises(SourceNotFound, match="/nowhere/at/all"):
         source.pin(START)

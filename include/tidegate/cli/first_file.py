@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import yaml
 
@@ -14,12 +14,11 @@ from tidegate.config import (
     place_outside,
     read_source,
     refuse_overlap_of,
+    source_meant_by,
     work_beside,
 )
 from tidegate.errors import PlacesOverlap
-from tidegate.source import open_source
-from tidegate.source.files.directory_keys import guess_keys
-from tidegate.source.files.walk import list_directory
+from tidegate.source import guessed_options, open_source
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -52,19 +51,15 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
         PlacesOverlap: `target` lies inside the source, or around it.
         TidegateError: there is no table, or it cannot be read.
     """
-    mapping = source_mapping(table)
-    keys = None
-    if mapping["kind"] == "files":
-        keys = guess_keys(list_directory(read_source(mapping)))
-        mapping |= keys
+    mapping = source_meant_by(table)
+    mapping |= guessed_options(read_source(mapping))
     source = open_source(read_source(mapping), LocalStorage())
     schema = source.schema(source.pin(now))
     columns = [(field.name, str(field.type)) for field in schema]
-    place = mapping.get("path") or mapping.get("metadata") or mapping["table"]
-    text = pipeline_template(place, columns, files=keys, target="/", name=name)
+    text = pipeline_template(mapping, columns, target="/", name=name)
     chosen = yaml.safe_load(text)["name"]
     where = _target(chosen, target, source.places())
-    text = pipeline_template(place, columns, files=keys, target=where, name=chosen)
+    text = pipeline_template(mapping, columns, target=where, name=chosen)
     return Draft(chosen, text, guess_event_time(columns))
 
 
@@ -79,13 +74,3 @@ def _target(name: str, given: str | None, sources: Sequence[str]) -> str:
             raise
         return place_outside(name, "target.path", sources)
     return target
-
-
-def source_mapping(table: str) -> dict[str, Any]:
-    """Tell from its text what kind of table is meant."""
-    path = Path(table)
-    if table.endswith(".json") or (path / "metadata").is_dir():
-        return {"kind": "iceberg", "metadata": str(path.absolute())}
-    if path.is_dir() or "/" in table:
-        return {"kind": "files", "path": str(path.absolute())}
-    return {"kind": "iceberg", "table": table}

@@ -18,9 +18,7 @@ from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhe
 from tidegate.gate import load_suite
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.state.work import check_identity, check_owner, check_places
-from tidegate.source import open_source
-from tidegate.source.files.directory_keys import guess_keys, named_directory
-from tidegate.source.files.walk import list_directory
+from tidegate.source import open_source, overlooked
 from tidegate.storage import same_file_system
 
 if TYPE_CHECKING:
@@ -56,23 +54,8 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
             yield refusal(f"{name}: {subject}", refused)
         else:
             if subject == "source":
-                yield from _source_notes(config)
-
-
-def _source_notes(config: PipelineConfig) -> Iterator[Line]:
-    """Say that directories name columns which are not read (PC-O90)."""
-    if config.source.kind != "files" or config.source.partition_by:
-        return
-    listing = list_directory(config.source)
-    directory = named_directory(listing)
-    if directory is not None:
-        keys = guess_keys(listing).get("partition_by", {})
-        said = ", ".join(f"{name}: {kind}" for name, kind in keys.items()) or "KEY: TYPE"
-        note = (
-            f"directories such as `{directory}` name columns that are not read, so they are "
-            f"missing in what is published; `source.partition_by: {{{said}}}` reads them"
-        )
-        yield Line(f"{config.name}: source", "note", note)
+                for note in overlooked(config.source):
+                    yield Line(f"{name}: {subject}", "note", note)
 
 
 def _check_name(config: PipelineConfig) -> None:

@@ -22,7 +22,14 @@ from tidegate.config.overlap import place_outside, refuse_overlap_of, source_pla
 from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.reading import METADATA_COLUMNS, LimitsConfig, ReadConfig, SplitConfig
 from tidegate.config.schema import json_schema
-from tidegate.config.source import CatalogConfig, InstantTime, SourceConfig
+from tidegate.config.sources import (
+    CatalogConfig,
+    FilesSourceConfig,
+    IcebergSourceConfig,
+    InstantTime,
+    SourceConfig,
+    source_meant_by,
+)
 from tidegate.config.target import (
     OWNER_FILE,
     RowRule,
@@ -41,7 +48,9 @@ __all__ = [
     "DagConfig",
     "EventTimeConfig",
     "ExecuteConfig",
+    "FilesSourceConfig",
     "GateConfig",
+    "IcebergSourceConfig",
     "InstantTime",
     "LimitsConfig",
     "PartitionTimeConfig",
@@ -68,6 +77,7 @@ __all__ = [
     "refuse_overlap_of",
     "refuse_work_inside",
     "resolve_secret",
+    "source_meant_by",
     "source_places",
     "work_beside",
 ]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
 from tidegate.config.document import Document, Place, key_text
 from tidegate.config.pipeline import PipelineConfig
+from tidegate.config.sources import KINDS, SourceConfig
 from tidegate.config.words import NOT_BUILT, AmbiguousSide, KeyProblem, suggest
 from tidegate.errors import AmbiguousStart, ConfigInvalid
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pydantic.fields import FieldInfo
 
 # Known to the specs, so that whoever looks them up is told what became of them.
 _ELSEWHERE = {
@@ -43,44 +47,59 @@ _TYPES = {
 }
 
 
+@dataclass(frozen=True)
+class _Problem:
+    place: Place
+    """Where it stands in the file."""
+    said: str | AmbiguousSide
+    is_absence: bool = False
+    """Something is missing, so that nothing of it stands in the file."""
+
+
 def complain(invalid: ValidationError, document: Document, above: Place = ()) -> ConfigInvalid:
     """Make one error of the problem that stands first in the file, and count the others.
+
+    What is missing comes last: it may be there under a misspelt name.
 
     Args:
         invalid: what validation found.
         document: the file that was validated.
         above: the place of the validated part in a pipeline file.
     """
-    found = [(document.line(place), place, problem) for place, problem in _problems(invalid, above)]
-    line, place, problem = min(found, key=lambda item: item[0])
-    more = len({item[1] for item in found}) - 1
+    found = list(_problems(invalid, above))
+    first = min(found, key=lambda item: (item.is_absence, document.line(item.place)))
+    more = len({item.place for item in found}) - 1
     rest = f" ({more} more problem{'s' if more > 1 else ''} in this file)" if more else ""
-    refusal = AmbiguousStart if isinstance(problem, AmbiguousSide) else ConfigInvalid
-    return refusal(file=document.file, line=line, key=key_text(place), problem=f"{problem}{rest}")
+    refusal = AmbiguousStart if isinstance(first.said, AmbiguousSide) else ConfigInvalid
+    return refusal(
+        file=document.file,
+        line=document.line(first.place),
+        key=key_text(first.place),
+        problem=f"{first.said}{rest}",
+    )
 
 
-def _problems(
-    invalid: ValidationError, above: Place
-) -> Iterator[tuple[Place, str | AmbiguousSide]]:
+def _problems(invalid: ValidationError, above: Place) -> Iterator[_Problem]:
     for error in invalid.errors(include_url=False):
-        place = (*above, *error["loc"])
+        found = (*above, *error["loc"])
+        place, model = _located(found)
         cause = error.get("ctx", {}).get("error")
         if isinstance(cause, ValidationError):
-            yield from _problems(cause, place)
+            yield from _problems(cause, found)
         elif isinstance(cause, KeyProblem):
-            yield (*place, *cause.key.split(".")), str(cause)
+            yield _Problem((*place, *cause.key.split(".")), str(cause))
         elif cause is not None:
-            yield place, cause if isinstance(cause, AmbiguousSide) else str(cause)
+            yield _Problem(place, cause if isinstance(cause, AmbiguousSide) else str(cause))
+        elif error["type"] == "missing":
+            yield _Problem(place, _is_required(model, place[-1]), is_absence=True)
+        elif error["type"] == "extra_forbidden":
+            yield _Problem(place, _misplaced(model, place))
         else:
-            yield place, _describe(place, error)
+            yield _Problem(place, _describe(error))
 
 
-def _describe(place: Place, error: Mapping[str, Any]) -> str:
+def _describe(error: Mapping[str, Any]) -> str:
     kind = error["type"]
-    if kind == "missing":
-        return "is required"
-    if kind == "extra_forbidden":
-        return _ELSEWHERE.get(key_text(place)) or _unknown_key(place)
     if kind in _TYPES:
         return f"expected {_TYPES[kind]}, found {error['input']!r}"
     if kind == "string_pattern_mismatch":
@@ -88,22 +107,61 @@ def _describe(place: Place, error: Mapping[str, Any]) -> str:
     return f"{error['msg'][0].lower()}{error['msg'][1:]}, found {error['input']!r}"
 
 
-def _unknown_key(place: Place) -> str:
-    known = _keys_at(place[:-1])
-    if len(place) == 1:
-        known.append("schedule")
-    return f"unknown key; {suggest(str(place[-1]), known)}"
+def _is_required(model: type[BaseModel], key: str | int) -> str:
+    """Say what the key is for, by the first sentence of its description."""
+    field = next((item for name, item in _keys(model).items() if name == key), None)
+    if field is None or not field.description:
+        return "is required"
+    sentence = field.description.partition(".\n")[0].partition(". ")[0].rstrip(".")
+    is_word = sentence[1:2].islower()
+    return f"is required: {sentence[0].lower() if is_word else sentence[0]}{sentence[1:]}"
 
 
-def _keys_at(place: Place) -> list[str]:
-    """Name the keys of the section at a place."""
-    model: type[BaseModel] = PipelineConfig
-    for step in place:
-        for name, field in model.model_fields.items():
-            if step in (name, field.alias):
-                model = _model_in(field.annotation) or model
-                break
-    return [field.alias or name for name, field in model.model_fields.items()]
+def _misplaced(model: type[BaseModel], place: Place) -> str:
+    key = str(place[-1])
+    others = [kind for kind, options in KINDS.items() if key in _keys(options)]
+    if key_text(place) in _ELSEWHERE:
+        return _ELSEWHERE[key_text(place)]
+    if others and issubclass(model, SourceConfig):
+        own = next(kind for kind, options in KINDS.items() if options is model)
+        return f"belongs to sources of kind '{others[0]}', not to '{own}'"
+    known = [*_keys(model), *(["schedule"] if len(place) == 1 else [])]
+    return f"unknown key; {suggest(key, known)}"
+
+
+def _located(found: Place) -> tuple[Place, type[BaseModel]]:
+    """Return a place as it stands in the file, and the section that it lies in.
+
+    pydantic names which choice of a union it took, too; that is no key.
+    """
+    place: list[str | int] = []
+    section: type[BaseModel] = PipelineConfig
+    choices: Mapping[str | int, type[BaseModel]] = {}
+    inner: type[BaseModel] | None = section
+    for step in found:
+        if step in choices:
+            inner, choices = choices[step], {}
+            continue
+        place.append(step)
+        if isinstance(step, int):
+            continue
+        section = inner or section
+        field = _keys(section).get(step)
+        inner = _model_in(field.annotation) if field else None
+        choices = _choices(field) if field else {}
+    return tuple(place), section
+
+
+def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _choices(field: FieldInfo) -> dict[str | int, type[BaseModel]]:
+    """Return the choices of a union by the word that tells them apart."""
+    if not isinstance(field.discriminator, str):
+        return {}
+    word, models = field.discriminator, get_args(field.annotation)
+    return {get_args(model.model_fields[word].annotation)[0]: model for model in models}
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

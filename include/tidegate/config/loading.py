@@ -7,14 +7,14 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from tidegate.config.complaints import complain
 from tidegate.config.document import Document
 from tidegate.config.environment import pipelines_folder
 from tidegate.config.overlap import refuse_overlap
 from tidegate.config.pipeline import PipelineConfig
-from tidegate.config.source import SourceConfig
+from tidegate.config.sources import AnySource, SourceConfig
 from tidegate.errors import (
     NameTaken,
     PipelineNotFound,
@@ -25,6 +25,7 @@ from tidegate.errors import (
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+_SOURCE: TypeAdapter[SourceConfig] = TypeAdapter(AnySource)
 _NAME = re.compile(r"^name:\s*['\"]?([A-Za-z0-9_.-]+)", re.MULTILINE)
 
 
@@ -81,7 +82,7 @@ def read_source(mapping: Mapping[str, Any]) -> SourceConfig:
         ConfigInvalid: naming the first key that cannot be meant.
     """
     try:
-        return SourceConfig.model_validate(mapping)
+        return _SOURCE.validate_python(mapping)
     except ValidationError as invalid:
         raise complain(invalid, Document("source mapping", {}, {}), ("source",)) from invalid
 

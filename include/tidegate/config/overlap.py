@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from typing import TYPE_CHECKING
 
 from tidegate.config.section import lies_inside
@@ -14,9 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config.pipeline import PipelineConfig
-    from tidegate.config.source import SourceConfig
-
-_METADATA_FILE = re.compile(r"/metadata/[^/]+[.]json$")
+    from tidegate.config.sources import SourceConfig
 
 
 def refuse_overlap(config: PipelineConfig) -> None:
@@ -68,8 +65,9 @@ def place_outside(name: str, key: str, sources: Sequence[str], target: str | Non
 
 def source_places(source: SourceConfig) -> tuple[str, ...]:
     """Name the directories that a pipeline file says of its source; none for a catalog's table."""
-    place = source.path or _METADATA_FILE.sub("", source.metadata or "")
-    return (place,) if place.startswith("/") and "${env:" not in place else ()
+    return tuple(
+        place for place in source.known_places if place.startswith("/") and "${env:" not in place
+    )
 
 
 def _overlap(one: str, other: str) -> bool:

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
 from tidegate.config.section import Section
-from tidegate.config.source import SourceConfig
+from tidegate.config.sources import AnySource
 from tidegate.config.target import RowRule, TargetConfig, field_text
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition import Transform
@@ -92,7 +92,7 @@ class PipelineConfig(Section):
     timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
     """Of partition values, partition time and timetable (PC-T22)."""
     dag: DagConfig = DagConfig()
-    source: SourceConfig
+    source: AnySource
     event_time: EventTimeConfig | None = None
     rows: tuple[RowRule, ...] = ()
     target: TargetConfig
@@ -140,21 +140,9 @@ class PipelineConfig(Section):
         """Return what decides the staged bytes; the rest may change without a new plan digest."""
         whole = self.resolved()
         event_time = whole["event_time"]
-        # Which table it is stands in the pinned identity; these only say how to find and open it.
-        where = {"catalog", "table", "metadata", "path", "location_rewrite", "instant_time"}
-        # What these decide stands in the window: which instants it covers, how it was taken; of
-        # plain files also which ones a listing has.
-        taking = {"branch", "snapshot_id", "tag", "as_of_timestamp", "end", "limits", "start"}
-        taking |= {"on_truncated_history", "protect_cursor", "max_planning_failures"}
-        taking |= {"on_changed_file", "on_bad_path", "path_regex"}
-        source = {key: item for key, item in whole["source"].items() if key not in where | taking}
-        # All that `start` decides of rows; a plan stays when the rest changes, so that what it
-        # read need not be there any more.
-        reads_state = self.source.kind == "iceberg" and self.source.start.kind == "full"
-        source["reads_state_from_the_beginning"] = reads_state
         return {
             "timezone": whole["timezone"],
-            "source": source,
+            "source": self.source.plan_inputs(),
             "event_time": event_time
             and {key: event_time[key] for key in ("column", "future_tolerance", "unit")},
             "rows": whole["rows"],
@@ -193,11 +181,10 @@ class PipelineConfig(Section):
         return notes
 
     def _secret_notes(self) -> list[str]:
-        properties = self.source.catalog.properties if self.source.catalog else {}
         return [
-            f"`source.catalog.{key}` stands in the clear and is kept in plans; "
+            f"`source.{key}` stands in the clear and is kept in plans; "
             "write `${env:NAME}` and set the variable where the pipeline runs"
-            for key, value in properties.items()
+            for key, value in self.source.connection.items()
             if not PLACEHOLDER.search(value)
             and (_SECRET_KEY.search(key) or _ADDRESS_SECRET.search(value))
         ]

@@ -14,11 +14,6 @@ def json_schema() -> dict[str, Any]:
         "type": ["string", "null"],
         "description": "`dag.schedule`, written shorter.",
     }
-    source = schema["$defs"]["SourceConfig"]["properties"]
-    source["read_schema"] = {
-        "enum": ["table", "snapshot"],
-        "description": "`source.read.schema`, written shorter.",
-    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **schema,

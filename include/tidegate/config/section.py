@@ -30,7 +30,7 @@ from tidegate.config.words import (
 from tidegate.model.partition_value import Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
@@ -48,31 +48,35 @@ class Section(BaseModel):
 
 
 def words(choices: object, refused: Mapping[str, str] | None = None) -> BeforeValidator:
-    """Validate a word of a `Literal`: `-` or `_`, any case; say why where a known word is refused.
+    """Validate a word of a `Literal`.
 
     Args:
         choices: the `Literal` whose words are valid.
         refused: words of the specs that this place refuses, with the reason.
     """
     valid = get_args(choices)
-    spelling = {word.replace("_", "-"): word for word in valid}
-    reasons = refused or {}
+    return BeforeValidator(lambda found: read_word(found, valid, refused or {}))
 
-    def read(found: object) -> object:
-        if not isinstance(found, str):
-            msg = f"expected one of {', '.join(valid)}, found {found!r}"
-            raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
-        word = found.strip().lower().replace("_", "-")
-        if word in spelling:
-            return spelling[word]
-        for name, reason in reasons.items():
-            if word == name.replace("_", "-"):
-                msg = f"'{found}' {reason}"
-                raise ValueError(msg)
-        msg = f"unknown value '{found}'; {suggest(word, valid)}"
-        raise ValueError(msg)
 
-    return BeforeValidator(read)
+def read_word(found: object, valid: Sequence[str], refused: Mapping[str, str]) -> str:
+    """Read a word: `-` or `_`, any case; say why where a known word is refused.
+
+    Raises:
+        ValueError: it is none of the valid ones.
+    """
+    if not isinstance(found, str):
+        msg = f"expected one of {', '.join(valid)}, found {found!r}"
+        raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
+    word = found.strip().lower().replace("_", "-")
+    for known in valid:
+        if word == known.replace("_", "-"):
+            return known
+    for name, reason in refused.items():
+        if word == name.replace("_", "-"):
+            msg = f"'{found}' {reason}"
+            raise ValueError(msg)
+    msg = f"unknown value '{found}'; {suggest(word, valid)}"
+    raise ValueError(msg)
 
 
 def later(*names: str) -> dict[str, str]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import yaml
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 _LIKELY = (
     r"^event[_-]?(time|timestamp|ts|at|date)$",
@@ -24,6 +25,8 @@ _UNLIKELY = re.compile(
 """When a row was handled, changed or ends is not when it happened."""
 _LISTED = 8
 _KEYS = ("dt", "day", "event_day", "partition_day")
+_COMMENTS = {"partition_by": "# columns that the directories name, in path order"}
+_COMMENTS_BEGIN = 35
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
 
 _HEAD = """\
@@ -74,31 +77,29 @@ commit:
 
 
 def pipeline_template(
-    table: str,
+    source: Mapping[str, Any],
     columns: Sequence[tuple[str, str]],
     *,
-    files: Mapping[str, Any] | None = None,
     target: str,
     name: str | None = None,
 ) -> str:
     """Write a commented pipeline file that `load_pipeline` accepts.
 
     Args:
-        table: `catalog.namespace.table`, or a path: of a metadata file or table directory, or of
-            a directory of Parquet files.
+        source: what stands under `source`: the kind, the table's name or path, and whatever else
+            is to be said of it.
         columns: (name, Arrow type text) of the table.
-        files: the path holds plain files; further keys of `source` that are to be said of them.
         target: absolute path of the directory to publish into.
         name: of the pipeline; by default made from the table's.
 
     Returns:
         YAML text.
     """
-    made = name or _name_of(table)
+    made = name or _name_of(_table(source))
     column = guess_event_time(columns)
     text = _HEAD.format(
         name=_scalar(made),
-        source=_source(table, files),
+        source=_source(source),
         columns=_listed([column for column, _ in columns]),
     )
     if column is None:
@@ -131,24 +132,21 @@ def _times(columns: Sequence[tuple[str, str]]) -> list[str]:
     return stamps + [name for name, type_text in columns if type_text.startswith("date")]
 
 
-def _source(table: str, files: Mapping[str, Any] | None) -> str:
-    if files is not None:
-        return f"  kind: files\n  path: {_scalar(table)}{_directories(files)}"
-    if "/" in table:
-        return f"  kind: iceberg\n  metadata: {_scalar(table)}"
-    return f"  kind: iceberg\n  table: {_scalar(table)}"
+def _table(source: Mapping[str, Any]) -> str:
+    return next(str(said) for key, said in source.items() if key != "kind")
 
 
-def _directories(keys: Mapping[str, Any]) -> str:
-    if not keys:
-        return ""
-    lines = [
-        "",
-        "  partition_by:                    # columns that the directories name, in path order",
-        *(f"    {_scalar(name)}: {kind}" for name, kind in keys["partition_by"].items()),
-        f"  default_partition_name: {_scalar(keys['default_partition_name'])}",
-    ]
-    return "\n".join(lines)
+def _source(source: Mapping[str, Any]) -> str:
+    return "\n".join(line for key, said in source.items() for line in _option(key, said))
+
+
+def _option(key: str, said: Any) -> Iterator[str]:
+    if not isinstance(said, Mapping):
+        yield f"  {key}: {_scalar(str(said))}"
+        return
+    yield f"  {key}:".ljust(_COMMENTS_BEGIN) + _COMMENTS[key]
+    for name, item in said.items():
+        yield f"    {_scalar(name)}: {item}"
 
 
 def _partition_by(column: str, taken: set[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from tidegate.config import SourceConfig, Start, read_source
+from tidegate.config import SourceConfig, read_source
 from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import InstantNotFound
 from tidegate.model.instant import Instant, InstantRange
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 EARLIEST = "earliest"
 LATEST = "latest"
 _KEYS_OF_EVERY_MODE = {"columns", "filter", "schema"}
-_POLICIES: Mapping[Any, Mapping[str, str]] = {
-    # Any two retained states have a difference, whichever way history went between them.
-    "snapshot_diff": {"on_off_lineage": "snapshot_diff", "on_expired_cursor": "snapshot_diff"},
-}
 
 
 def read_changes(  # noqa: PLR0913 (all but the first by keyword)
@@ -112,12 +108,7 @@ def _source_config(
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}
     # Without a start the rows are those that were added since the oldest retained instant.
-    made = read_source(
-        {**raw, "read": read, "start": "full", **_POLICIES.get(read.get("mode"), {})}
-    )
-    if made.read.mode == "snapshot":
-        return made
-    return made.model_copy(update={"start": Start.model_validate(EARLIEST)})
+    return read_source({**raw, "read": read, "start": "full"}).from_the_beginning()
 
 
 def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:

@@ -501,7 +501,7 @@ class Pipeline(PipelineControl):
         try:
             return source_instants(self.source, self.ledger, now)
         except (SnapshotLogMissing, SnapshotNotFound, StartNotAncestor):
-            return source_instants(self._opened(self.config.source.whole_branch), self.ledger, now)
+            return source_instants(self._opened(self.config.source.whole_history), self.ledger, now)
 
     def checkpoint_state(self, now: datetime) -> CheckpointState | None:
         """Return how the checkpoint stands to the source's head; None before the first load.

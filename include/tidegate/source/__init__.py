@@ -3,22 +3,42 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from tidegate.source.protocol import unnamed_rebuild
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from tidegate.config import SourceConfig
     from tidegate.source.protocol import Rebuilding, Source
     from tidegate.storage import Storage
 
-_KINDS = {
+KINDS: Mapping[str, str] = {
     "iceberg": "tidegate.source.iceberg",
     "files": "tidegate.source.files",
 }
-"""Kind → module with an `open_source` like the one below; only the one used is loaded."""
+"""Kind → module with the functions of `SourceKind`; only the one used is loaded."""
+
+
+class SourceKind(Protocol):
+    """What the module of a kind has; each gets the kind's own options."""
+
+    def open_source(
+        self,
+        config: Any,
+        storage: Storage,
+        listings_root: str | None,
+        extra_columns: Sequence[str],
+        rebuilding: Rebuilding,
+    ) -> Source:
+        """Make the source; nothing is read yet."""
+
+    def overlooked(self, config: Any) -> tuple[str, ...]:
+        """Look at the source for what the pipeline file leaves out and may have meant (PC-O90)."""
+
+    def guessed_options(self, config: Any) -> Mapping[str, Any]:
+        """Look at the source for what a first pipeline file should say of it."""
 
 
 def open_source(
@@ -38,7 +58,18 @@ def open_source(
             names.
         rebuilding: writes the command that reads a stretch of time again, for messages.
     """
-    source: Source = import_module(_KINDS[config.kind]).open_source(
-        config, storage, listings_root, extra_columns, rebuilding
-    )
-    return source
+    return _kind(config).open_source(config, storage, listings_root, extra_columns, rebuilding)
+
+
+def overlooked(config: SourceConfig) -> tuple[str, ...]:
+    """Look at a source for what the pipeline file leaves out and may have meant (PC-O90)."""
+    return _kind(config).overlooked(config)
+
+
+def guessed_options(config: SourceConfig) -> Mapping[str, Any]:
+    """Look at a source for further keys that a first pipeline file should say of it."""
+    return _kind(config).guessed_options(config)
+
+
+def _kind(config: SourceConfig) -> SourceKind:
+    return cast("SourceKind", import_module(KINDS[config.kind]))

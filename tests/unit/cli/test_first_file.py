@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidegate.cli.first_file import draft_pipeline, source_mapping
-from tidegate.config import load_pipeline
+from tidegate.cli.first_file import draft_pipeline
+from tidegate.config import load_pipeline, source_meant_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -19,23 +19,23 @@ NOW = datetime(2024, 5, 3, tzinfo=UTC)
 
 
 def test_table_by_three_names_is_iceberg() -> None:
-    assert source_mapping("lake.raw.orders") == {"kind": "iceberg", "table": "lake.raw.orders"}
+    assert source_meant_by("lake.raw.orders") == {"kind": "iceberg", "table": "lake.raw.orders"}
 
 
 def test_table_directory_with_metadata_is_iceberg(tmp_path: Path) -> None:
     (tmp_path / "metadata").mkdir()
 
-    assert source_mapping(str(tmp_path)) == {"kind": "iceberg", "metadata": str(tmp_path)}
+    assert source_meant_by(str(tmp_path)) == {"kind": "iceberg", "metadata": str(tmp_path)}
 
 
 def test_metadata_file_is_iceberg() -> None:
-    found = source_mapping("/lake/orders/metadata/00001.metadata.json")
+    found = source_meant_by("/lake/orders/metadata/00001.metadata.json")
 
     assert found == {"kind": "iceberg", "metadata": "/lake/orders/metadata/00001.metadata.json"}
 
 
 def test_other_directory_is_plain_files(tmp_path: Path) -> None:
-    assert source_mapping(str(tmp_path)) == {"kind": "files", "path": str(tmp_path)}
+    assert source_meant_by(str(tmp_path)) == {"kind": "files", "path": str(tmp_path)}
 
 
 @pytest.mark.parametrize("name", [None, "sales"], ids=["named-by-table", "named"])

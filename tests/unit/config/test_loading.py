@@ -308,7 +308,12 @@ MISTAKES = {
         "expected keys with values, found ['local']",
     ),
     "text for a list": ("rows: amount", "rows", 9, "expected a list, found 'amount'"),
-    "rule without predicate": ("rows:\n  - {name: a}", "rows[0].where", 10, "is required"),
+    "rule without predicate": (
+        "rows:\n  - {name: a}",
+        "rows[0].where",
+        10,
+        "is required: SQL predicate that good rows satisfy; NULL does not",
+    ),
     "rule that names no directory": (
         "rows:\n  - {name: a/b, where: x}",
         "rows[0].name",
@@ -683,6 +688,54 @@ MISTAKES = {
         "source.path",
         3,
         "is required: the root directory of the files",
+    ),
+    "misspelt key that is required": (
+        "source:\n  kind: files\n  pth: /x",
+        "source.pth",
+        5,
+        "unknown key; did you mean 'path'? (1 more problem in this file)",
+    ),
+    "no kind": (
+        "source: {path: /x}",
+        "source.kind",
+        3,
+        "is required: iceberg or files",
+    ),
+    "misspelt kind": (
+        "source: {kind: icebreg, table: a.b.c}",
+        "source.kind",
+        3,
+        "unknown value 'icebreg'; did you mean 'iceberg'?",
+    ),
+    "kind that is no word": (
+        "source: {kind: 5, table: a.b.c}",
+        "source.kind",
+        3,
+        "expected one of iceberg, files, found 5",
+    ),
+    "source that is no mapping": (
+        "source: a.b.c",
+        "source",
+        3,
+        "expected keys with values, found 'a.b.c'",
+    ),
+    "option of files on a table": (
+        "source: {kind: iceberg, table: a.b.c, path_regex: x}",
+        "source.path_regex",
+        3,
+        "belongs to sources of kind 'files', not to 'iceberg'",
+    ),
+    "misspelt key of a deep part of a source": (
+        "source: {kind: iceberg, table: a.b.c, read: {columnz: [a]}}",
+        "source.read.columnz",
+        3,
+        "unknown key; did you mean 'columns'?",
+    ),
+    "key of another kind, twice": (
+        "source: {kind: files, path: /x, limits: {rows: 5}, tag: eow}",
+        "source.limits",
+        3,
+        "belongs to sources of kind 'iceberg', not to 'files' (1 more problem in this file)",
     ),
     "key of another kind": (
         "source: {kind: files, path: /x, table: a.b}",

@@ -137,6 +137,44 @@ def test_kinds_may_be_appended_where_their_column_is_read() -> None:
     jsonschema.validate(raw, json_schema())
 
 
+@pytest.mark.parametrize("word", ["iceberg", "Iceberg", " ICEBERG "])
+def test_kind_is_a_word_in_any_case(word: str) -> None:
+    assert source(kind=word).kind == "iceberg"
+
+
+def test_resolved_source_has_the_options_of_its_kind_alone() -> None:
+    files = read_source({"kind": "files", "path": "/in"}).model_dump(mode="json", by_alias=True)
+    table = source().model_dump(mode="json", by_alias=True)
+
+    assert files.keys() & table.keys() == {"kind", "start", "read", "split"}
+    assert read_source(files).model_dump(mode="json", by_alias=True) == files
+    assert read_source(table).model_dump(mode="json", by_alias=True) == table
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"kind": "files", "path": "/in", "table": "a.b.c"},
+        {"kind": "iceberg", "table": "a.b.c", "path": "/in"},
+        {"kind": "files"},
+        {"kind": "hudi", "path": "/in"},
+    ],
+    ids=["table of files", "path of a table", "files nowhere", "unknown kind"],
+)
+def test_schema_tells_the_options_of_one_kind_from_those_of_another(said: dict[str, Any]) -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"name": "a", "source": said, "target": {"path": "/x"}}, json_schema())
+
+
+@pytest.mark.parametrize(
+    "said", [{"kind": "files", "path": "/in"}, TABLE], ids=["files", "iceberg"]
+)
+def test_schema_knows_the_shorthand_of_every_kind(said: dict[str, Any]) -> None:
+    raw = {"name": "a", "source": {**said, "read_schema": "snapshot"}, "target": {"path": "/x"}}
+
+    jsonschema.validate(raw, json_schema())
+
+
 def test_event_time_order_needs_the_column() -> None:
     raw = {
         "name": "orders",

@@ -10,7 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.config import PipelineConfig, guess_event_time, load_pipeline, pipeline_template
+from tidegate.config import (
+    PipelineConfig,
+    guess_event_time,
+    load_pipeline,
+    pipeline_template,
+    source_meant_by,
+)
 from tidegate.model.partition import PartitionField, Transform
 
 STAMP = "timestamp[us, tz=UTC]"
@@ -28,7 +34,9 @@ def loaded(text: str) -> PipelineConfig:
 def test_template_of_a_table_waits_for_its_event_time() -> None:
     columns = [("order_id", "int64"), ("updated_at", STAMP), ("ordered_at", STAMP), ("day", DATE)]
 
-    text = pipeline_template("lake.raw.orders", columns, target="/lake/published/orders")
+    text = pipeline_template(
+        source_meant_by("lake.raw.orders"), columns, target="/lake/published/orders"
+    )
 
     config = loaded(text)
     assert config.name == "orders"
@@ -42,7 +50,7 @@ def test_template_of_a_table_waits_for_its_event_time() -> None:
 
 
 def test_template_of_files_without_a_time_commits_by_process_time() -> None:
-    text = pipeline_template("/in/my files/", [("a", "int64")], files={}, target="/out")
+    text = pipeline_template(source_meant_by("/in/my files/"), [("a", "int64")], target="/out")
 
     config = loaded(text)
     assert config.name == "my_files"
@@ -62,13 +70,13 @@ def test_template_of_files_without_a_time_commits_by_process_time() -> None:
     ],
 )
 def test_template_is_named_for_its_table(table: str, name: str) -> None:
-    config = loaded(pipeline_template(table, [], target="/out"))
+    config = loaded(pipeline_template(source_meant_by(table), [], target="/out"))
 
     assert config.name == name
 
 
 def test_commented_suggestions_are_valid_when_taken() -> None:
-    text = pipeline_template("a.b.orders", [("ordered_at", STAMP)], target="/out")
+    text = pipeline_template(source_meant_by("a.b.orders"), [("ordered_at", STAMP)], target="/out")
     taken = re.sub(r"(?m)^( *)# ( *(?:- |[a-z_]+:))", r"\1\2", text)
 
     config = loaded(taken)
@@ -112,7 +120,7 @@ names = st.text(st.characters(codec="utf-8", exclude_categories=["Cs"]), min_siz
 
 @given(columns=st.lists(st.tuples(names, st.sampled_from([STAMP, DATE, "string"])), max_size=10))
 def test_template_of_any_columns_is_accepted(columns: list[tuple[str, str]]) -> None:
-    config = loaded(pipeline_template("lake.raw.orders", columns, target="/out"))
+    config = loaded(pipeline_template(source_meant_by("lake.raw.orders"), columns, target="/out"))
 
     guess = guess_event_time(columns)
     assert (config.event_time.column if config.event_time else None) == guess

@@ -194,7 +194,7 @@ class Scanner:
         unknown = sum(piece.event_times is None for piece in found.pieces)
         cut = None
         if window.kind is WindowKind.LOAD:
-            cut = limit_cut(window.range, self.source, self.config.source.limits, pin)
+            cut = limit_cut(window.range, self.source, self.config.source.window_limits, pin)
         return PlanRecord(
             checkpoint=self._checkpoint(window, pin),
             listed=found.units.listed,

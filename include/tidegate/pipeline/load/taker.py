@@ -350,7 +350,7 @@ class Taker:
         if found is None:
             return None
         if not following.kind.reads_whole:
-            limits = self.config.source.limits
+            limits = self.config.source.window_limits
             found = limited(found, following.instants, self.source, limits, pin)
         return Window(0, found, following.kind, run.interval, run.id)
 

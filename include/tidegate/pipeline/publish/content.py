@@ -119,7 +119,7 @@ class Contents:
             schema = Reading.of(source, open_source(source, self.storage), scan.pin).schema
             names = data_columns(schema.names, config.target.partition_by)
             yield pa.schema([schema.field(name) for name in names])
-            if item.kind.replaces and not set(names) <= set(source.partition_by):
+            if item.kind.replaces and not set(names) <= set(source.path_columns):
                 return
 
     def commit_plan(self, path: str) -> CommitPlan:

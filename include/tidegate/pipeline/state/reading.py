@@ -63,15 +63,14 @@ class Reading:
         hidden = set(rules.hidden) if rules else set()
         for_filter = set(filter_columns(read)) - hidden
         carried = [name for name in whole.names if name not in for_filter]
-        # Where a name fits two of the table's columns, the source refused it when it was pinned.
-        folded = config.kind == "iceberg" and not config.case_sensitive
         return cls(
             schema=pa.schema([whole.field(name) for name in carried if name not in hidden]),
             changes_schema=pa.schema([whole.field(name) for name in carried]),
             rules=rules,
             _reader=source.reader(pin),
             _options=ReadOptions(
-                Predicate.parse(read.filter, whole, _WHERE, case_sensitive=not folded)
+                # A name that fits two columns was refused when the source was pinned.
+                Predicate.parse(read.filter, whole, _WHERE, case_sensitive=config.tells_case)
                 if read.filter
                 else None,
                 include_deleted=read.include_deleted,

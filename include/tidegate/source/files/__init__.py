@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tidegate.source.files.directory_keys import guess_keys, named_directory
 from tidegate.source.files.source import FilesSource
+from tidegate.source.files.walk import list_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import FilesSourceConfig
     from tidegate.source.protocol import Rebuilding
     from tidegate.storage import Storage
 
-__all__ = ["FilesSource", "open_source"]
+__all__ = ["FilesSource", "guessed_options", "open_source", "overlooked"]
 
 
 def open_source(
-    config: SourceConfig,
+    config: FilesSourceConfig,
     storage: Storage,
     listings_root: str | None,
     extra_columns: Sequence[str],
@@ -25,3 +27,24 @@ def open_source(
 ) -> FilesSource:
     """Make the source of one directory."""
     return FilesSource(config, storage, listings_root, extra_columns)
+
+
+def overlooked(config: FilesSourceConfig) -> tuple[str, ...]:
+    """Return that directories name columns which are not read."""
+    if config.partition_by:
+        return ()
+    listing = list_directory(config)
+    directory = named_directory(listing)
+    if directory is None:
+        return ()
+    keys = guess_keys(listing).get("partition_by", {})
+    said = ", ".join(f"{name}: {kind}" for name, kind in keys.items()) or "KEY: TYPE"
+    return (
+        f"directories such as `{directory}` name columns that are not read, so they are "
+        f"missing in what is published; `source.partition_by: {{{said}}}` reads them",
+    )
+
+
+def guessed_options(config: FilesSourceConfig) -> Mapping[str, Any]:
+    """Return the options that make columns of a folder's directories."""
+    return guess_keys(list_directory(config))

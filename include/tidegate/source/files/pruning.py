@@ -12,14 +12,14 @@ from tidegate.source.files.partition_values import arrow_type, parse_values
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import FilesSourceConfig
     from tidegate.model.partition import Partition
 
 
 class PartitionPruning:
     """What the filter says of whole partitions; nothing if it names other columns too."""
 
-    def __init__(self, config: SourceConfig, schema: pa.Schema) -> None:
+    def __init__(self, config: FilesSourceConfig, schema: pa.Schema) -> None:
         """Parse the filter against the columns that are read.
 
         Raises:

@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import FilesSourceConfig
     from tidegate.errors import TerminalError
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.time_bounds import TimeBounds
@@ -111,7 +111,7 @@ class FilesSource:
 
     def __init__(
         self,
-        config: SourceConfig,
+        config: FilesSourceConfig,
         storage: Storage,
         listings_root: str | None,
         extra_columns: Sequence[str] = (),

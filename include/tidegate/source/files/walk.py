@@ -24,7 +24,7 @@ from tidegate.source.files.partition_values import parse_values
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import FilesSourceConfig
 
 
 @dataclass
@@ -147,7 +147,7 @@ def _overlap(one: str, other: str) -> bool:
 _FILES = fs.LocalFileSystem()
 
 
-def list_directory(config: SourceConfig) -> Listing:
+def list_directory(config: FilesSourceConfig) -> Listing:
     """List the source's files, sorted by path.
 
     Raises:

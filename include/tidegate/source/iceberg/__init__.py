@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.source.iceberg.source import IcebergSource
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.source.protocol import Rebuilding
     from tidegate.storage import Storage
 
-__all__ = ["IcebergSource", "open_source"]
+__all__ = ["IcebergSource", "guessed_options", "open_source", "overlooked"]
 
 
 def open_source(
-    config: SourceConfig,
+    config: IcebergSourceConfig,
     storage: Storage,  # noqa: ARG001 (an Iceberg table keeps its own history)
     listings_root: str | None,  # noqa: ARG001
     extra_columns: Sequence[str],
@@ -25,3 +25,15 @@ def open_source(
 ) -> IcebergSource:
     """Make the source of one Iceberg table."""
     return IcebergSource(config, extra_columns, rebuilding)
+
+
+def overlooked(config: IcebergSourceConfig) -> tuple[str, ...]:
+    """Return nothing: the table's metadata says all of its columns."""
+    del config
+    return ()
+
+
+def guessed_options(config: IcebergSourceConfig) -> Mapping[str, Any]:
+    """Return nothing: a table is said by its name."""
+    del config
+    return {}

@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.errors import TidegateError
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.plan import Piece
@@ -82,7 +82,7 @@ class IcebergSource:
 
     def __init__(
         self,
-        config: SourceConfig,
+        config: IcebergSourceConfig,
         extra_columns: Sequence[str] = (),
         rebuilding: Rebuilding = unnamed_rebuild,
         *,

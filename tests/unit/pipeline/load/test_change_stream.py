@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from golden_iceberg import answers, bag, golden
 from tidegate import read_changes
-from tidegate.config import SourceConfig
+from tidegate.config import read_source
 from tidegate.errors import ChangelogInconsistent
 from tidegate.model.bag_sum import BagSum
 from tidegate.pipeline.load.balancing import check_balance
@@ -104,7 +104,7 @@ def test_sums_that_cancel_in_any_parts_are_accepted() -> None:
 
 def test_pipeline_of_another_mode_can_be_looked_at_as_a_changelog() -> None:
     read = {"mode": "append", "on_non_append": "skip", "columns": ["id", "_file"]}
-    source = SourceConfig.model_validate(golden("cow_v2").config(read=read))
+    source = read_source(golden("cow_v2").config(read=read))
 
     table = read_changes(source, mode="changelog").read_all()
     whole = read_changes(source, mode="snapshot").read_all()

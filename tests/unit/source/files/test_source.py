@@ -15,7 +15,7 @@ import pytest
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from golden_iceberg import read
-from tidegate.config import SourceConfig
+from tidegate.config import read_source
 from tidegate.errors import (
     InstantNotFound,
     PredicateInvalid,
@@ -52,7 +52,7 @@ class Folder:
         pq.write_table(pa.table(columns), file)
 
     def source(self, **keys: Any) -> FilesSource:
-        config = SourceConfig.model_validate({"kind": "files", "path": str(self.root), **keys})
+        config = read_source({"kind": "files", "path": str(self.root), **keys})
         return FilesSource(config, LocalStorage(), str(self.listings))
 
 
@@ -262,7 +262,7 @@ def test_two_processes_that_look_at_once_agree_on_one_numbering(tmp_path: Path) 
 
 def test_listings_without_a_place_stay_in_memory(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
-    config = SourceConfig.model_validate({"kind": "files", "path": str(folder.root)})
+    config = read_source({"kind": "files", "path": str(folder.root)})
     source = FilesSource(config, LocalStorage(), None)
     pin = source.pin(NOW)
     assert pin.head

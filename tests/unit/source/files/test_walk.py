@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from tidegate.config import SourceConfig
+from tidegate.config import SourceConfig, read_source
 from tidegate.errors import (
     PartitionPathInvalid,
     PartitionValueInvalid,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def _config(root: Path, **keys: Any) -> SourceConfig:
-    return SourceConfig.model_validate({"kind": "files", "path": str(root), **keys})
+    return read_source({"kind": "files", "path": str(root), **keys})
 
 
 def _touch(root: Path, *paths: str, content: bytes = b"x") -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.model.instant import Instant
     from tidegate.source.iceberg.changes.appends import ChangeReader, Commit
     from tidegate.source.iceberg.changes.passed_over import TakenAway
@@ -33,7 +33,7 @@ _LOG = logging.getLogger(__name__)
 class WindowFiles:
     """Lists the files of windows that end at the head of one history."""
 
-    config: SourceConfig
+    config: IcebergSourceConfig
     history: History
     format_version: int
     rules: DeleteRules

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.types import NestedField
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
 
 _NAME_MAPPING = "schema.name-mapping.default"
 
@@ -31,7 +31,7 @@ _NAME_MAPPING = "schema.name-mapping.default"
 def pinned_selection(
     metadata: TableMetadata,
     whole: Schema,
-    config: SourceConfig,
+    config: IcebergSourceConfig,
     extra: Sequence[str],
     source: str,
 ) -> dict[str, Any]:
@@ -107,7 +107,7 @@ class Selection:
 
 
 def select(
-    schema: Schema, config: SourceConfig, extra: Sequence[str], source: str
+    schema: Schema, config: IcebergSourceConfig, extra: Sequence[str], source: str
 ) -> tuple[Schema, tuple[str, ...]]:
     """Choose the columns of `read.columns`, those that the mode always has, and the extra ones.
 
@@ -144,7 +144,7 @@ def select(
     return Schema(*own, schema_id=schema.schema_id), names
 
 
-def _check_filter(schema: Schema, config: SourceConfig, source: str) -> None:
+def _check_filter(schema: Schema, config: IcebergSourceConfig, source: str) -> None:
     """Refuse a filter whose names fit two columns, also of a table that is read whole."""
     text = config.read.filter
     if text is None or config.case_sensitive:

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from pyiceberg.schema import Schema
     from pyiceberg.types import NestedField
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
 
 _SETTLED = {"changelog", "snapshot_diff"}
 _ROW_LINEAGE_FORMAT = 3
 
 
 def hidden_columns(
-    schema: Schema, config: SourceConfig, format_version: int, source: str
+    schema: Schema, config: IcebergSourceConfig, format_version: int, source: str
 ) -> tuple[str, ...]:
     """Name the columns that are read for settling alone: identifiers, and the row id.
 
@@ -53,7 +53,7 @@ def hidden_columns(
 
 
 def settle_rules(
-    whole: Schema, selected: Schema, config: SourceConfig, names: Sequence[str], source: str
+    whole: Schema, selected: Schema, config: IcebergSourceConfig, names: Sequence[str], source: str
 ) -> SettleRules | None:
     """Return how the changes of a table are settled; None where the mode has none to settle.
 
@@ -90,7 +90,7 @@ def settle_rules(
     )
 
 
-def _identifiers(schema: Schema, config: SourceConfig, source: str) -> list[NestedField]:
+def _identifiers(schema: Schema, config: IcebergSourceConfig, source: str) -> list[NestedField]:
     """Return the columns that tell rows apart; net changes are never paired (ICE-3.18)."""
     read = config.read
     if read.output_mode != "changelog" or read.net_changes:
@@ -103,7 +103,7 @@ def _identifiers(schema: Schema, config: SourceConfig, source: str) -> list[Nest
     return [_named(schema, name, config, source) for name in read.identifier_columns]
 
 
-def _named(schema: Schema, name: str, config: SourceConfig, source: str) -> NestedField:
+def _named(schema: Schema, name: str, config: IcebergSourceConfig, source: str) -> NestedField:
     folded = _folded(name, config)
     for field in schema.fields:
         if _folded(field.name, config) == folded:
@@ -112,5 +112,5 @@ def _named(schema: Schema, name: str, config: SourceConfig, source: str) -> Nest
     raise ColumnMissing(source=source, column=name, known=known)
 
 
-def _folded(name: str, config: SourceConfig) -> str:
+def _folded(name: str, config: IcebergSourceConfig) -> str:
     return name if config.case_sensitive else name.lower()

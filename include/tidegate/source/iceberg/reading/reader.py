@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.io import FileIO
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.model.file_slice import Delta, Deltas, FileSlice
     from tidegate.model.plan import Piece, Pin
     from tidegate.physical import PhysicalRows
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 class IcebergReader:
     """The `SliceReader` of one pin; one per process, used by one thread at a time."""
 
-    def __init__(self, pin: Pin, files: FileIO, source: str, config: SourceConfig) -> None:
+    def __init__(self, pin: Pin, files: FileIO, source: str, config: IcebergSourceConfig) -> None:
         """Prepare; nothing is opened yet.
 
         Args:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
 
 _IO_PROPERTY = "py-io-impl"
 _MISSING = (NoSuchTableError, NoSuchNamespaceError)
@@ -58,7 +58,7 @@ _FEATURES = (
 class TableOpener:
     """Knows where one table is; every call looks again."""
 
-    def __init__(self, config: SourceConfig) -> None:
+    def __init__(self, config: IcebergSourceConfig) -> None:
         self._config = config
         self._catalog_name = config.catalog.name if config.catalog else None
 

@@ -22,7 +22,7 @@ from tidegate.source.iceberg.timeline.starts import NEED_THE_STATE_BEFORE, first
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.model.instant import Instant
     from tidegate.source.iceberg.timeline.history import History
 
@@ -47,7 +47,9 @@ class Continuation:
     """What a policy did, for plan and report."""
 
 
-def go_on(history: History, checkpoint: Instant | None, config: SourceConfig) -> Continuation:
+def go_on(
+    history: History, checkpoint: Instant | None, config: IcebergSourceConfig
+) -> Continuation:
     """Return what follows a checkpoint up to the head of a history.
 
     Raises:
@@ -68,7 +70,9 @@ def go_on(history: History, checkpoint: Instant | None, config: SourceConfig) ->
     return _by_policy(history, checkpoint, config, cursor)
 
 
-def within_window(history: History, start: Instant | None, config: SourceConfig) -> Continuation:
+def within_window(
+    history: History, start: Instant | None, config: IcebergSourceConfig
+) -> Continuation:
     """Return how a window that was taken as a load is read up to the head of a history.
 
     Raises:
@@ -82,7 +86,7 @@ def within_window(history: History, start: Instant | None, config: SourceConfig)
 
 
 def describe_checkpoint(
-    history: History, checkpoint: Instant, config: SourceConfig
+    history: History, checkpoint: Instant, config: IcebergSourceConfig
 ) -> CheckpointState:
     """Say for people how a checkpoint stands to the head, and what the next load makes of it."""
     cursor = history.cursor(checkpoint)
@@ -116,7 +120,7 @@ def _kind(mode: str) -> WindowKind:
 
 
 def _by_policy(
-    history: History, checkpoint: Instant, config: SourceConfig, cursor: Cursor
+    history: History, checkpoint: Instant, config: IcebergSourceConfig, cursor: Cursor
 ) -> Continuation:
     policy = getattr(config, cursor.option)
     # Reading everything again is right in each state, though ICE-2.17 lists it for one only.
@@ -140,7 +144,7 @@ def _by_policy(
 
 
 def _restarted(
-    history: History, config: SourceConfig, cursor: Cursor, notes: tuple[str, ...]
+    history: History, config: IcebergSourceConfig, cursor: Cursor, notes: tuple[str, ...]
 ) -> Continuation:
     """Drop the checkpoint and apply the start mode (ICE-2.18)."""
     if config.start.kind == "full":

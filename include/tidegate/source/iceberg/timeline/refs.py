@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.source.iceberg.timeline.history import History
 
 MAIN = "main"
@@ -39,7 +39,7 @@ class SelectedHead:
     """Whether the state is read in the snapshot's schema instead of the table's (ICE-2.9)."""
 
 
-def select_head(metadata: TableMetadata, config: SourceConfig, source: str) -> SelectedHead:
+def select_head(metadata: TableMetadata, config: IcebergSourceConfig, source: str) -> SelectedHead:
     """Find the snapshot that the configuration names.
 
     Raises:

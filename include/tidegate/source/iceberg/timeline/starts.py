@@ -17,7 +17,7 @@ from tidegate.source.iceberg.timeline.cursor import CursorState
 if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import IcebergSourceConfig
     from tidegate.model.instant import Instant
     from tidegate.source.iceberg.timeline.history import History
 
@@ -26,7 +26,7 @@ NEED_THE_STATE_BEFORE = frozenset({"changelog", "snapshot_diff"})
 _REMEDY = "Go on with `source.on_truncated_history: oldest`, or start at a later time."
 
 
-def first_checkpoint(history: History, config: SourceConfig) -> Instant | None:
+def first_checkpoint(history: History, config: IcebergSourceConfig) -> Instant | None:
     """Return the instant before the first change that `start` asks for; None is the beginning.
 
     `latest` begins after the head. A start inclusive of a snapshot is one exclusive of its parent
@@ -59,7 +59,7 @@ def _check_state(history: History, checkpoint: Instant, policy: str) -> None:
         )
 
 
-def _asked(history: History, config: SourceConfig) -> Instant | None:
+def _asked(history: History, config: IcebergSourceConfig) -> Instant | None:
     start = config.start
     words = {"earliest", "latest", "latest_inclusive"}
     if start.kind == "full" or (not history.ancestors and start.kind in words):

@@ -11,7 +11,7 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.types import LongType, NestedField, StringType
 
-from tidegate.config import SourceConfig
+from tidegate.config import read_source
 from tidegate.errors import AmbiguousColumn, ColumnMissing
 from tidegate.source.iceberg.columns.selection import pinned_selection, select
 
@@ -28,9 +28,7 @@ def _select(
     columns: list[str] | None, *, extra: tuple[str, ...] = (), schema: Schema = TABLE, **keys: Any
 ) -> tuple[list[tuple[int, str]], tuple[str, ...]]:
     read = {"columns": columns, **keys.pop("read", {})}
-    config = SourceConfig.model_validate(
-        {"kind": "iceberg", "metadata": "/t", "read": read, **keys}
-    )
+    config = read_source({"kind": "iceberg", "metadata": "/t", "read": read, **keys})
     own, names = select(schema, config, extra, "t")
     return [(field.field_id, field.name) for field in own.fields], names
 
@@ -64,9 +62,7 @@ def _pin(text: str, columns: list[str] | None, **keys: Any) -> Any:
         TABLE, UNPARTITIONED_PARTITION_SPEC, UNSORTED_SORT_ORDER, "file:///t", {}
     )
     read = {"filter": text, "columns": columns}
-    config = SourceConfig.model_validate(
-        {"kind": "iceberg", "metadata": "/t", "read": read, **keys}
-    )
+    config = read_source({"kind": "iceberg", "metadata": "/t", "read": read, **keys})
     return pinned_selection(metadata, metadata.schema(), config, (), "t")
 
 

@@ -13,7 +13,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from golden_iceberg import golden_copy
-from tidegate.config import SourceConfig
+from tidegate.config import read_source
 from tidegate.errors import (
     SecretMissing,
     SourceFileDamaged,
@@ -33,7 +33,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def _source(**keys: Any) -> IcebergSource:
-    config = SourceConfig.model_validate({"kind": "iceberg", **keys})
+    config = read_source({"kind": "iceberg", **keys})
     return IcebergSource(config, retry_pause_seconds=0)
 
 

@@ -1,0 +1,56 @@
+"""The `source` part of a pipeline file: one set of options per kind, told apart by `kind`.
+
+A new kind is a new module and its class in `KnownSource`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, get_args
+
+from pydantic import BeforeValidator, Field
+
+from tidegate.config.section import later, read_word
+from tidegate.config.sources.every_kind import SourceConfig
+from tidegate.config.sources.files import FilesSourceConfig
+from tidegate.config.sources.iceberg import CatalogConfig, IcebergSourceConfig, InstantTime
+from tidegate.config.words import KeyProblem
+
+__all__ = [
+    "KINDS",
+    "AnySource",
+    "CatalogConfig",
+    "FilesSourceConfig",
+    "IcebergSourceConfig",
+    "InstantTime",
+    "SourceConfig",
+    "source_meant_by",
+]
+
+KnownSource = IcebergSourceConfig | FilesSourceConfig
+
+KINDS: Mapping[str, type[SourceConfig]] = {
+    get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(KnownSource)
+}
+"""Kind → its options."""
+
+
+def _with_kind(found: Any) -> Any:
+    """Read the word of `kind` in any spelling, so that it says which options follow."""
+    if not isinstance(found, Mapping):
+        return found
+    if "kind" not in found:
+        raise KeyProblem("is required: " + " or ".join(KINDS), key="kind")
+    try:
+        return {**found, "kind": read_word(found["kind"], tuple(KINDS), later("hudi"))}
+    except ValueError as unknown:
+        raise KeyProblem(str(unknown), key="kind") from unknown
+
+
+AnySource = Annotated[KnownSource, Field(discriminator="kind"), BeforeValidator(_with_kind)]
+
+
+def source_meant_by(table: str) -> dict[str, Any]:
+    """Tell from its text which kind of table is meant: what stands under `source` for it."""
+    said = (model.meant_by(table) for model in KINDS.values())
+    return next(mapping for mapping in said if mapping is not None)

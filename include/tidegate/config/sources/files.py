@@ -1,0 +1,119 @@
+"""The options of a directory of plain files."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+
+from tidegate.config.section import LocalPath, later, words
+from tidegate.config.sources.every_kind import SourceConfig
+from tidegate.config.words import KeyProblem, suggest
+from tidegate.model.partition import DEFAULT_NAME
+
+FailOrSkip = Literal["fail", "skip"]
+FailOrIgnore = Literal["fail", "ignore"]
+SourceFormat = Literal["parquet"]
+
+_REREAD = (
+    "is not done: a changed file is never read again by itself; use 'fail' and `tidegate rebuild`"
+)
+_KEY_TYPES = ("string", "int", "long", "date", "timestamp", "boolean", "decimal(P,S)")
+_DECIMAL = re.compile(r"decimal\((\d{1,2}),\s*(\d{1,2})\)")
+_ORDERS = frozenset({"none", "path"})
+
+
+def _whole_files_regex(pattern: str | None) -> str | None:
+    try:
+        re.compile(pattern or "")
+    except re.error as problem:
+        msg = f"'{pattern}' is no regular expression: {problem}"
+        raise ValueError(msg) from problem
+    return pattern
+
+
+def _key_type(text: str) -> str:
+    word = text.strip().lower()
+    decimal = _DECIMAL.fullmatch(word)
+    if (
+        decimal
+        and 1 <= int(decimal.group(1)) <= 38
+        and int(decimal.group(2)) <= int(decimal.group(1))
+    ):
+        return f"decimal({int(decimal.group(1))},{int(decimal.group(2))})"
+    if word not in _KEY_TYPES:
+        msg = f"unknown type '{text}'; {suggest(word, _KEY_TYPES)}"
+        raise ValueError(msg)
+    return word
+
+
+class FilesSourceConfig(SourceConfig):
+    """Where changes come from: a directory of plain files."""
+
+    # `path` stands in the pinned identity; which files a listing has stands in the window.
+    outside_plans: ClassVar[frozenset[str]] = SourceConfig.outside_plans | {
+        "path",
+        "on_changed_file",
+        "on_bad_path",
+        "path_regex",
+    }
+
+    kind: Literal["files"]
+    path: LocalPath
+    """The root directory of the files."""
+    format: Annotated[SourceFormat, words(SourceFormat, later("orc", "csv", "json"))] = "parquet"
+    partition_by: dict[str, Annotated[str, AfterValidator(_key_type)]] = Field(default_factory=dict)
+    """Keys of the directories with their types, in path order (PC-R03)."""
+    default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
+    on_changed_file: Annotated[FailOrIgnore, words(FailOrIgnore, {"reread": _REREAD})] = "fail"
+    """What to do about a file that was taken in and changed, vanished, or came back otherwise; a
+    path is new once, so names must not be used again (PC-R07)."""
+    on_bad_path: Annotated[FailOrSkip, words(FailOrSkip)] = "fail"
+    path_regex: Annotated[str | None, AfterValidator(_whole_files_regex)] = None
+    """Full match on the absolute path of a file (PC-O06)."""
+
+    @property
+    def address(self) -> str:
+        """Which directory this is, in one line."""
+        return f"files {self.path}"
+
+    @classmethod
+    def meant_by(cls, table: str) -> dict[str, str] | None:
+        """Take a directory; one that may be made later is a path."""
+        path = Path(table)
+        if path.is_dir() or "/" in table:
+            return {"kind": "files", "path": str(path.absolute())}
+        return None
+
+    @property
+    def known_places(self) -> tuple[str, ...]:
+        """The directory."""
+        return (self.path,)
+
+    @property
+    def path_columns(self) -> tuple[str, ...]:
+        """The keys that directories are named by."""
+        return tuple(self.partition_by)
+
+    @model_validator(mode="after")
+    def _only_what_files_have(self) -> FilesSourceConfig:
+        if self.read.emits_kinds:
+            problem = f"{_of_tables(self.read.output_mode)}; use 'append'"
+            raise KeyProblem(problem, key="read.mode")
+        if self.split.order not in _ORDERS:
+            raise KeyProblem(_of_tables(self.split.order), key="split.order")
+        if self.read.mode == "snapshot" and self.start.kind != "full":
+            problem = (
+                "`read.mode: snapshot` reads a whole state of the table, without start or end; "
+                "remove this key"
+            )
+            raise KeyProblem(problem, key="start")
+        if self.start.kind == "latest_inclusive":
+            raise KeyProblem(_of_tables(self.start.kind), key="start")
+        return self
+
+
+def _of_tables(word: str) -> str:
+    return f"'{word}' belongs to sources of kind 'iceberg'"

@@ -1,0 +1,85 @@
+"""What runs beside each other keep each other from."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class WindowOpen(TransientError):
+    """Another run holds the pipeline's open window (design §4)."""
+
+    pipeline: str
+    sequence: int
+    run: str
+    renewed: str
+    """When the holder gave its last sign of life."""
+    outlook: str
+    """What becomes of the window, and the command that finishes it if its holder is gone."""
+    template = (
+        "pipeline '{pipeline}': window {sequence} is worked on by {run}, last renewed {renewed}. "
+        "{outlook}"
+    )
+
+
+class LedgerMoved(TransientError):
+    """What something was decided on no longer holds: another run came between (design §4)."""
+
+    pipeline: str
+    expected: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': expected {expected} in the ledger, found {found}: another run came "
+        "between. Nothing was taken; the run is retried."
+    )
+
+
+class NumberPassed(TransientError):
+    """Something newer was recorded after this process had reserved its number (design §4)."""
+
+    pipeline: str
+    subject: str
+    reserved: int
+    found: int
+    template = (
+        "pipeline '{pipeline}': {subject}: expected nothing after number {reserved}, found "
+        "{found}: another run came between. Nothing was recorded; the run is retried."
+    )
+
+
+class FenceLost(TerminalError):
+    """A newer attempt or claim took over; this one changes nothing more (design §4)."""
+
+    pipeline: str
+    subject: str
+    held: int
+    found: int
+    template = (
+        "pipeline '{pipeline}': {subject}: this process holds fence {held}, the ledger has "
+        "{found}: "
+        "a successor took over. Nothing was changed; let the successor finish."
+    )
+
+
+class ClaimHeld(TransientError):
+    """Another run has the right to a partition (AF-3.32)."""
+
+    pipeline: str
+    partition: str
+    owner: str
+    renewed: str
+    """When the holder gave its last sign of life."""
+    outlook: str
+    """What becomes of the claim, and the command that goes on if its holder is gone."""
+    template = (
+        "pipeline '{pipeline}': {partition} is claimed by {owner}, last renewed {renewed}. "
+        "{outlook}"
+    )
+
+
+class PartitionBusy(TransientError):
+    """Another process is moving or deleting these files right now (design §4)."""
+
+    partition: str
+    holder: str
+    template = (
+        "{partition}: its files are being moved or deleted by {holder}. Wait for that process; the "
+        "run is retried."
+    )

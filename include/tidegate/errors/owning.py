@@ -1,0 +1,106 @@
+"""Who owns a target and a work directory, and whether the ledger is theirs."""
+
+from tidegate.errors.base import TerminalError
+
+
+class PipelineChanged(TerminalError):
+    """A key that belongs to a pipeline's identity was changed (design §4)."""
+
+    pipeline: str
+    key: str
+    expected: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': `{key}` was {expected} and is now {found}; it belongs to the "
+        "pipeline's identity. "
+        "Change it back, or give the changed pipeline a new name and a new target."
+    )
+
+
+class TargetOwned(TerminalError):
+    """Another pipeline publishes into this target (design §4, who owns a target)."""
+
+    target: str
+    owner: str
+    pipeline: str
+    template = (
+        "{target}: belongs to pipeline '{owner}', not to '{pipeline}'. "
+        "One target has one pipeline: choose another `target.path`; if '{pipeline}' was called "
+        "'{owner}' before, set `name` back."
+    )
+
+
+class WorkOwned(TerminalError):
+    """Another pipeline works in this work directory (design §4, who owns a target)."""
+
+    work: str
+    owner: str
+    pipeline: str
+    template = (
+        "{work}: is the work directory of pipeline '{owner}', not of '{pipeline}'. "
+        "One work directory has one pipeline: choose another `target.work`."
+    )
+
+
+class WorkUnfit(TerminalError):
+    """The target is published from another work directory, which has what is staged for it."""
+
+    pipeline: str
+    target: str
+    work: str
+    fits: str
+    template = (
+        "pipeline '{pipeline}': {work} is not the work directory of {target}, which is published "
+        "from {fits}. Set `target.work` to {fits}."
+    )
+
+
+class OwnerInvalid(TerminalError):
+    """The file that says who owns a target or a work directory cannot be understood."""
+
+    path: str
+    found: str
+    template = (
+        "{path}: expected the name of the pipeline that owns this directory (JSON, format 1), "
+        "found {found}. Move the file away: the next load of the pipeline writes it again, if "
+        "all else fits."
+    )
+
+
+class LedgerLost(TerminalError):
+    """The target was published with another ledger than the one in use (design §4)."""
+
+    pipeline: str
+    target: str
+    expected: str
+    template = (
+        "pipeline '{pipeline}': {target} was published with ledger {expected}, and the ledger in "
+        "use does not know "
+        "it. Point TIDEGATE_LEDGER at that ledger, or restore it with `tidegate fsck {pipeline} "
+        "--rebuild`."
+    )
+
+
+class LedgerBehind(TerminalError):
+    """The files know more than the ledger, as after a restored backup (design §4)."""
+
+    pipeline: str
+    found: str
+    known: str
+    template = (
+        "pipeline '{pipeline}': found {found}, but the ledger in use knows {known}: it is older "
+        "than the files, as after a restored backup. Stop what works on the "
+        "pipeline, and bring the ledger up to date with `tidegate fsck {pipeline} --rebuild`."
+    )
+
+
+class WorkUnknown(TerminalError):
+    """There is no work directory from which a ledger could be restored."""
+
+    pipeline: str
+    work: str
+    template = (
+        "pipeline '{pipeline}': {work} is no work directory of it. "
+        "Check `target.path` and `target.work`; without that directory there is nothing to "
+        "restore from."
+    )

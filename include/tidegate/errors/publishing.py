@@ -1,0 +1,178 @@
+"""What proposing, checking, deciding and committing a partition refuse."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class PartitionNotFound(TerminalError):
+    """A command names a partition that the ledger does not know."""
+
+    pipeline: str
+    partition: str
+    looked: str
+    """What else was looked at, as the message goes on; may be empty."""
+    known: str
+    template = "pipeline '{pipeline}': no partition '{partition}'{looked}; known are {known}."
+
+
+class NotCommittable(TerminalError):
+    """A step was asked to publish a partition that its trigger does not let out (PC-C01)."""
+
+    pipeline: str
+    partition: str
+    why: str
+    template = (
+        "pipeline '{pipeline}': {partition} may not be committed yet: {why}. The next publish "
+        "after that brings it out; to publish what has come so far, say so with "
+        "`tidegate publish {pipeline} {partition} --final -m WHY`."
+    )
+
+
+class PublicationLapsed(TerminalError):
+    """What was checked or approved is no longer what would be committed (PC-C06)."""
+
+    pipeline: str
+    partition: str
+    change: str
+    template = (
+        "pipeline '{pipeline}': {partition}: the content changed since it was checked ({change}). "
+        "Run `tidegate publish {pipeline} {partition}`, which proposes it anew and checks it "
+        "again."
+    )
+
+
+class NotHeld(TerminalError):
+    """A decision was given on a partition that waits for none."""
+
+    pipeline: str
+    partition: str
+    state: str
+    template = (
+        "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See "
+        "`tidegate explain {pipeline} {partition}`."
+    )
+
+
+class NotApproved(TerminalError):
+    """A commit was asked for what the gate did not let through, and nobody approved it (PC-C06)."""
+
+    pipeline: str
+    partition: str
+    outcome: str
+    template = (
+        "pipeline '{pipeline}': {partition}: nothing was committed: the gate says '{outcome}', and "
+        "nobody approved. `tidegate explain {pipeline} {partition}` says why, and how to decide."
+    )
+
+
+class DecisionRefused(TerminalError):
+    """A decision names a publication that does not wait for one (PC-C06)."""
+
+    pipeline: str
+    partition: str
+    digest: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': {partition}: nothing was decided on publication {digest}: {found}. "
+        "Look again with `tidegate explain {pipeline} {partition}`."
+    )
+
+
+class GateFailed(TerminalError):
+    """A critical check failed and the pipeline says to fail (AF-3.10)."""
+
+    pipeline: str
+    partition: str
+    failures: str
+    template = (
+        "pipeline '{pipeline}': {partition}: the gate failed: {failures}. Correct the source and "
+        "load again."
+    )
+
+
+class SuiteInvalid(TerminalError):
+    """An expectation suite cannot be used."""
+
+    suite: str
+    problem: str
+    template = "{suite}: {problem}. Correct the suite, or `gate.suite` in the pipeline file."
+
+
+class ContentUnreadable(TerminalError):
+    """A file that the gate has to check cannot be read."""
+
+    path: str
+    problem: str
+    template = (
+        "{path}: cannot be read by the gate: {problem}. Nothing was published. "
+        "Remove the file, if it is there, and read its window again with "
+        "`tidegate replay PIPELINE WINDOW`; if that is refused, or it was published before, its "
+        "partition with `tidegate rebuild PIPELINE PARTITION`."
+    )
+
+
+class StagedFileMissing(TerminalError):
+    """A sealed file is neither staged nor published (PC-F24)."""
+
+    path: str
+    target: str
+    window: int
+    template = (
+        "{path}: sealed, but found neither there nor at {target}. "
+        "Read window {window} again with `tidegate replay PIPELINE {window}`; if that is refused, "
+        "or the file was published before, read its partition again with `tidegate rebuild "
+        "PIPELINE PARTITION`."
+    )
+
+
+class FileLengthWrong(TerminalError):
+    """A staged or published file is not as long as it was when sealed (PC-F17, F21, F23, F26)."""
+
+    path: str
+    expected: int
+    found: int
+    template = (
+        "{path}: expected {expected} bytes, found {found}: it was damaged after it was sealed. "
+        "Nothing was changed. Remove the file and read its window again with "
+        "`tidegate replay PIPELINE WINDOW`; if that is refused, or it was published before, its "
+        "partition with `tidegate rebuild PIPELINE PARTITION`."
+    )
+
+
+class FileContentWrong(TerminalError):
+    """A file at its target has the length but not the bytes that were sealed (PC-F25)."""
+
+    path: str
+    expected: str
+    found: str
+    template = (
+        "{path}: expected SHA-256 {expected}, found {found}. Nothing was changed; find out who "
+        "wrote this file."
+    )
+
+
+class PolicyUnknown(TerminalError):
+    """A commit policy that the pipeline file names cannot be built."""
+
+    policy: str
+    problem: str
+    template = (
+        "commit policy '{policy}' cannot be used: {problem}. Name 'success-file' or `custom: "
+        "module:Class` with a method commit(context) in `commit.policies`, importable where "
+        "commits run, or take it out; the next publish goes on with what the file names then, "
+        "also where the commit was begun."
+    )
+
+
+class PolicyFailed(TransientError):
+    """A commit policy did not succeed; the partition stays pending (PC-A05)."""
+
+    pipeline: str
+    partition: str
+    policy: str
+    problem: str
+    template = (
+        "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The next publish "
+        "goes on with the commit, by the policies that the pipeline file names then. If this one "
+        "cannot succeed, correct it or its parameters, or take it out of `commit.policies`; then "
+        "run `tidegate publish {pipeline} {partition}`."
+    )

@@ -1,0 +1,91 @@
+"""What a source of any kind can refuse or find broken."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class SourceNotFound(TerminalError):
+    """There is no table where the pipeline file points."""
+
+    source: str
+    problem: str
+    template = "{source}: no table found: {problem}. Correct `source` in the pipeline file."
+
+
+class SourceUnreachable(TransientError):
+    """A catalog or store did not answer."""
+
+    source: str
+    problem: str
+    template = (
+        "{source}: cannot be reached: {problem}. Check the service and the connection; the run is "
+        "retried."
+    )
+
+
+class SourceFileGone(TerminalError):
+    """A file that the source's metadata or a plan names is not there."""
+
+    path: str
+    template = (
+        "{path}: expected, as the source's metadata or the plan of a window names it; not found. "
+        "Restore it if the source still names it. If the source deleted it, let it keep files for "
+        "longer than a window takes. Read the partitions of a window that was announced before "
+        "with `tidegate rebuild PIPELINE PARTITION`; for a window that is still open, start a new "
+        "pipeline with a new name and a new target."
+    )
+
+
+class SourceFileDamaged(TerminalError):
+    """A file of the source cannot be read as what it should be."""
+
+    path: str
+    problem: str
+    template = (
+        "{path}: cannot be read: {problem}. Restore the file in the source, then run the window "
+        "again."
+    )
+
+
+class ColumnUnreadable(TerminalError):
+    """A column has a value that no Arrow array of its type can hold (ICE-6.18)."""
+
+    path: str
+    column: str
+    problem: str
+    template = (
+        "{path}: column '{column}' cannot be read: {problem}. Leave the column out of "
+        "`source.read.columns`, or rewrite the file in Parquet."
+    )
+
+
+class SchemaIncompatible(TerminalError):
+    """A column cannot be read as the type that the pipeline writes."""
+
+    path: str
+    column: str
+    expected: str
+    found: str
+    template = (
+        "{path}: column '{column}': expected {expected}, found {found}. "
+        "Change the column in the source, name another one in the pipeline file, or start a new "
+        "pipeline for the new type."
+    )
+
+
+class ColumnMissing(TerminalError):
+    """A column that the pipeline names does not exist in the source."""
+
+    source: str
+    column: str
+    known: str
+    template = (
+        "{source}: no column '{column}'; found: {known}. Correct the name in the pipeline file."
+    )
+
+
+class InstantNotFound(TerminalError):
+    """A bound names an instant that the source does not have."""
+
+    source: str
+    instant: str
+    template = "{source}: no instant '{instant}'. List them with `tidegate instants PIPELINE`."

@@ -1,0 +1,93 @@
+"""What taking, planning and announcing a window refuse."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class ChangesReadWhole(TerminalError):
+    """A window of changes would be planned by a configuration that reads the whole source."""
+
+    pipeline: str
+    window: int
+    template = (
+        "pipeline '{pipeline}': window {window} reads what changed, and `source.read.mode: "
+        "snapshot` reads the whole source: rows that other windows read would count twice. Nothing "
+        "was planned. `tidegate load {pipeline}` reads the whole source in place of all windows "
+        "before; to read this one again, set `source.read.mode` back."
+    )
+
+
+class PlannedOtherwise(TerminalError):
+    """An open window that has a plan is refused as the configuration is now."""
+
+    pipeline: str
+    window: int
+    problem: str
+    """Why it is refused, as a message of its own."""
+    template = (
+        "pipeline '{pipeline}': window {window} is open, and was planned with another "
+        "configuration; with the present one it is refused: {problem} Set the pipeline file back "
+        "to what `tidegate plan {pipeline} --window {window} --json` shows under `config`, and "
+        "finish the window with `tidegate load {pipeline}`: the next one is planned as the file "
+        "says then."
+    )
+
+
+class WindowNotFound(TerminalError):
+    """A replay names a window that was never taken."""
+
+    pipeline: str
+    sequence: int
+    template = (
+        "pipeline '{pipeline}': no window {sequence}. List them with `tidegate instants "
+        "{pipeline}`."
+    )
+
+
+class WindowOverlap(TerminalError):
+    """A history interval overlaps an earlier history window in part (design §4, case 3)."""
+
+    pipeline: str
+    interval: str
+    window: str
+    template = (
+        "pipeline '{pipeline}': the interval {interval} overlaps {window} in part. "
+        "Backfill whole intervals as they were taken before."
+    )
+
+
+class PlanMissing(TerminalError):
+    """A step asks for a plan that is not in the work directory."""
+
+    path: str
+    template = (
+        "{path}: no plan there. Plan the window again with `tidegate replay PIPELINE WINDOW`."
+    )
+
+
+class WindowIncomplete(TransientError):
+    """Announce found sub-splits without a message."""
+
+    pipeline: str
+    sequence: int
+    missing: int
+    expected: int
+    template = (
+        "pipeline '{pipeline}': window {sequence}: {missing} of {expected} sub-splits have no "
+        "message yet. "
+        "The load is retried and reads only those."
+    )
+
+
+class RowsUnaccounted(TerminalError):
+    """The contributions of a window have other rows than its tasks kept."""
+
+    pipeline: str
+    sequence: int
+    kept: int
+    contributed: int
+    plan: str
+    template = (
+        "pipeline '{pipeline}': window {sequence}: expected the {kept} rows that were kept in its "
+        "contributions, found {contributed}. Nothing was announced. "
+        "Remove {plan}, which is damaged, and load again: the window is read anew."
+    )
