@@ -41,7 +41,7 @@ def opened(
     golden: Golden, text: str | None = None, path_match: str = "scheme_insensitive"
 ) -> Opened:
     """Open a golden table, perhaps with a filter."""
-    table = golden.source()._opener.open()
+    table = golden.source()._access.opener.open()
     pruning = Pruning(table.schema(), table.specs(), text)
     rules = delete_rules(golden.case, table.metadata, path_match)
     return Opened(table, StateReader(ManifestReader(table.io, golden.case), pruning, rules))

@@ -194,11 +194,13 @@ def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
     state = pipeline.ledger.pipeline.find()
     if pipeline.config.execute.engine != "spark" or state is None:
         return False
-    pin = pipeline.source.pin(now, state.source_identity, run.end_exclusive, state.checkpoint)
-    instants = pipeline.source.instants(pin, state.checkpoint) if pin.head else ()
+    pin = pipeline.source.timeline.pin(
+        now, state.source_identity, run.end_exclusive, state.checkpoint
+    )
+    instants = pipeline.source.timeline.instants(pin, state.checkpoint) if pin.head else ()
     end = run.end_exclusive
     taken = [item for item in instants if end is None or item.time < end]
-    reports = pipeline.source.describe(pin, taken)
+    reports = pipeline.source.timeline.describe(pin, taken)
     return sum(report.files_added or 0 for report in reports) >= PLAN_ON_SPARK_FILES
 
 

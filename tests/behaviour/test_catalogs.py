@@ -189,7 +189,7 @@ def test_branch_and_tag_are_read_through_the_catalog(lake: Lake) -> None:
 
     assert lake.take(tag="eow") == [1]
     with pytest.raises(RefNotFound):
-        lake.pipeline(branch="eow").source.pin(NOW)
+        lake.pipeline(branch="eow").source.timeline.pin(NOW)
 
 
 def test_table_that_was_dropped_and_made_again_is_refused(lake: Lake) -> None:

@@ -296,12 +296,14 @@ def test_window_that_a_policy_reads_as_a_difference_pairs_no_updates(
     )
     config = read_source(said)
     source = IcebergSource(config)
-    pin = source.pin(NOW)
-    window = InstantRange(Instant(str(pair["from"]), NOW), source.instant(pin, str(pair["to"])))
-    pinned = source.at(pin, window.end_inclusive)
+    pin = source.timeline.pin(NOW)
+    window = InstantRange(
+        Instant(str(pair["from"]), NOW), source.timeline.instant(pin, str(pair["to"]))
+    )
+    pinned = source.timeline.at(pin, window.end_inclusive)
     stream = ChangeStream("golden", Reading.of(config, source, pinned), config.split)
 
-    batches = stream.batches(source.units(pinned, window).pieces)
+    batches = stream.batches(source.slicing.units(pinned, window).pieces)
 
     kinds = Counter(kind for batch in batches for kind in batch.column("_change_type").to_pylist())
     assert kinds == {

@@ -56,7 +56,7 @@ def _bare_start(case: str, stated: Mapping[str, Any]) -> None:
 def _configured_start(case: str, stated: Mapping[str, Any]) -> None:
     branch = {"branch": stated["branch"]} if "branch" in stated else {}
     source = golden(case).source(start={"after": stated["start_snapshot_id_exclusive"]}, **branch)
-    source.first_checkpoint(source.pin(NOW))
+    source.timeline.first_checkpoint(source.timeline.pin(NOW))
 
 
 def _start_time(case: str, stated: Mapping[str, Any]) -> None:
@@ -64,7 +64,7 @@ def _start_time(case: str, stated: Mapping[str, Any]) -> None:
     source = golden(case).source(
         start={"from": time}, on_truncated_history=stated["on_truncated_history"]
     )
-    source.first_checkpoint(source.pin(NOW))
+    source.timeline.first_checkpoint(source.timeline.pin(NOW))
 
 
 def _from_cursor(case: str, stated: Mapping[str, Any]) -> None:
@@ -78,9 +78,9 @@ def _from_cursor(case: str, stated: Mapping[str, Any]) -> None:
 
 
 def _take(source: IcebergSource, cursor: Instant) -> None:
-    pin = source.pin(NOW)
-    instants = source.instants(pin, cursor)
-    source.units(pin, InstantRange(cursor, instants[-1]))
+    pin = source.timeline.pin(NOW)
+    instants = source.timeline.instants(pin, cursor)
+    source.slicing.units(pin, InstantRange(cursor, instants[-1]))
 
 
 ASKED: Mapping[str, Callable[[str, Mapping[str, Any]], None]] = {
@@ -148,9 +148,9 @@ def test_cursor_whose_child_is_kept_goes_on_and_another_does_not(
 
     if "append_reads" not in stated:
         with pytest.raises(errors.CursorExpired):
-            source.instants(source.pin(NOW), cursor)
+            source.timeline.instants(source.timeline.pin(NOW), cursor)
         return
-    instants = source.instants(source.pin(NOW), cursor)
+    instants = source.timeline.instants(source.timeline.pin(NOW), cursor)
 
     assert [int(item.id) for item in instants] == stated["append_reads"]
 
@@ -158,16 +158,16 @@ def test_cursor_whose_child_is_kept_goes_on_and_another_does_not(
 @pytest.mark.parametrize("case", [question(case) for case in READABLE])
 def test_cursor_at_the_head_has_nothing_to_read(case: str) -> None:
     source = golden(case).source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
-    assert pin.head is None or source.instants(pin, pin.head) == ()
+    assert pin.head is None or source.timeline.instants(pin, pin.head) == ()
 
 
 @pytest.mark.parametrize(("case", "stated"), _stated("runs"))
 def test_run_over_a_table_without_snapshots_is_empty(case: str, stated: Mapping[str, Any]) -> None:
     source = golden(case).source()
 
-    assert source.pin(NOW).head is None
+    assert source.timeline.pin(NOW).head is None
     assert golden(case).changes(stated["read_mode"]).num_rows == 0
 
 
@@ -177,13 +177,13 @@ def test_start_from_a_time_is_the_oldest_ancestor_at_or_after_it(case: str) -> N
     for asked in expected(case).get("as_of", []):
         time = datetime.fromtimestamp(asked["timestamp_ms"] / 1000, UTC)
         source = golden(case).source(start={"from": time})
-        pin = source.pin(NOW)
+        pin = source.timeline.pin(NOW)
         if "oldest_ancestor_error" in asked:
             with pytest.raises(errors.HistoryTruncated):
-                source.first_checkpoint(pin)
+                source.timeline.first_checkpoint(pin)
             continue
         oldest = asked["oldest_ancestor_at_or_after"]
-        checkpoint = source.first_checkpoint(pin)
+        checkpoint = source.timeline.first_checkpoint(pin)
         # Nothing at or after the time: the run begins behind the head and waits (ICE-2.14).
         after = (pin.head and int(pin.head.id)) if oldest is None else parents[oldest]
         assert (checkpoint and int(checkpoint.id)) == after

@@ -111,10 +111,10 @@ def test_plan_of_the_head_binds_to_each_file_the_deletes_that_the_library_binds(
     case: str,
 ) -> None:
     source = golden(case).source(read={"mode": "snapshot"})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    units = source.units(pin, InstantRange(None, pin.head))
+    units = source.slicing.units(pin, InstantRange(None, pin.head))
 
     tasks = [_expected_task(task) for task in expected(case)["head"]["tasks"] if task["records"]]
     found = sorted((_task(case, piece) for piece in units), key=lambda task: task["file"])
@@ -184,9 +184,9 @@ def test_as_of_a_time_reads_the_snapshot_that_the_log_had_then(case: str) -> Non
         )
         if "as_of_error" in asked:
             with pytest.raises(errors.SnapshotLogMissing):
-                source.pin(NOW)
+                source.timeline.pin(NOW)
             continue
-        head = source.pin(NOW).head
+        head = source.timeline.pin(NOW).head
         assert head
         assert head.id == str(asked["as_of_snapshot_id"])
 

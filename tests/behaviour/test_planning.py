@@ -226,11 +226,11 @@ def test_window_of_a_thousand_compactions_opens_no_data_file(
     for manifest in (tmp_path / "table" / "metadata").glob("*-m0.avro"):
         manifest.unlink()
     source = IcebergSource(read_source({"kind": "iceberg", "metadata": str(metadata)}))
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
-    first = source.retained(pin)[0]
+    first = source.timeline.retained(pin)[0]
 
-    units = source.units(pin, InstantRange(first, pin.head))
+    units = source.slicing.units(pin, InstantRange(first, pin.head))
 
     assert len(units) == 0
     assert "skipped 1000 replace snapshots" in units.notes
@@ -305,12 +305,12 @@ def test_limit_gives_the_first_rows_of_the_plan(case: str, read: dict[str, Any])
 def test_limit_ends_listing_and_reading_early(tmp_path: Path) -> None:
     table = golden_copy("append_v2", tmp_path)
     source = table.source(start="earliest")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
     window = InstantRange(None, pin.head)
-    whole = source.units(pin, window)
+    whole = source.slicing.units(pin, window)
 
-    few = source.units(pin, window, enough=1)
+    few = source.slicing.units(pin, window, enough=1)
 
     assert whole.pieces[: len(few)] == few.pieces
     assert len(few) < len(whole)

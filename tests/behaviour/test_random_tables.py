@@ -139,12 +139,12 @@ def test_append_windows_of_a_random_table_are_refused_where_a_commit_took_rows_o
 ) -> None:
     config = {**table.config(), "read": {"on_non_append": "skip"}}
     source = IcebergSource(read_source(config))
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     lineage: list[State] = table.lineage()
     last_ones = ((begin, len(lineage) - 1) for begin in range(len(lineage) - 1))
     for begin, end in {*pairwise(range(len(lineage))), *last_ones}:
         start, last = (Instant(str(lineage[at].id), NOW) for at in (begin, end))
-        units = source.units(source.at(pin, last), InstantRange(start, last))
+        units = source.slicing.units(source.timeline.at(pin, last), InstantRange(start, last))
 
         brought = bag(table.appended(lineage[begin + 1 : end + 1]))
         gone = brought - bag(table.rows(lineage[end]))

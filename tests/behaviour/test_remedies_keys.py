@@ -249,7 +249,7 @@ def test_instant_that_is_chosen_from_the_list_that_is_named_is_begun_after(
         at = pa.array([known(0.5), known(1.5)], pa.timestamp("us", "UTC"))
         pq.write_table(pa.table({"id": [number, -number], "at": at}), drop / f"{number}.parquet")
         if number < 3:
-            lake.pipeline().source.pin(NOW)
+            lake.pipeline().source.timeline.pin(NOW)
     wrong = {"source": {"start": {"after": "the-second"}}}
     with pytest.raises(errors.InstantNotFound, match="`tidegate instants PIPELINE`"):
         load(lake.pipeline(**wrong))

@@ -78,7 +78,7 @@ class IcebergLake:
         moment = START + STEP * self.commits
         self.commits += 1
         self.table.append(_rows(ids), snapshot_properties={"known-at": moment.isoformat()})
-        return self.source().pin(moment)
+        return self.source().timeline.pin(moment)
 
 
 @dataclass
@@ -104,7 +104,7 @@ class Directory:
         file = self.place / "lake" / f"{self.commits:03d}.parquet"
         pq.write_table(_rows(ids), file, row_group_size=2)
         os.utime(file, (moment.timestamp(),) * 2)
-        return self.source().pin(moment)
+        return self.source().timeline.pin(moment)
 
 
 def _rows(ids: tuple[int, ...]) -> pa.Table:
@@ -123,25 +123,27 @@ def table(request: pytest.FixtureRequest, tmp_path: Path) -> GrowingTable:
 
 def _ids(source: Source, pin: Pin, start: Instant | None, end: Instant) -> list[int]:
     ids: list[int] = (
-        read(source, pin, source.units(pin, InstantRange(start, end))).column("id").to_pylist()
+        read(source, pin, source.slicing.units(pin, InstantRange(start, end)))
+        .column("id")
+        .to_pylist()
     )
     return ids
 
 
 def test_empty_table_has_no_instants(table: GrowingTable) -> None:
     source = table.source()
-    pin = source.pin(START)
+    pin = source.timeline.pin(START)
 
     assert pin.head is None
-    assert source.instants(pin, None) == ()
-    assert source.first_checkpoint(pin) is None
+    assert source.timeline.instants(pin, None) == ()
+    assert source.timeline.first_checkpoint(pin) is None
 
 
 def test_commits_are_instants_in_order_with_their_times(table: GrowingTable) -> None:
     pins = [table.commit(1), table.commit(2), table.commit(3)]
     source = table.source()
 
-    instants = source.retained(source.pin(START + 9 * STEP))
+    instants = source.timeline.retained(source.timeline.pin(START + 9 * STEP))
 
     assert list(instants) == [pin.head for pin in pins]
     assert [instant.time for instant in instants] == [START, START + STEP, START + 2 * STEP]
@@ -150,7 +152,10 @@ def test_commits_are_instants_in_order_with_their_times(table: GrowingTable) -> 
 def test_looking_twice_without_a_commit_changes_nothing(table: GrowingTable) -> None:
     table.commit(1)
 
-    first, second = table.source().pin(START + STEP), table.source().pin(START + 2 * STEP)
+    first, second = (
+        table.source().timeline.pin(START + STEP),
+        table.source().timeline.pin(START + 2 * STEP),
+    )
 
     assert (first.head, first.schema, first.identity) == (
         second.head,
@@ -166,8 +171,8 @@ def test_consecutive_windows_join_without_gap_or_overlap(
     for number in range(4):
         table.commit(10 * number, 10 * number + 1)
     source = table.source(start="earliest")
-    pin = source.pin(START + 9 * STEP)
-    instants = source.retained(pin)
+    pin = source.timeline.pin(START + 9 * STEP)
+    instants = source.timeline.retained(pin)
 
     start: Instant | None = None
     ids, taken = [], 0
@@ -177,7 +182,7 @@ def test_consecutive_windows_join_without_gap_or_overlap(
         start = instants[taken - 1]
 
     assert ids == [0, 1, 10, 11, 20, 21, 30, 31]
-    assert source.instants(pin, start) == ()
+    assert source.timeline.instants(pin, start) == ()
 
 
 def test_first_window_of_a_full_start_is_the_table_as_it_stands(table: GrowingTable) -> None:
@@ -186,17 +191,17 @@ def test_first_window_of_a_full_start_is_the_table_as_it_stands(table: GrowingTa
     source = table.source(start="full")
     assert pin.head
 
-    assert source.first_checkpoint(pin) is None
+    assert source.timeline.first_checkpoint(pin) is None
     assert sorted(_ids(source, pin, None, pin.head)) == [1, 2]
 
 
 def test_pin_does_not_see_later_commits(table: GrowingTable) -> None:
     source = table.source()
     table.commit(1)
-    pin = source.pin(START)
+    pin = source.timeline.pin(START)
     table.commit(2)
 
-    assert len(source.instants(pin, None)) == 1
+    assert len(source.timeline.instants(pin, None)) == 1
     assert pin.head
     assert _ids(source, pin, None, pin.head) == [1]
 
@@ -209,7 +214,7 @@ def test_stored_pin_reads_the_same_in_another_process(table: GrowingTable) -> No
     elsewhere = table.source()
 
     assert _ids(elsewhere, stored, None, stored.head) == [1, 2]
-    assert elsewhere.schema(stored) == SCHEMA
+    assert elsewhere.reading.schema(stored) == SCHEMA
     assert stored.schema == (("id", "int64"), ("name", "string"))
 
 
@@ -221,8 +226,8 @@ def test_planning_twice_gives_the_same_splits(table: GrowingTable) -> None:
 
     def plan() -> Any:
         source = table.source()
-        units = source.units(pin, InstantRange(None, pin.head))
-        return plan_splits(units, source.row_groups, config, row_width(SCHEMA), 2)
+        units = source.slicing.units(pin, InstantRange(None, pin.head))
+        return plan_splits(units, source.slicing.row_groups, config, row_width(SCHEMA), 2)
 
     assert [split.to_text() for split in plan()] == [split.to_text() for split in plan()]
 
@@ -233,7 +238,7 @@ def test_earlier_instant_can_be_read_as_it_was(table: GrowingTable) -> None:
     source = table.source(read={"mode": "snapshot"})
     assert first
 
-    earlier = source.at(pin, first)
+    earlier = source.timeline.at(pin, first)
 
     assert earlier.head == first
     assert _ids(source, earlier, None, first) == [1]
@@ -257,7 +262,7 @@ def test_start_words_and_points(table: GrowingTable) -> None:
 
     for start, checkpoint in expected:
         source = table.source(start=start)
-        found = source.first_checkpoint(source.pin(START + 9 * STEP))
+        found = source.timeline.first_checkpoint(source.timeline.pin(START + 9 * STEP))
         # A time is no listing of a folder: it stands for the files that had come by then.
         assert (found and found.time) == (checkpoint and checkpoint.time), start
 
@@ -267,10 +272,10 @@ def test_windows_of_the_history_read_what_stood_at_the_instant_asked_for(
 ) -> None:
     heads = [table.commit(number).head for number in range(3)]
     source = table.source()
-    pin = source.pin(START + 9 * STEP)
+    pin = source.timeline.pin(START + 9 * STEP)
     assert heads[1]
 
-    instants = source.history(pin, heads[1], DataInterval(START, START + 9 * STEP))
+    instants = source.timeline.history(pin, heads[1], DataInterval(START, START + 9 * STEP))
 
     assert [item.time for item in instants] == [START, START + STEP]
     windows = itertools.pairwise((None, *instants))
@@ -280,15 +285,15 @@ def test_windows_of_the_history_read_what_stood_at_the_instant_asked_for(
 def test_instant_is_found_by_id_and_by_time(table: GrowingTable) -> None:
     first, second = table.commit(1).head, table.commit(2).head
     source = table.source()
-    pin = source.pin(START + 9 * STEP)
+    pin = source.timeline.pin(START + 9 * STEP)
     assert first
     assert second
 
-    assert source.instant(pin, second.id) == second
-    assert source.instant(pin, (second.time - STEP / 2).isoformat()) == first
+    assert source.timeline.instant(pin, second.id) == second
+    assert source.timeline.instant(pin, (second.time - STEP / 2).isoformat()) == first
     for unknown in ("42", "nonsense", (START - STEP).isoformat()):
         with pytest.raises((InstantNotFound, SnapshotNotFound)):
-            source.instant(pin, unknown)
+            source.timeline.instant(pin, unknown)
 
 
 def test_reports_say_what_each_commit_added(table: GrowingTable) -> None:
@@ -296,13 +301,13 @@ def test_reports_say_what_each_commit_added(table: GrowingTable) -> None:
     pin = table.commit(2, 3)
     source = table.source()
 
-    reports = source.describe(pin, source.retained(pin))
+    reports = source.timeline.describe(pin, source.timeline.retained(pin))
 
     assert [(report.files_added, report.files_removed or 0) for report in reports] == [
         (1, 0),
         (1, 0),
     ]
-    assert [report.instant for report in reports] == list(source.retained(pin))
+    assert [report.instant for report in reports] == list(source.timeline.retained(pin))
 
 
 def test_columns_come_as_asked_and_extra_ones_last(table: GrowingTable) -> None:
@@ -311,14 +316,14 @@ def test_columns_come_as_asked_and_extra_ones_last(table: GrowingTable) -> None:
     listings = str(pin.identity) + ".listings" if config.kind == "files" else None
     source = open_source(config, LocalStorage(), listings, extra_columns=("id",))
 
-    assert source.schema(source.pin(START)).names == ["name", "id"]
+    assert source.reading.schema(source.timeline.pin(START)).names == ["name", "id"]
 
 
 def test_unknown_column_is_refused_while_pinning(table: GrowingTable) -> None:
     table.commit(1)
 
     with pytest.raises(ColumnMissing, match=r"'amount'.*id, name"):
-        table.source(read={"columns": ["amount"]}).pin(START)
+        table.source(read={"columns": ["amount"]}).timeline.pin(START)
 
 
 def _data_files(place: Path) -> list[Path]:
@@ -329,23 +334,23 @@ def test_file_deleted_after_planning_is_gone(table: GrowingTable, tmp_path: Path
     pin = table.commit(1)
     source = table.source()
     assert pin.head
-    (piece,) = source.units(pin, InstantRange(None, pin.head))
+    (piece,) = source.slicing.units(pin, InstantRange(None, pin.head))
     _data_files(tmp_path)[0].unlink()
 
     with pytest.raises(SourceFileGone):
-        source.reader(pin).open(piece)
+        source.reading.reader(pin).open(piece)
 
 
 def test_file_cut_short_after_planning_is_damaged(table: GrowingTable, tmp_path: Path) -> None:
     pin = table.commit(1)
     source = table.source()
     assert pin.head
-    (piece,) = source.units(pin, InstantRange(None, pin.head))
+    (piece,) = source.slicing.units(pin, InstantRange(None, pin.head))
     file = _data_files(tmp_path)[0]
     file.write_bytes(file.read_bytes()[:-4])
 
     with pytest.raises(SourceFileDamaged):
-        source.reader(pin).open(piece)
+        source.reading.reader(pin).open(piece)
 
 
 def test_row_groups_add_up_to_the_rows_of_the_piece(table: GrowingTable) -> None:
@@ -353,10 +358,10 @@ def test_row_groups_add_up_to_the_rows_of_the_piece(table: GrowingTable) -> None
     source = table.source()
     assert pin.head
 
-    (piece,) = source.units(pin, InstantRange(None, pin.head))
+    (piece,) = source.slicing.units(pin, InstantRange(None, pin.head))
 
     assert piece.rows == 5
-    assert sum(group.rows for group in source.row_groups(piece)) == 5
+    assert sum(group.rows for group in source.slicing.row_groups(piece)) == 5
 
 
 @pytest.mark.parametrize(
@@ -371,4 +376,4 @@ def test_table_that_is_not_there_is_not_found(config: dict[str, str]) -> None:
     source = open_source(read_source(config), LocalStorage())
 
     with pytest.raises(SourceNotFound, match="/nowhere/at/all"):
-        source.pin(START)
+        source.timeline.pin(START)

@@ -8,6 +8,7 @@ import shlex
 import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
@@ -272,23 +273,19 @@ def test_announcer_taken_over_while_it_reads_messages_writes_nothing(
     assert lake.ids() == {"dt=2026-02-01": ids[2 if changed else 0 : 4]}
 
 
-def test_announce_that_happened_is_not_called_lost_by_what_comes_after_it(
-    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_announce_that_happened_is_not_called_lost_by_what_comes_after_it(lake: SmallLake) -> None:
     """While a catalog is slow to protect what was read, a replay has time to take the window."""
     lake.keys = SHORT
     ids = lake.commit({1: 3, 2: 1})[:3]
     pipeline = lake.pipeline()
     planned = pipeline.plan(Run("first", ELSEWHERE), NOW)
-    source = type(pipeline.source)
-    protect = source.protect
+    source: Any = pipeline.source
 
-    def slow(*arguments: Any) -> None:
+    def protect(*_: Any) -> None:
         lake.pipeline().replay(1, Run("second", "cli"), NOW)
         time.sleep(0.3)
-        protect(*arguments)
 
-    monkeypatch.setattr(source, "protect", slow)
+    source.protection = SimpleNamespace(protect=protect)
 
     announced = pipeline.finish_load(planned, NOW, local)
 

@@ -27,27 +27,28 @@ BEGIN_ANEW = {"on_expired_cursor": "full_reload", "on_off_lineage": "reset"}
 
 
 @dataclass
-class SlowSource:
-    """A source behind which other runs pass, once, just after it was looked at."""
+class SlowTimeline:
+    """A source's timeline behind which other runs pass, once, just after it was looked at."""
 
-    source: Any
+    timeline: Any
     meanwhile: Callable[[], None] | None
     looks: int = 0
 
     def pin(self, *asked: Any, **keys: Any) -> Any:
         self.looks += 1
-        found = self.source.pin(*asked, **keys)
+        found = self.timeline.pin(*asked, **keys)
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None:
             meanwhile()
         return found
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.source, name)
+        return getattr(self.timeline, name)
 
 
 def slow(pipeline: Pipeline, meanwhile: Callable[[], None]) -> Pipeline:
-    pipeline.__dict__["source"] = SlowSource(pipeline.source, meanwhile)
+    source: Any = pipeline.source
+    source.timeline = SlowTimeline(source.timeline, meanwhile)
     return pipeline
 
 
@@ -193,7 +194,8 @@ def test_history_that_is_lost_is_refused_after_a_second_look(lake: SmallLake) ->
     with pytest.raises((CursorExpired, HistoryTruncated)):
         load(pipeline)
 
-    assert pipeline.source.looks == 2
+    timeline: Any = pipeline.source.timeline
+    assert timeline.looks == 2
 
 
 def test_backfill_that_died_over_history_replays_the_rest_of_its_interval_too(

@@ -96,7 +96,7 @@ def taken_by_a_dead_run(lake: SmallLake) -> Pipeline:
     pipeline = lake.pipeline()
     state = pipeline.ledger.pipeline.find()
     assert state is not None
-    pin = pipeline.source.pin(NOW)
+    pin = pipeline.source.timeline.pin(NOW)
     assert pin.head is not None
     draft = Window(0, InstantRange(state.checkpoint, pin.head), WindowKind.LOAD, None, "dead")
     pipeline.ledger.windows.take(draft, state, Holder("airflow-worker", NOW, CLAIM))

@@ -33,6 +33,7 @@ _PRIVATE = {"write", "sync", "rewrite"}
 """Calls on an open file: others see it only once it has its name."""
 _LOOKING = {"scan": steps.listing, "status": functools.partial(steps.reading, "status")}
 """Calls that change nothing."""
+_PARTS = ("timeline", "slicing", "reading", "hints", "kept", "protection")
 _LOOKS = {"pin", "units", "protect", "row_groups", "footer_bounds"}
 _TABLES = re.compile(r"\b(?:FROM|JOIN|UPDATE|INTO)\s+\"?(\w+)\"?", re.IGNORECASE)
 
@@ -120,11 +121,25 @@ class RacingSource:
     def __init__(self, source: Any, stage: Stage) -> None:
         """Stand before a source."""
         self._source = source
+        parts = ((name, getattr(source, name)) for name in _PARTS)
+        self._parts = {name: part and RacingPart(part, stage) for name, part in parts}
+
+    def __getattr__(self, name: str) -> Any:
+        """Stand before its parts."""
+        return self._parts[name] if name in _PARTS else getattr(self._source, name)
+
+
+class RacingPart:
+    """A part of a source whose looks at the table are steps."""
+
+    def __init__(self, part: Any, stage: Stage) -> None:
+        """Stand before a part."""
+        self._part = part
         self._stage = stage
 
     def __getattr__(self, name: str) -> Any:
         """Stand before a look; what only computes on a pin is no step."""
-        found = getattr(self._source, name)
+        found = getattr(self._part, name)
         if name not in _LOOKS:
             return found
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from race.doubles import RacingSource
+from race.doubles import RacingPart
 from tidegate.ledger import schema as tables
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.ledger.windows import Windows
@@ -38,14 +38,14 @@ def rebuild_compares_nothing() -> None:
 
 def pinned_before_the_ledger_was_read() -> None:
     """Look at the source when a command begins, and never again."""
-    begin = RacingSource.__init__
-    look = RacingSource.__getattr__
+    begin = RacingPart.__init__
+    look = RacingPart.__getattr__
 
-    def pinning(self: RacingSource, *arguments: Any) -> None:
+    def pinning(self: RacingPart, *arguments: Any) -> None:
         begin(self, *arguments)
         self._pinned = None  # type: ignore[attr-defined]
 
-    def wrong(self: RacingSource, name: str) -> Any:
+    def wrong(self: RacingPart, name: str) -> Any:
         found = look(self, name)
         if name != "pin":
             return found
@@ -57,8 +57,8 @@ def pinned_before_the_ledger_was_read() -> None:
 
         return once
 
-    RacingSource.__init__ = pinning  # type: ignore[method-assign]
-    RacingSource.__getattr__ = wrong  # type: ignore[method-assign]
+    RacingPart.__init__ = pinning  # type: ignore[method-assign]
+    RacingPart.__getattr__ = wrong  # type: ignore[method-assign]
 
 
 def approved_unseen() -> None:

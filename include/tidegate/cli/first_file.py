@@ -54,7 +54,7 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     mapping = source_meant_by(table)
     mapping |= guessed_options(read_source(mapping))
     source = open_source(read_source(mapping), LocalStorage())
-    schema = source.schema(source.pin(now))
+    schema = source.reading.schema(source.timeline.pin(now))
     columns = [(field.name, str(field.type)) for field in schema]
     text = pipeline_template(mapping, columns, target="/", name=name)
     chosen = yaml.safe_load(text)["name"]

@@ -115,8 +115,8 @@ def _source(opened: Pipeline, now: datetime) -> str:
     # Without a place for listings a look at plain files leaves nothing behind.
     source = open_source(opened.config.source, opened.storage)
     check_places(opened.roots, opened.config.name, opened.storage, source)
-    pin = source.pin(now)
-    names = ", ".join(source.schema(pin).names)
+    pin = source.timeline.pin(now)
+    names = ", ".join(source.reading.schema(pin).names)
     return (
         f"{opened.config.source.address}, head {pin.head.id if pin.head else 'none yet'}: {names}"
     )

@@ -75,15 +75,17 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     config = _source_config(source, mode, columns, filter)
     opened = open_source(config, LocalStorage(), None, filter_columns(config.read))
     # A call from a notebook is a command of its own: it has nobody to be given a clock by.
-    pin = opened.pin(datetime.now(UTC))  # noqa: TID251
+    pin = opened.timeline.pin(datetime.now(UTC))  # noqa: TID251
     window = _window(opened, pin, start_exclusive, end_inclusive)
     if window is None:
         reading = Reading.of(config, opened, pin)
         return pa.RecordBatchReader.from_batches(reading.schema, [])
-    pinned = pin if end_inclusive in {None, LATEST} else opened.at(pin, window.end_inclusive)
+    pinned = (
+        pin if end_inclusive in {None, LATEST} else opened.timeline.at(pin, window.end_inclusive)
+    )
     reading = Reading.of(config, opened, pinned)
     limit = limit or config.read.limit
-    units = opened.units(pinned, window, enough=limit)
+    units = opened.slicing.units(pinned, window, enough=limit)
     stream = ChangeStream(opened.name, reading, config.split)
     batches = stream.batches(units.pieces, units.checks)
     if limit is not None:
@@ -130,7 +132,12 @@ def _window(
     if end_instant is None or (start_instant is not None and start_instant.id == end_instant.id):
         return None
     if start_instant is not None:
-        known = {item.id for item in source.instants(source.at(pin, end_instant), start_instant)}
+        known = {
+            item.id
+            for item in source.timeline.instants(
+                source.timeline.at(pin, end_instant), start_instant
+            )
+        }
         if end_instant.id not in known:
             raise InstantNotFound(
                 source=source.name, instant=f"{end_instant.id} after {start_instant.id}"
@@ -144,4 +151,4 @@ def _bound(source: Source, pin: Pin, given: str | int | None, default: str) -> I
         return None
     if text == LATEST:
         return pin.head
-    return source.instant(pin, text)
+    return source.timeline.instant(pin, text)

@@ -36,7 +36,7 @@ def touched_partitions(pipeline: Pipeline, window: Window, now: datetime) -> dic
     narrow = config.source.model_copy(update={"read": read})
     listings = layout.listings_root(pipeline.roots.work)
     source = open_source(narrow, pipeline.storage, listings, filter_columns(read))
-    pin = pinned_at(source, source.pin(now, after=window.range.start_exclusive), window)
+    pin = pinned_at(source, source.timeline.pin(now, after=window.range.start_exclusive), window)
     reading = Reading.of(narrow, source, pin)
     computer = PartitionComputer(
         reading.schema,
@@ -45,7 +45,7 @@ def touched_partitions(pipeline: Pipeline, window: Window, now: datetime) -> dic
         default_name=target.default_partition_name,
     )
     rows: Counter[Partition] = Counter()
-    units = source.units(pin, window.range, whole=window.kind.reads_whole)
+    units = source.slicing.units(pin, window.range, whole=window.kind.reads_whole)
     for batch in ChangeStream(source.name, reading, narrow.split).batches(units.pieces):
         split = computer.split(batch)
         for partition, part in split.slices(batch):

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from tidegate.execute import Executor
     from tidegate.gate import SparkFrame
     from tidegate.ledger.holder import Life
+    from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
@@ -161,7 +162,11 @@ class Pipeline(PipelineControl):
     @property
     def _forgotten(self) -> Forgotten:
         announces = LostAnnounces(self.roots, self.ledger, self.storage)
-        return Forgotten(announces, lambda window: self.source.has_lost(window))
+        return Forgotten(announces, self._can_never_be_read)
+
+    def _can_never_be_read(self, window: InstantRange) -> bool:
+        kept = self.source.kept
+        return kept is not None and kept.has_lost(window)
 
     @cached_property
     def _sweeper(self) -> Sweeper:
@@ -477,8 +482,14 @@ class Pipeline(PipelineControl):
             self._contents,
             self._watch,
             self._forgotten,
-            lambda checkpoint, start: self.source.missing(checkpoint, start),
+            self._missing_of_source,
         ).all()
+
+    def _missing_of_source(
+        self, checkpoint: Instant, start: Instant | None
+    ) -> Iterator[TidegateError]:
+        kept = self.source.kept
+        return iter(()) if kept is None else kept.missing(checkpoint, start)
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
         """Find files of the work directory that nobody needs any more."""
@@ -513,8 +524,8 @@ class Pipeline(PipelineControl):
             return None
         source = self.looking().source
         try:
-            pin = source.pin(now, state.source_identity, after=state.checkpoint)
-            found = source.checkpoint_state(pin, state.checkpoint)
+            pin = source.timeline.pin(now, state.source_identity, after=state.checkpoint)
+            found = source.timeline.checkpoint_state(pin, state.checkpoint)
         except TidegateError as refused:
             found = CheckpointState("unknown", str(refused), state.checkpoint.id)
         forgotten = self._forgotten.find() if found.state == "unknown" else None

@@ -5,13 +5,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from tidegate.source.protocol import unnamed_rebuild
+from tidegate.source.slicing import unnamed_rebuild
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.config import SourceConfig
-    from tidegate.source.protocol import Rebuilding, Source
+    from tidegate.source.protocol import Source
+    from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
 KINDS: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from tidegate.physical import ParquetRows
 
 if TYPE_CHECKING:
     from tidegate.physical import PhysicalRows
-    from tidegate.source.protocol import EventColumn
+    from tidegate.source.slicing import EventColumn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

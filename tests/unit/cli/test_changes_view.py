@@ -13,7 +13,7 @@ from strategies import values_of
 from terminal import text_of
 from tidegate.cli import changes_view
 from tidegate.pipeline.upkeep.history import SourceInstant
-from tidegate.source.protocol import InstantReport
+from tidegate.source.timeline import InstantReport
 
 
 @pytest.mark.parametrize(

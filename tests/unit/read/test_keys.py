@@ -11,8 +11,8 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.read.removed import RemovedKeys
 from tidegate.read.keys import KeyIndex, index_of
+from tidegate.read.removed import RemovedKeys
 
 if TYPE_CHECKING:
     import pytest

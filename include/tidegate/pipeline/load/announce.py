@@ -78,9 +78,10 @@ class Announcer:
         if not planned:
             self._idle(now)
         state = self.ledger.pipeline.get()
-        if state.checkpoint is not None:
+        protection = self.loader.source.protection
+        if state.checkpoint is not None and protection is not None:
             # Also without a window: a run that died here announced and did not come so far.
-            self.loader.source.protect(self.config.name, state.checkpoint)
+            protection.protect(self.config.name, state.checkpoint)
         return Announced(
             partitions=tuple(touched),
             windows=tuple(item.sequence for item in planned),
@@ -180,10 +181,10 @@ class Announcer:
         A run without a window may have looked at an old interval only.
         """
         source = self.loader.source
-        pin = source.pin(now, state.source_identity, after=state.checkpoint)
+        pin = source.timeline.pin(now, state.source_identity, after=state.checkpoint)
         if pin.head is None:
             return False
-        return bool(source.following(pin, state.checkpoint).instants)
+        return bool(source.timeline.following(pin, state.checkpoint).instants)
 
 
 def announcement_of(

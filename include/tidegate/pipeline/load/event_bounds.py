@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import StatsMissing
-from tidegate.source.protocol import EventColumn
+from tidegate.source.slicing import EventColumn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,9 +77,12 @@ def _policy(config: PipelineConfig) -> str:
 def _from_footers(
     pieces: Sequence[Piece], source: Source, column: EventColumn
 ) -> tuple[Piece, ...]:
+    hints = source.hints
+    if hints is None:
+        return tuple(pieces)
     missing = [piece for piece in pieces if piece.event_times is None]
     with ThreadPoolExecutor(_THREADS) as pool:
-        bounds = pool.map(lambda piece: source.footer_bounds(piece, column), missing)
+        bounds = pool.map(lambda piece: hints.footer_bounds(piece, column), missing)
         read = {id(piece): found for piece, found in zip(missing, bounds, strict=True)}
     return tuple(
         replace(piece, event_times=read[id(piece)]) if id(piece) in read else piece

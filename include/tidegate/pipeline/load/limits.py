@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from tidegate.config import LimitsConfig
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Pin
-    from tidegate.source.protocol import Source, Volume
+    from tidegate.source.protocol import Source
+    from tidegate.source.slicing import Volume
 
 
 def within(volumes: Iterable[Volume], limits: LimitsConfig) -> tuple[int, str | None]:
@@ -71,7 +72,7 @@ def limit_cut(
     if not limits.model_dump(exclude_none=True):
         return None
     # Not what follows the start: a window may be resumed after its start was rolled away.
-    retained = source.retained(pin)
+    retained = source.timeline.retained(pin)
     places = {instant.id: place for place, instant in enumerate(retained)}
     if taken.end_inclusive.id not in places:
         return None
@@ -93,5 +94,5 @@ def _taken(
 ) -> tuple[int, str | None]:
     if not limits.model_dump(exclude_none=True):
         return len(instants), None
-    volumes = source.volumes(pin, after, instants)
+    volumes = source.hints.volumes(pin, after, instants) if source.hints else None
     return (len(instants), None) if volumes is None else within(volumes, limits)

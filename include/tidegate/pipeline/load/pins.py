@@ -45,7 +45,7 @@ class Pins:
             FileCameBack: a file stands again that the checkpoint calls gone.
         """
         try:
-            return self.source.whole_at(pin, draft.range.end_inclusive)
+            return self.source.timeline.whole_at(pin, draft.range.end_inclusive)
         except SnapshotNotFound as gone:
             again = rebuild_of(self.ledger.name, draft.partitions)
             remedy = (

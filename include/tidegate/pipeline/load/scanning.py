@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig, SplitConfig
     from tidegate.model.plan import Piece, Pin, Split, Window
     from tidegate.physical import RowGroup
-    from tidegate.source.protocol import Source, Units
+    from tidegate.source.protocol import Source
+    from tidegate.source.slicing import Units
 
 # Fixed, not the machine's cores: the same window is cut alike wherever it is planned.
 _PARALLELISM = 8
@@ -44,7 +45,7 @@ _FINEST_FIRST = (Transform.HOUR, Transform.DAY, Transform.MONTH)
 def pinned_at(source: Source, pin: Pin, window: Window) -> Pin:
     """Pin the source as a window reads it; at the head it is read as the run saw it (ICE-2.9)."""
     end = window.range.end_inclusive
-    return pin if pin.head is not None and pin.head.id == end.id else source.at(pin, end)
+    return pin if pin.head is not None and pin.head.id == end.id else source.timeline.at(pin, end)
 
 
 @contextmanager
@@ -72,7 +73,7 @@ class _Footers:
 
     def __call__(self, piece: Piece) -> Sequence[RowGroup]:
         self.paths.append(piece.path)
-        return self.source.row_groups(piece)
+        return self.source.slicing.row_groups(piece)
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ class Scanner:
     def _find(self, window: Window, pinned: Pin) -> _Found:
         self._check_reads_changes(window)
         limit = self.config.source.read.limit
-        units = self.source.units(
+        units = self.source.slicing.units(
             pinned,
             window.range,
             whole=window.kind.reads_whole,
@@ -156,8 +157,8 @@ class Scanner:
             raise units.refusal
         pieces = with_bounds(units.pieces, self.source, self.config)
         split, footers = self._split(pinned), _Footers(self.source)
-        width = row_width(self.source.schema(pinned))
-        rules = self.source.settling(pinned)
+        width = row_width(self.source.reading.schema(pinned))
+        rules = self.source.reading.settling(pinned)
         exchanges = rules.exchanges if rules else 0
         if limit is None:
             splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
@@ -211,17 +212,17 @@ class Scanner:
         start = window.range.start_exclusive
         if start is None or window.kind is not WindowKind.LOAD:
             return ""
-        state = self.source.checkpoint_state(pin, start)
+        state = self.source.timeline.checkpoint_state(pin, start)
         return f"{state.state}: {state.detail}"
 
     def _split(self, pin: Pin) -> SplitConfig:
         """Return `source.split`, with the table's own words where the pipeline says nothing."""
         said = self.config.source.split
-        defaults = self.source.split_defaults(pin)
+        defaults = self.source.hints.split_defaults(pin) if self.source.hints else {}
         unsaid = {key: item for key, item in defaults.items() if key not in said.model_fields_set}
         return said.model_copy(update=unsaid)
 
     def _instants(self, found: _Found, pinned: Pin, window: Window) -> int:
         if window.range.start_exclusive is None:
             return sum(action.count for action in found.units.listed.instants) or 1
-        return len(self.source.instants(pinned, window.range.start_exclusive))
+        return len(self.source.timeline.instants(pinned, window.range.start_exclusive))

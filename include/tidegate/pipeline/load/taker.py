@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.pipeline.load.pins import Pins
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.source.protocol import Following, Source
+    from tidegate.source.protocol import Source
+    from tidegate.source.timeline import Following
 
 
 @dataclass(frozen=True)
@@ -247,7 +248,9 @@ class Taker:
 
     def _seen_of(self, state: PipelineState, run: Run, now: datetime) -> Seen:
         held = self.ledger.windows.open()
-        pin = self.source.pin(now, state.source_identity, run.end_exclusive, state.checkpoint)
+        pin = self.source.timeline.pin(
+            now, state.source_identity, run.end_exclusive, state.checkpoint
+        )
         return Seen(state, held, pin)
 
     def _known_state(self) -> PipelineState:
@@ -284,11 +287,11 @@ class Taker:
         """
         if self._waits(state, now):
             return None
-        pin = self.source.pin(now, state.source_identity)
+        pin = self.source.timeline.pin(now, state.source_identity)
         # After nothing comes everything: where nothing stands yet, `latest` is fixed as well.
         if pin.head is None and self.config.source.start.kind != "latest":
             return None
-        boundary = self.source.first_checkpoint(pin) if pin.head else None
+        boundary = self.source.timeline.first_checkpoint(pin) if pin.head else None
         found = Start(boundary, pin.identity)
         return fix_start(self.watch.storage, self.watch.roots.work, found)
 
@@ -341,7 +344,7 @@ class Taker:
         """
         if pin.head is None or not state.started:
             return None
-        return self.source.following(pin, state.checkpoint)
+        return self.source.timeline.following(pin, state.checkpoint)
 
     def _draft(self, run: Run, pin: Pin, following: Following | None) -> Window | None:
         if following is None:
@@ -365,15 +368,17 @@ class Taker:
             return None
         first = seen.state.first_start
         found = window_choice.history(
-            self.source.history(seen.pin, first, run.interval),
+            self.source.timeline.history(seen.pin, first, run.interval),
             run.interval,
             self.ledger.windows.all(),
             self.config.name,
         )
         if found is None:
             return None
+        kept = self.source.kept
         try:
-            self.source.check_history(seen.pin, first, run.interval)
+            if kept is not None:
+                kept.check_history(seen.pin, first, run.interval)
         except HistoryChanged:
             # What was left out may be cleaned away; windows of this very interval are done again.
             if any(item.window.interval == run.interval for item in sealed):

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from tidegate.model.ignored_deletes import IgnoredDeletes
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
-    from tidegate.source.protocol import SliceReader, Source
+    from tidegate.source.protocol import Source
+    from tidegate.source.reading import SliceReader
 
 _WHERE = "source.read.filter"
 
@@ -59,7 +60,7 @@ class Reading:
         """
         import pyarrow as pa
 
-        read, whole, rules = config.read, source.schema(pin), source.settling(pin)
+        read, whole, rules = config.read, source.reading.schema(pin), source.reading.settling(pin)
         hidden = set(rules.hidden) if rules else set()
         for_filter = set(filter_columns(read)) - hidden
         carried = [name for name in whole.names if name not in for_filter]
@@ -67,7 +68,7 @@ class Reading:
             schema=pa.schema([whole.field(name) for name in carried if name not in hidden]),
             changes_schema=pa.schema([whole.field(name) for name in carried]),
             rules=rules,
-            _reader=source.reader(pin),
+            _reader=source.reading.reader(pin),
             _options=ReadOptions(
                 # A name that fits two columns was refused when the source was pinned.
                 Predicate.parse(read.filter, whole, _WHERE, case_sensitive=config.tells_case)

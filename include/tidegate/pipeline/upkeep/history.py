@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.instant import Instant
     from tidegate.model.ledger_rows import WindowState
-    from tidegate.source.protocol import InstantReport, Source
+    from tidegate.source.protocol import Source
+    from tidegate.source.timeline import InstantReport
 
 
 @dataclass(frozen=True)
@@ -29,12 +30,12 @@ def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[Sour
     """Return all retained commits up to the head, oldest first."""
     state = ledger.pipeline.find()
     identity, checkpoint = (state.source_identity, state.checkpoint) if state else (None, None)
-    pin = source.pin(now, identity, after=checkpoint)
-    instants = source.retained(pin)
+    pin = source.timeline.pin(now, identity, after=checkpoint)
+    instants = source.timeline.retained(pin)
     taken = _taken(instants, ledger.windows.all() if state else ())
     return tuple(
         SourceInstant(report, taken.get(report.instant.id))
-        for report in source.describe(pin, instants)
+        for report in source.timeline.describe(pin, instants)
     )
 
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.config import FilesSourceConfig
-    from tidegate.source.protocol import Rebuilding
+    from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
 __all__ = ["FilesSource", "guessed_options", "open_source", "overlooked"]

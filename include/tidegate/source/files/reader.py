@@ -29,6 +29,7 @@ from tidegate.storage import silence_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from tidegate.config import FilesSourceConfig
     from tidegate.model.file_slice import FileSlice
     from tidegate.model.plan import Piece, Pin
     from tidegate.read.merge import ReadOptions
@@ -110,6 +111,26 @@ class FilesReader:
         constants = parse_values(values, self._keys, self._default_name, piece.path)
         found = [_found(column) for column in schema if column.name not in self._keys]
         return Projection(self._wanted, found, constants, piece.path)
+
+
+class FilesReading:
+    """The `PinnedReading` of one directory."""
+
+    def __init__(self, config: FilesSourceConfig) -> None:
+        """Prepare."""
+        self._config = config
+
+    def schema(self, pin: Pin) -> pa.Schema:
+        """Return the schema of conformed batches."""
+        return self.reader(pin).schema
+
+    def settling(self, pin: Pin) -> None:
+        """Files are only ever added: there is nothing to settle."""
+        del pin
+
+    def reader(self, pin: Pin) -> FilesReader:
+        """Return the reading side."""
+        return FilesReader(pin, self._config.partition_by, self._config.default_partition_name)
 
 
 def open_slice(slice: FileSlice) -> ParquetRows:

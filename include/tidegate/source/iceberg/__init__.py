@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from tidegate.config import IcebergSourceConfig
-    from tidegate.source.protocol import Rebuilding
+    from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
 __all__ = ["IcebergSource", "guessed_options", "open_source", "overlooked"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -14,7 +15,7 @@ from tidegate.config import LimitsConfig
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.plan import Pin
 from tidegate.pipeline.load.limits import limit_cut, limited, within
-from tidegate.source.protocol import Volume
+from tidegate.source.slicing import Volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,7 +51,7 @@ class Commits:
 
     @property
     def source(self) -> Source:
-        return cast("Source", self)
+        return cast("Source", SimpleNamespace(timeline=self, hints=self))
 
     @property
     def pin(self) -> Pin:

@@ -72,8 +72,8 @@ def _names(units: Any) -> list[str]:
 def test_equal_listing_makes_no_new_instant_also_for_another_process(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
 
-    first = folder.source().pin(NOW)
-    second = folder.source().pin(NOW + HOUR)
+    first = folder.source().timeline.pin(NOW)
+    second = folder.source().timeline.pin(NOW + HOUR)
 
     assert first == second
     assert first.head
@@ -84,12 +84,12 @@ def test_equal_listing_makes_no_new_instant_also_for_another_process(folder: Fol
 def test_changed_file_is_refused_before_a_window_is_taken(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     source = folder.source()
-    taken = source.pin(NOW).head
+    taken = source.timeline.pin(NOW).head
     folder.put("a.parquet", id=[1, 2])
-    pin = source.pin(NOW + HOUR)
+    pin = source.timeline.pin(NOW + HOUR)
 
     with pytest.raises(SourceRewritten) as refused:
-        source.instants(pin, taken)
+        source.timeline.instants(pin, taken)
 
     assert refused.value.path == "a.parquet"
     assert refused.value.expected != refused.value.found
@@ -98,20 +98,20 @@ def test_changed_file_is_refused_before_a_window_is_taken(folder: Folder) -> Non
 @pytest.mark.parametrize("event", ["changed", "vanished"])
 def test_disturbed_file_fails_or_is_ignored_and_noted(event: str, folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
-    taken = folder.source().pin(NOW).head
+    taken = folder.source().timeline.pin(NOW).head
     if event == "changed":
         os.utime(folder.root / "a.parquet", ns=(1, 1))
     else:
         (folder.root / "a.parquet").unlink()
     folder.put("b.parquet", id=[2])
     careless = folder.source(on_changed_file="ignore")
-    pin = careless.pin(NOW + HOUR)
+    pin = careless.timeline.pin(NOW + HOUR)
     assert pin.head
     window = InstantRange(taken, pin.head)
 
     with pytest.raises(SourceRewritten):
-        folder.source().units(pin, window)
-    units = careless.units(pin, window)
+        folder.source().slicing.units(pin, window)
+    units = careless.slicing.units(pin, window)
 
     assert _names(units) == ["b.parquet"]
     assert units.notes == ("ignored 1 changed or vanished files",)
@@ -121,10 +121,10 @@ def test_partition_columns_come_from_the_path_and_go_last(folder: Folder) -> Non
     folder.put("dt=2026-01-01/a.parquet", dt=["wrong"], id=[1])
     folder.put("dt=__DEFAULT_PARTITION__/b.parquet", dt=["wrong"], id=[2])
     source = folder.source(partition_by={"dt": "date"})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+    table = read(source, pin, source.slicing.units(pin, InstantRange(None, pin.head)))
 
     assert table.schema == pa.schema([("id", pa.int64()), ("dt", pa.date32())])
     assert [row["dt"] and row["dt"].isoformat() for row in table.to_pylist()] == [
@@ -137,10 +137,10 @@ def test_column_that_a_file_lacks_is_null(folder: Folder) -> None:
     folder.put("a.parquet", id=[1], name=["x"])
     folder.put("b.parquet", id=pa.array([2], pa.int32()))
     source = folder.source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+    table = read(source, pin, source.slicing.units(pin, InstantRange(None, pin.head)))
 
     assert table.to_pydict() == {"id": [1, 2], "name": ["x", None]}
 
@@ -153,44 +153,46 @@ def test_filter_on_partition_keys_prunes_files_exactly(folder: Folder) -> None:
 
     pruning = folder.source(read={"filter": "dt >= date '2026-01-02'"}, **keys)
     mixed = folder.source(read={"filter": "dt >= date '2026-01-02' or id = 0"}, **keys)
-    pin = pruning.pin(NOW)
+    pin = pruning.timeline.pin(NOW)
     assert pin.head
     window = InstantRange(None, pin.head)
 
-    assert len(pruning.units(pin, window)) == 2
-    assert pruning.units(pin, window).notes == ("the filter ruled out 2 files by partition",)
-    assert len(mixed.units(pin, window)) == 4
+    assert len(pruning.slicing.units(pin, window)) == 2
+    assert pruning.slicing.units(pin, window).notes == (
+        "the filter ruled out 2 files by partition",
+    )
+    assert len(mixed.slicing.units(pin, window)) == 4
 
 
 def test_filter_that_does_not_fit_is_refused_while_planning(folder: Folder) -> None:
     folder.put("dt=2026-01-01/a.parquet", id=[1])
     source = folder.source(partition_by={"dt": "date"}, read={"filter": "day > 3"})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
     with pytest.raises(PredicateInvalid):
-        source.units(pin, InstantRange(None, pin.head))
+        source.slicing.units(pin, InstantRange(None, pin.head))
 
 
 def test_file_that_is_no_parquet_is_named(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     (folder.root / "b.parquet").write_bytes(b"not at all")
     source = folder.source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
     with pytest.raises(SourceFileDamaged, match=r"b\.parquet"):
-        source.units(pin, InstantRange(None, pin.head))
+        source.slicing.units(pin, InstantRange(None, pin.head))
 
 
 def test_skipped_paths_are_noted(folder: Folder) -> None:
     folder.put("dt=2026-01-01/a.parquet", id=[1])
     folder.put("stray/a.parquet", id=[2])
     source = folder.source(partition_by={"dt": "date"}, on_bad_path="skip")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    units = source.units(pin, InstantRange(None, pin.head))
+    units = source.slicing.units(pin, InstantRange(None, pin.head))
 
     assert units.notes == ("skipped 1 paths that are no partitions: stray, …",)
 
@@ -200,14 +202,14 @@ def test_checkpoint_whose_listing_is_gone_is_refused(folder: Folder) -> None:
     source = folder.source()
 
     with pytest.raises(StateFileLost):
-        source.instants(source.pin(NOW), Instant("000001-0000000000000000", NOW))
+        source.timeline.instants(source.timeline.pin(NOW), Instant("000001-0000000000000000", NOW))
 
 
 def test_start_by_number_and_by_time(folder: Folder) -> None:
     for number in (1, 2, 3):
         folder.put(f"{number}.parquet", id=[number])
         _age(folder.root / f"{number}.parquet", NOW + number * HOUR)
-        folder.source().pin(NOW + number * HOUR)
+        folder.source().timeline.pin(NOW + number * HOUR)
     at_two = (NOW + 2 * HOUR).isoformat()
     expected = {
         ("after", "2"): 2,
@@ -219,25 +221,28 @@ def test_start_by_number_and_by_time(folder: Folder) -> None:
 
     for (side, value), number in expected.items():
         source = folder.source(start={side: value})
-        pin = source.pin(NOW + 9 * HOUR)
-        checkpoint = source.first_checkpoint(pin)
-        files = source.units(pin, InstantRange(None, checkpoint)) if checkpoint else ()
+        pin = source.timeline.pin(NOW + 9 * HOUR)
+        checkpoint = source.timeline.first_checkpoint(pin)
+        files = source.slicing.units(pin, InstantRange(None, checkpoint)) if checkpoint else ()
         assert len(files) == number
     source = folder.source(start={"after": "7"})
-    pin = source.pin(NOW + 9 * HOUR)
+    pin = source.timeline.pin(NOW + 9 * HOUR)
     with pytest.raises(InstantNotFound):
-        source.first_checkpoint(pin)
+        source.timeline.first_checkpoint(pin)
 
 
 def test_history_ends_with_the_moment_of_the_start(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     os.utime(folder.root / "a.parquet", (NOW.timestamp(),) * 2)
     source = folder.source()
-    pin = source.pin(NOW + HOUR)
+    pin = source.timeline.pin(NOW + HOUR)
     assert pin.head
 
     ends = [
-        [item.time for item in source.history(pin, pin.head, DataInterval(start, start + DAY))]
+        [
+            item.time
+            for item in source.timeline.history(pin, pin.head, DataInterval(start, start + DAY))
+        ]
         for start in (NOW, NOW + timedelta(microseconds=1))
     ]
 
@@ -264,10 +269,10 @@ def test_listings_without_a_place_stay_in_memory(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     config = read_source({"kind": "files", "path": str(folder.root)})
     source = FilesSource(config, LocalStorage(), None)
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    assert len(source.units(pin, InstantRange(None, pin.head))) == 1
+    assert len(source.slicing.units(pin, InstantRange(None, pin.head))) == 1
     assert not folder.listings.exists()
 
 
@@ -275,10 +280,10 @@ def test_large_text_of_the_first_file_is_read_without_a_cast(folder: Folder) -> 
     folder.put("a.parquet", name=pa.array(["x"], pa.large_string()))
     folder.put("b.parquet", name=["y"])
     source = folder.source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+    table = read(source, pin, source.slicing.units(pin, InstantRange(None, pin.head)))
 
     assert table.schema.types == [pa.large_string()]
     assert table.column("name").to_pylist() == ["x", "y"]
@@ -294,14 +299,14 @@ def test_listing_has_the_time_of_its_youngest_file(folder: Folder) -> None:
     _age(folder.root / "a.parquet", NOW - 2 * HOUR)
     _age(folder.root / "b.parquet", NOW - HOUR)
 
-    assert folder.source().pin(NOW).head.time == NOW - HOUR
+    assert folder.source().timeline.pin(NOW).head.time == NOW - HOUR
 
 
 def test_listing_with_a_file_from_the_future_is_of_now(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     _age(folder.root / "a.parquet", NOW + HOUR)
 
-    assert folder.source().pin(NOW).head.time == NOW
+    assert folder.source().timeline.pin(NOW).head.time == NOW
 
 
 @pytest.mark.parametrize("stands", [True, False])
@@ -310,13 +315,13 @@ def test_listing_after_a_younger_checkpoint_does_not_go_back(
 ) -> None:
     folder.put("a.parquet", id=[1])
     _age(folder.root / "a.parquet", NOW - HOUR)
-    checkpoint = folder.source().pin(NOW).head
+    checkpoint = folder.source().timeline.pin(NOW).head
     if not stands:
         (folder.root / "a.parquet").unlink()
     folder.put("b.parquet", id=[2])
     _age(folder.root / "b.parquet", NOW - 5 * HOUR)
 
-    assert folder.source().pin(NOW, after=checkpoint).head.time == NOW - HOUR
+    assert folder.source().timeline.pin(NOW, after=checkpoint).head.time == NOW - HOUR
 
 
 def test_listing_until_a_moment_leaves_out_what_came_then_or_later(folder: Folder) -> None:
@@ -325,24 +330,26 @@ def test_listing_until_a_moment_leaves_out_what_came_then_or_later(folder: Folde
         _age(folder.root / f"{name}.parquet", moment)
     source = folder.source()
 
-    first = source.pin(NOW + 2 * HOUR, until=NOW)
-    second = source.pin(NOW + 2 * HOUR, until=NOW + timedelta(microseconds=1))
+    first = source.timeline.pin(NOW + 2 * HOUR, until=NOW)
+    second = source.timeline.pin(NOW + 2 * HOUR, until=NOW + timedelta(microseconds=1))
 
-    assert _names(source.units(first, InstantRange(None, first.head))) == ["a.parquet"]
-    assert _names(source.units(second, InstantRange(first.head, second.head))) == ["b.parquet"]
+    assert _names(source.slicing.units(first, InstantRange(None, first.head))) == ["a.parquet"]
+    assert _names(source.slicing.units(second, InstantRange(first.head, second.head))) == [
+        "b.parquet"
+    ]
 
 
 def test_listing_until_an_earlier_moment_still_knows_what_was_taken_in(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     _age(folder.root / "a.parquet", NOW)
     source = folder.source()
-    taken = source.pin(NOW + HOUR)
+    taken = source.timeline.pin(NOW + HOUR)
     folder.put("b.parquet", id=[2])
-    source.pin(NOW + HOUR)
+    source.timeline.pin(NOW + HOUR)
 
-    again = source.pin(NOW + HOUR, until=NOW - HOUR, after=taken.head)
+    again = source.timeline.pin(NOW + HOUR, until=NOW - HOUR, after=taken.head)
 
-    assert _names(source.units(again, InstantRange(None, again.head))) == ["a.parquet"]
+    assert _names(source.slicing.units(again, InstantRange(None, again.head))) == ["a.parquet"]
 
 
 def test_listing_that_is_read_whole_has_all_that_stands_and_belongs_to_the_interval(
@@ -353,23 +360,26 @@ def test_listing_that_is_read_whole_has_all_that_stands_and_belongs_to_the_inter
         _age(folder.root / f"{name}.parquet", moment)
     source = folder.source(read={"mode": "snapshot"})
 
-    pin = source.pin(NOW + 2 * HOUR, until=NOW)
+    pin = source.timeline.pin(NOW + 2 * HOUR, until=NOW)
 
     assert pin.head
     assert NOW - HOUR < pin.head.time < NOW
-    files = source.units(pin, InstantRange(None, pin.head))
+    files = source.slicing.units(pin, InstantRange(None, pin.head))
     assert _names(files) == ["a.parquet", "b.parquet"]
 
 
 def test_state_of_a_checkpoint_that_is_read_whole_is_never_disturbed(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
     source = folder.source(read={"mode": "snapshot"})
-    taken = source.pin(NOW).head
+    taken = source.timeline.pin(NOW).head
     assert taken
-    assert source.checkpoint_state(source.pin(NOW, after=taken), taken).state == "caught up"
+    assert (
+        source.timeline.checkpoint_state(source.timeline.pin(NOW, after=taken), taken).state
+        == "caught up"
+    )
     folder.put("a.parquet", id=[1, 2])
 
-    found = source.checkpoint_state(source.pin(NOW + HOUR, after=taken), taken)
+    found = source.timeline.checkpoint_state(source.timeline.pin(NOW + HOUR, after=taken), taken)
 
     assert (found.state, found.detail) == ("in lineage", "the next load reads all 1 file")
 
@@ -378,31 +388,31 @@ def test_directory_that_is_whole_again_is_not_read_whole_again(folder: Folder) -
     folder.put("a.parquet", id=[1])
     folder.put("b.parquet", id=[2])
     source = folder.source(read={"mode": "snapshot"})
-    taken = source.pin(NOW).head
+    taken = source.timeline.pin(NOW).head
     (folder.root / "b.parquet").rename(folder.root.parent / "away")
-    source.pin(NOW + HOUR, after=taken)
+    source.timeline.pin(NOW + HOUR, after=taken)
     (folder.root.parent / "away").rename(folder.root / "b.parquet")
 
-    again = source.pin(NOW + 2 * HOUR, after=taken)
+    again = source.timeline.pin(NOW + 2 * HOUR, after=taken)
 
     assert again.head != taken
-    assert source.following(again, taken).instants == ()
+    assert source.timeline.following(again, taken).instants == ()
 
 
 def test_listing_until_a_moment_before_all_files_is_no_instant(folder: Folder) -> None:
     folder.put("a.parquet", id=[1])
-    folder.source().pin(NOW)
+    folder.source().timeline.pin(NOW)
 
-    assert folder.source().pin(NOW, until=NOW - DAY).head is None
+    assert folder.source().timeline.pin(NOW, until=NOW - DAY).head is None
 
 
 def test_text_written_as_views_is_read_as_text(folder: Folder) -> None:
     texts = ["eu", "a text too long to stand inline", None]
     folder.put("a.parquet", name=pa.array(texts, pa.string_view()))
     source = folder.source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
-    table = read(source, pin, source.units(pin, InstantRange(None, pin.head)))
+    table = read(source, pin, source.slicing.units(pin, InstantRange(None, pin.head)))
 
     assert table.schema.field("name").type == pa.string()
     assert table.column("name").to_pylist() == texts

@@ -52,9 +52,9 @@ AVRO = {
 def _planned(table: Golden, **read_keys: Any) -> tuple[IcebergSource, Pin, list[Piece]]:
     keys = {"on_non_append": "skip", **read_keys}
     source = table.source(start="earliest", read=keys)
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
-    return source, pin, list(source.units(pin, InstantRange(None, pin.head)))
+    return source, pin, list(source.slicing.units(pin, InstantRange(None, pin.head)))
 
 
 class _Avro:
@@ -181,7 +181,7 @@ def test_evolved_columns_of_another_format_are_those_of_parquet(
 ) -> None:
     file_format, has_ids, write = WRITERS[writer]
     source, pin, pieces = _planned(golden(case))
-    reader = source.reader(pin)
+    reader = source.reading.reader(pin)
 
     for piece in pieces:
         with reader.open(piece) as file:
@@ -246,4 +246,4 @@ def test_avro_type_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     slice = replace(pieces[0].slice, path=str(path), file_bytes=path.stat().st_size)
 
     with pytest.raises(UnsupportedFeature, match="an Avro union of several types"):
-        source.reader(pin).open(replace(pieces[0], slice=slice))
+        source.reading.reader(pin).open(replace(pieces[0], slice=slice))

@@ -43,9 +43,9 @@ def cache(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _snapshot(table: Golden, **keys: Any) -> tuple[IcebergSource, Pin, list[Piece]]:
     source = table.source(**{"read": {"mode": "snapshot"}, **keys})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
-    return source, pin, list(source.units(pin, InstantRange(None, pin.head)))
+    return source, pin, list(source.slicing.units(pin, InstantRange(None, pin.head)))
 
 
 @pytest.mark.parametrize("case", MERGED)

@@ -82,10 +82,10 @@ def test_bounds_of_the_type_before_a_promotion_still_rule_deletes_out(tmp_path: 
     table.evolve(_schema(LongType()))
     keys = [table.delete([{"id": 9, "k": key}], (2,)) for key in (0, 3, 6)]
     source = table.source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    (piece,) = source.units(pin, InstantRange(None, pin.head), whole=True)
+    (piece,) = source.slicing.units(pin, InstantRange(None, pin.head), whole=True)
 
     assert [delta.path for delta in piece.slice.deltas] == [keys[1]]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.changes.appends import Commit
     from tidegate.source.iceberg.changes.passed_over import TakenAway
     from tidegate.source.iceberg.manifests.entries import Entry
-    from tidegate.source.protocol import Rebuilding
+    from tidegate.source.slicing import Rebuilding
 
 _NEW_PIPELINE = (
     "a new pipeline with `read.on_non_append: changelog`, and `_change_type` among "

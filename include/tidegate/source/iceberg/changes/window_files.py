@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.changes.states import StateReader
     from tidegate.source.iceberg.deletes.rules import DeleteRules
     from tidegate.source.iceberg.timeline.history import History
-    from tidegate.source.protocol import Rebuilding
+    from tidegate.source.slicing import Rebuilding
 
 _LOG = logging.getLogger(__name__)
 

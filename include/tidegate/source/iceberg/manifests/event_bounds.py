@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from tidegate.physical import PhysicalRows
     from tidegate.source.iceberg.manifests.metrics import Metrics
-    from tidegate.source.protocol import EventColumn
+    from tidegate.source.slicing import EventColumn
 
 _DAY_BYTES = 4
 # None: whatever the pipeline says that the numbers count.

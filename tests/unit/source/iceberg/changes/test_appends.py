@@ -53,8 +53,8 @@ def _every_operation(operation: str | None) -> Any:
 
 def _read_all(table: Any, **read: str) -> list[str]:
     source = table.source(start="earliest", read=read)
-    pin = source.pin(NOW)
-    return list(source.units(pin, InstantRange(None, pin.head)).notes)
+    pin = source.timeline.pin(NOW)
+    return list(source.slicing.units(pin, InstantRange(None, pin.head)).notes)
 
 
 @pytest.mark.parametrize(
@@ -120,9 +120,9 @@ def test_statement_that_changed_no_row_stops_nothing(operation: str, tmp_path: P
     table = golden_copy("append_v2", tmp_path)
     table.edit_metadata(_statement_without_rows(operation, **{"total-records": "9"}))
     source = table.source(start="earliest")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
-    units = source.units(pin, InstantRange(None, pin.head))
+    units = source.slicing.units(pin, InstantRange(None, pin.head))
 
     rows = [step["changes"]["insert"]["row_count"] for step in answers("append_v2")["snapshots"]]
     assert sum(piece.rows for piece in units.pieces) == sum(rows)
@@ -166,7 +166,7 @@ class _Encrypted(ManifestReader):
 
 def test_encrypted_file_is_refused() -> None:
     source = golden("append_v2").source()
-    table = source._opener.open()
+    table = source._access.opener.open()
     history = History("t", table.metadata, table.metadata.current_snapshot_id, None)
     reader = ChangeReader("t", _Encrypted(table.io, "t"), NO_FILTER)
 
@@ -209,7 +209,7 @@ class _Merging(ManifestReader):
 
 
 def _reads(status: Status) -> list[Entry]:
-    table = golden("append_v2").source()._opener.open()
+    table = golden("append_v2").source()._access.opener.open()
     history = History("t", table.metadata, table.metadata.current_snapshot_id, None)
     reader = ChangeReader("t", _Merging(table.io, status), NO_FILTER)
     return reader.appended(reader.classified(history.ancestors)).entries

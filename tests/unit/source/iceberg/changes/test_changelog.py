@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.model.settling import SettleRules
-    from tidegate.source.protocol import Units
+    from tidegate.source.slicing import Units
 
 NOW = datetime(2026, 12, 1, tzinfo=UTC)
 
@@ -31,10 +31,12 @@ def units(
 ) -> Units:
     """Plan a window over a golden table; without a start, from the oldest kept snapshot."""
     source = table.source(read={"mode": mode, **read}, start="earliest")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     last = instant(end or table.answers["current_snapshot_id"], NOW)
     assert last
-    return source.units(source.at(pin, last), InstantRange(instant(start, NOW), last))
+    return source.slicing.units(
+        source.timeline.at(pin, last), InstantRange(instant(start, NOW), last)
+    )
 
 
 def commits(found: Units) -> list[tuple[int, int]]:
@@ -146,11 +148,11 @@ def test_lineage_upserts_after_an_expired_checkpoint_go_on_from_its_sequence_num
     answer = answers("expired_lineage_v3")["expect"]["lineage_upserts"]
     keys = {"mode": "lineage_upserts", "columns": answer["columns"]}
     source = golden("expired_lineage_v3").source(read=keys, on_expired_cursor="lineage_upserts")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     gone = Instant("1838192387566272930", NOW, sequence_number=2)
     assert pin.head
 
-    found = source.units(pin, InstantRange(gone, pin.head))
+    found = source.slicing.units(pin, InstantRange(gone, pin.head))
 
     table = read(source, pin, found.pieces).select(answer["columns"])
     assert fits(table, {"rows": answer["since_sequence_number"]["2"]})
@@ -178,7 +180,7 @@ def test_lineage_upserts_name_no_file_that_is_as_old_as_the_checkpoint() -> None
 
 def rules(case: str, **read: Any) -> SettleRules | None:
     source = golden(case).source(read=read)
-    return source.settling(source.pin(NOW))
+    return source.reading.settling(source.timeline.pin(NOW))
 
 
 def test_rules_of_a_table_with_identifier_fields_pair_by_them_and_hide_what_is_not_read() -> None:

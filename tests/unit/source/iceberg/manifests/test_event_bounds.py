@@ -26,7 +26,7 @@ from tidegate.model.time_bounds import TimeBounds
 from tidegate.physical import ParquetRows
 from tidegate.source.iceberg.manifests.event_bounds import EventBounds
 from tidegate.source.iceberg.manifests.metrics import ColumnMetrics, Metrics
-from tidegate.source.protocol import EventColumn
+from tidegate.source.slicing import EventColumn
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -29,8 +29,8 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 def _planned(case: str, text: str | None) -> tuple[Any, Any]:
     keys = {"filter": text} if text else {}
     source = golden(case).source(start="earliest", read={"on_non_append": "skip", **keys})
-    pin = source.pin(NOW)
-    units = source.units(pin, InstantRange(None, pin.head))
+    pin = source.timeline.pin(NOW)
+    units = source.slicing.units(pin, InstantRange(None, pin.head))
     return units, read(source, pin, units)
 
 

@@ -75,9 +75,11 @@ def _read(table: SmallIceberg, text: str) -> list[Any]:
 
 def _planned(table: SmallIceberg, text: str) -> set[str]:
     source = table.source(read={"filter": text})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
-    return {piece.path for piece in source.units(pin, InstantRange(None, pin.head), whole=True)}
+    return {
+        piece.path for piece in source.slicing.units(pin, InstantRange(None, pin.head), whole=True)
+    }
 
 
 @pytest.mark.parametrize("asked", OPERATORS)

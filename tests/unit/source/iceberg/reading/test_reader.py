@@ -39,15 +39,15 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 def _planned(table: Golden, **keys: Any) -> tuple[IcebergSource, Pin, list[Piece]]:
     source = table.source(start="earliest", **keys)
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
-    return source, pin, list(source.units(pin, InstantRange(None, pin.head)))
+    return source, pin, list(source.slicing.units(pin, InstantRange(None, pin.head)))
 
 
 def _conform(
     source: IcebergSource, pin: Pin, piece: Piece, batch: pa.RecordBatch
 ) -> pa.RecordBatch:
-    return source.reader(pin).columns_of(piece).conform(batch, 0)
+    return source.reading.reader(pin).columns_of(piece).conform(batch, 0)
 
 
 def _field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
@@ -56,7 +56,7 @@ def _field(name: str, kind: pa.DataType, field_id: int) -> pa.Field:
 
 def test_columns_that_fit_are_passed_on_uncopied() -> None:
     source, pin, pieces = _planned(golden("append_v2"))
-    reader = source.reader(pin)
+    reader = source.reading.reader(pin)
     with reader.open(pieces[0]) as file:
         _, batch = next(file.batches(file.schema.names, 0, file.rows))
 
@@ -81,12 +81,12 @@ def test_columns_come_in_the_order_asked_for() -> None:
 
     assert read(source, pin, pieces).column_names == ["amount", "id"]
     only_id = pa.schema([_field("id", pa.int64(), 1)])
-    assert source.reader(pin).columns_of(pieces[0]).physical(only_id) == ["id"]
+    assert source.reading.reader(pin).columns_of(pieces[0]).physical(only_id) == ["id"]
 
 
 def test_unknown_column_is_refused() -> None:
     with pytest.raises(ColumnMissing, match="amuont"):
-        golden("append_v2").source(read={"columns": ["amuont"]}).pin(NOW)
+        golden("append_v2").source(read={"columns": ["amuont"]}).timeline.pin(NOW)
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_name_mapping_that_is_no_mapping_is_refused_whatever_the_files_have(
     )
 
     with pytest.raises(InvalidNameMapping, match="Correct that table property"):
-        table.source().pin(datetime(2026, 11, 21, tzinfo=UTC))
+        table.source().timeline.pin(datetime(2026, 11, 21, tzinfo=UTC))
 
 
 def test_required_column_without_any_value_is_refused() -> None:
@@ -171,7 +171,7 @@ def test_data_file_that_was_deleted_is_gone(tmp_path: Path) -> None:
         file.unlink()
 
     with pytest.raises(SourceFileGone) as refused:
-        source.reader(pin).open(pieces[0])
+        source.reading.reader(pin).open(pieces[0])
 
     assert refused.value.path == pieces[0].path
 
@@ -183,9 +183,9 @@ def test_data_file_that_was_cut_is_damaged(tmp_path: Path) -> None:
         file.write_bytes(file.read_bytes()[:-1])
 
     with pytest.raises(SourceFileDamaged, match=r"append_v2/data/"):
-        source.reader(pin).open(pieces[0])
+        source.reading.reader(pin).open(pieces[0])
     with pytest.raises(SourceFileDamaged):
-        source.row_groups(pieces[0])
+        source.slicing.row_groups(pieces[0])
 
 
 def test_data_file_of_another_length_with_its_rows_is_read(tmp_path: Path) -> None:
@@ -207,15 +207,15 @@ def test_data_file_that_grew_is_not_read_by_bytes(tmp_path: Path) -> None:
     at_bytes = replace(pieces[0], byte_range=(4, pieces[0].slice.file_bytes))
 
     with pytest.raises(SourceFileDamaged, match="found one behind them"):
-        source.reader(pin).open(at_bytes)
+        source.reading.reader(pin).open(at_bytes)
 
 
 def test_row_groups_add_up_to_the_file() -> None:
     source, _, pieces = _planned(golden("sorted_bounds_v2"), read={"on_non_append": "skip"})
 
     for piece in pieces:
-        assert sum(group.rows for group in source.row_groups(piece)) == piece.rows
-        assert len(source.row_groups(piece)) == len(piece.slice.offsets)
+        assert sum(group.rows for group in source.slicing.row_groups(piece)) == piece.rows
+        assert len(source.slicing.row_groups(piece)) == len(piece.slice.offsets)
 
 
 def test_file_that_is_longer_than_its_manifest_says_is_read_to_its_last_row_group(
@@ -232,12 +232,12 @@ def test_file_that_is_longer_than_its_manifest_says_is_read_to_its_last_row_grou
     entry = Entry(path, DATA, "parquet", 6_000, begins[4], split_offsets=tuple(begins[:4]))
     table.add("append", entry, {})
     source = table.source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
-    pieces = source.units(pin, InstantRange(None, pin.head), whole=True)
+    pieces = source.slicing.units(pin, InstantRange(None, pin.head), whole=True)
     small = SplitConfig.model_validate({"target_size": 10_000, "open_cost": 1})
 
-    splits = plan_splits(pieces, source.row_groups, small, 8, 4)
+    splits = plan_splits(pieces, source.slicing.row_groups, small, 8, 4)
 
     parts = [part for split in splits for sub in split.sub_splits for part in sub.pieces]
     assert [part.byte_range is not None for part in parts] == [True] * 4

@@ -78,7 +78,7 @@ def test_catalog_that_does_not_answer_is_asked_again_as_often_as_said(
     source = _source(catalog=catalog, table="raw.orders", **said)
 
     with pytest.raises(SourceUnreachable):
-        source.pin(NOW)
+        source.timeline.pin(NOW)
 
     assert _Unavailable.asked == asked
 
@@ -87,24 +87,24 @@ def test_catalog_with_a_closed_port_is_unreachable() -> None:
     catalog = {"name": "lake", "type": "rest", "uri": "http://127.0.0.1:9"}
 
     with pytest.raises(SourceUnreachable, match=r"lake\.raw\.orders"):
-        _source(catalog=catalog, table="raw.orders").pin(NOW)
+        _source(catalog=catalog, table="raw.orders").timeline.pin(NOW)
 
 
 def test_database_of_a_catalog_that_cannot_be_opened_is_unreachable(tmp_path: Path) -> None:
     catalog = _catalog(tmp_path / "nowhere")
 
     with pytest.raises(SourceUnreachable):
-        _source(catalog=catalog, table="raw.orders").pin(NOW)
+        _source(catalog=catalog, table="raw.orders").timeline.pin(NOW)
 
 
 def test_table_that_the_catalog_does_not_know_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(SourceNotFound, match=r"lake\.raw\.orders"):
-        _source(catalog=_catalog(tmp_path), table="raw.orders").pin(NOW)
+        _source(catalog=_catalog(tmp_path), table="raw.orders").timeline.pin(NOW)
 
 
 def test_catalog_that_is_not_configured_is_not_found() -> None:
     with pytest.raises(SourceNotFound, match="catalog 'nowhere'"):
-        _source(table="nowhere.raw.orders").pin(NOW)
+        _source(table="nowhere.raw.orders").timeline.pin(NOW)
 
 
 def test_secret_of_the_catalog_is_resolved_when_it_is_used(
@@ -118,9 +118,9 @@ def test_secret_of_the_catalog_is_resolved_when_it_is_used(
     source = _source(catalog=catalog, table="raw.orders")
 
     with pytest.raises(SecretMissing):
-        source.pin(NOW)
+        source.timeline.pin(NOW)
     monkeypatch.setenv("LAKE_URI", f"sqlite:///{tmp_path}/c.db")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
     assert pin.schema == (("id", "int64"),)
     assert "sqlite" not in pin.to_text()
@@ -128,12 +128,12 @@ def test_secret_of_the_catalog_is_resolved_when_it_is_used(
 
 def test_metadata_file_that_is_missing_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(SourceNotFound):
-        _source(metadata=str(tmp_path / "v1.metadata.json")).pin(NOW)
+        _source(metadata=str(tmp_path / "v1.metadata.json")).timeline.pin(NOW)
 
 
 def test_directory_without_a_version_hint_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(SourceNotFound, match=r"version-hint\.text"):
-        _source(metadata=str(tmp_path)).pin(NOW)
+        _source(metadata=str(tmp_path)).timeline.pin(NOW)
 
 
 @pytest.mark.parametrize("case", ["append_v2", "gzip_metadata_v2"])
@@ -149,7 +149,7 @@ def test_table_directory_is_opened_by_its_version_hint(
     gz = ".gz" if case.startswith("gzip") else ""
     (metadata / "version-hint.text").write_text(hint.format(gz=gz))
 
-    pin = _source(metadata=str(table.folder / "table")).pin(NOW)
+    pin = _source(metadata=str(table.folder / "table")).timeline.pin(NOW)
 
     assert pin.details["metadata"] == str(metadata / f"v4{gz}.metadata.json")
 
@@ -159,7 +159,7 @@ def test_version_hint_of_a_file_that_is_gone_is_not_found(tmp_path: Path) -> Non
     (table.folder / "table" / "metadata" / "version-hint.text").write_text("9")
 
     with pytest.raises(SourceNotFound, match="version hint says 9"):
-        _source(metadata=str(table.folder / "table")).pin(NOW)
+        _source(metadata=str(table.folder / "table")).timeline.pin(NOW)
 
 
 def test_metadata_that_is_no_json_is_damaged(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_metadata_that_is_no_json_is_damaged(tmp_path: Path) -> None:
     table.metadata.write_text("{")
 
     with pytest.raises(SourceFileDamaged):
-        table.source().pin(NOW)
+        table.source().timeline.pin(NOW)
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_compressed_metadata_that_is_damaged_is_no_lost_connection(
     table.metadata.write_bytes(damage(table.metadata.read_bytes()))
 
     with pytest.raises(SourceFileDamaged, match="no Iceberg metadata"):
-        table.source().pin(NOW)
+        table.source().timeline.pin(NOW)
 
 
 @pytest.mark.parametrize(
@@ -203,14 +203,14 @@ def test_feature_that_is_not_read_is_named(change: Any, feature: str, tmp_path: 
     table.edit_metadata(change)
 
     with pytest.raises(UnsupportedFeature) as refused:
-        table.source().pin(NOW)
+        table.source().timeline.pin(NOW)
 
     assert feature in refused.value.feature
 
 
 def test_pin_is_served_from_newer_metadata_when_its_file_is_gone(tmp_path: Path) -> None:
     table = golden_copy("append_v2", tmp_path)
-    pin = table.source().pin(NOW)
+    pin = table.source().timeline.pin(NOW)
     old = Pin(
         pin.identity,
         pin.head,
@@ -218,7 +218,9 @@ def test_pin_is_served_from_newer_metadata_when_its_file_is_gone(tmp_path: Path)
         {**pin.details, "metadata": f"{tmp_path}/v0.metadata.json"},
     )
 
-    assert table.source().instants(old, None) == table.source().instants(pin, None)
+    assert table.source().timeline.instants(old, None) == table.source().timeline.instants(
+        pin, None
+    )
 
 
 @pytest.mark.parametrize(

@@ -118,22 +118,22 @@ def test_other_columns_are_read_through_a_catalog_as_without_one(
 ) -> None:
     columns = {"read": {"columns": ["id"]}, "start": "earliest"}
     through, without = opened(**columns), table.source(**columns)
-    pin = through.pin(NOW)
+    pin = through.timeline.pin(NOW)
 
-    assert pin == without.pin(NOW)
-    assert through.instants(pin, None) == without.instants(pin, None)
+    assert pin == without.timeline.pin(NOW)
+    assert through.timeline.instants(pin, None) == without.timeline.instants(pin, None)
 
 
 def test_column_with_the_variant_is_refused_through_a_catalog(
     opened: Callable[..., IcebergSource],
 ) -> None:
     with pytest.raises(UnsupportedFeature, match=r"of type variant \('strange'\)"):
-        opened().pin(NOW)
+        opened().timeline.pin(NOW)
 
 
 def test_identity_is_checked_through_a_catalog(opened: Callable[..., IcebergSource]) -> None:
     with pytest.raises(TableIdentityChanged):
-        opened(read={"columns": ["id"]}).pin(NOW, expected_identity="another")
+        opened(read={"columns": ["id"]}).timeline.pin(NOW, expected_identity="another")
 
 
 def test_metadata_that_is_damaged_besides_is_refused(
@@ -142,19 +142,19 @@ def test_metadata_that_is_damaged_besides_is_refused(
     table.edit_metadata(lambda raw: raw.pop("last-column-id"))
 
     with pytest.raises(SourceFileDamaged):
-        opened(read={"columns": ["id"]}).pin(NOW)
+        opened(read={"columns": ["id"]}).timeline.pin(NOW)
 
 
 def test_checkpoint_stays_untagged_and_the_table_as_it_is(
     opened: Callable[..., IcebergSource], table: Golden, caplog: pytest.LogCaptureFixture
 ) -> None:
     source = opened(read={"columns": ["id"]}, protect_cursor="tag")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
     before = table.metadata.read_text()
 
     with caplog.at_level(logging.WARNING):
-        source.protect("orders", pin.head)
+        source.protection.protect("orders", pin.head)
 
     assert "cannot be tagged" in caplog.text
     assert table.metadata.read_text() == before
@@ -167,4 +167,4 @@ def test_rest_catalog_that_plans_alone_is_refused_for_that(
     keys = {"catalog": rest, "table": "raw.orders", "read": {"columns": ["id"]}}
 
     with pytest.raises(UnsupportedFeature, match="only its catalog may plan"):
-        IcebergSource(read_source({"kind": "iceberg", **keys})).pin(NOW)
+        IcebergSource(read_source({"kind": "iceberg", **keys})).timeline.pin(NOW)

@@ -50,7 +50,7 @@ def with_column(place: Path, kind: Any) -> Golden:
 @pytest.mark.parametrize("kind", WITHIN.values(), ids=WITHIN)
 def test_column_with_a_variant_is_refused_by_its_name(kind: Any, tmp_path: Path) -> None:
     with pytest.raises(UnsupportedFeature, match=r"of type variant \('strange'\)"):
-        with_column(tmp_path, kind).source().pin(NOW)
+        with_column(tmp_path, kind).source().timeline.pin(NOW)
 
 
 @pytest.mark.parametrize("kind", WITHIN.values(), ids=WITHIN)
@@ -77,4 +77,4 @@ def test_metadata_that_is_damaged_besides_ends_with_an_error_of_ours(
     table.edit_metadata(damage)
 
     with pytest.raises(TidegateError):
-        table.source(read={"columns": ["id"]}).pin(NOW)
+        table.source(read={"columns": ["id"]}).timeline.pin(NOW)

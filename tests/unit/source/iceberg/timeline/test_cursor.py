@@ -104,7 +104,9 @@ STATES: dict[str, tuple[str, dict[str, Any], int, str, int | None, set[str]]] = 
 
 
 def _state(source: IcebergSource, checkpoint: int, number: int | None = 2) -> CheckpointState:
-    return source.checkpoint_state(source.pin(NOW), Instant(str(checkpoint), NOW, number))
+    return source.timeline.checkpoint_state(
+        source.timeline.pin(NOW), Instant(str(checkpoint), NOW, number)
+    )
 
 
 @pytest.mark.parametrize("row", STATES.values(), ids=STATES.keys())
@@ -154,7 +156,7 @@ def test_changes_are_no_way_out_where_published_rows_have_no_kind() -> None:
 
 def test_number_of_a_checkpoint_survives_in_the_ledgers_words() -> None:
     source = golden("append_v2").source()
-    head = source.pin(NOW).head
+    head = source.timeline.pin(NOW).head
 
     assert head is not None
     assert head.sequence_number == len(answers("append_v2")["lineage"])
@@ -165,7 +167,7 @@ def test_number_of_a_checkpoint_survives_in_the_ledgers_words() -> None:
 
 
 def test_v1_table_has_no_numbers() -> None:
-    head = golden("append_v1").source().pin(NOW).head
+    head = golden("append_v1").source().timeline.pin(NOW).head
 
     assert head is not None
     assert head.sequence_number is None
@@ -180,50 +182,50 @@ def test_v1_table_has_no_numbers() -> None:
 )
 def test_policy_says_what_a_window_means(policy: str, kind: WindowKind, ends: int) -> None:
     source = golden("expired_head_v2").source(on_expired_cursor=policy)
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     checkpoint = Instant("1184756282218802032", NOW, 2)
 
-    following = source.following(pin, checkpoint)
+    following = source.timeline.following(pin, checkpoint)
 
     assert following.kind is kind
     assert len(following.instants) == ends
     assert following.start == (None if kind is WindowKind.RELOAD else checkpoint)
-    assert policy in source.checkpoint_state(pin, checkpoint).detail
+    assert policy in source.timeline.checkpoint_state(pin, checkpoint).detail
 
 
 def test_policy_that_the_state_does_not_allow_is_refused() -> None:
     source = golden("expired_head_v2").source(on_expired_cursor="snapshot_diff", **CHANGES)
 
     with pytest.raises(CursorExpired, match="full_reload"):
-        source.following(source.pin(NOW), Instant("1184756282218802032", NOW, 2))
+        source.timeline.following(source.timeline.pin(NOW), Instant("1184756282218802032", NOW, 2))
 
 
 def test_replayed_window_whose_start_expired_is_not_reloaded() -> None:
     source = golden("expired_head_v2").source(on_expired_cursor="full_reload")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
     with pytest.raises(CursorExpired):
-        source.units(pin, InstantRange(Instant("1184756282218802032", NOW, 2), pin.head))
+        source.slicing.units(pin, InstantRange(Instant("1184756282218802032", NOW, 2), pin.head))
 
 
 def test_checkpoint_past_the_configured_end_waits() -> None:
     lineage = answers("append_v2")["lineage"]
     source = golden("append_v2").source(end=lineage[1])
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
     assert pin.head.id == str(lineage[1])
-    assert source.following(pin, Instant(str(lineage[2]), NOW)).instants == ()
-    assert [item.id for item in source.following(pin, None).instants] == [
+    assert source.timeline.following(pin, Instant(str(lineage[2]), NOW)).instants == ()
+    assert [item.id for item in source.timeline.following(pin, None).instants] == [
         str(item) for item in lineage[:2]
     ]
 
 
 def test_checkpoint_that_is_no_id_is_not_found() -> None:
     with pytest.raises(SnapshotNotFound):
-        golden("append_v2").source().checkpoint_state(
-            golden("append_v2").source().pin(NOW), Instant("first", NOW)
+        golden("append_v2").source().timeline.checkpoint_state(
+            golden("append_v2").source().timeline.pin(NOW), Instant("first", NOW)
         )
 
 

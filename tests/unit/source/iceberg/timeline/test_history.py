@@ -53,10 +53,10 @@ def test_checkpoint_that_does_not_join_on_raises_the_error_of_its_state(
     case: str, stated: dict[str, Any]
 ) -> None:
     source = golden(case).source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
     with pytest.raises(ERRORS[stated["error"]]) as refused:
-        source.instants(pin, instant(stated["cursor"], NOW))
+        source.timeline.instants(pin, instant(stated["cursor"], NOW))
 
     values = refused.value.values
     assert str(stated["cursor"]) in {values.get("checkpoint"), values.get("start")}
@@ -68,9 +68,9 @@ def test_checkpoint_that_does_not_join_on_raises_the_error_of_its_state(
 @pytest.mark.parametrize(("case", "stated"), _kept_children())
 def test_expired_checkpoint_with_its_child_kept_reads_on(case: str, stated: dict[str, Any]) -> None:
     source = golden(case).source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
-    found = source.instants(pin, instant(stated["cursor"], NOW))
+    found = source.timeline.instants(pin, instant(stated["cursor"], NOW))
 
     assert [int(step.id) for step in found] == stated["append_reads"]
 
@@ -78,50 +78,50 @@ def test_expired_checkpoint_with_its_child_kept_reads_on(case: str, stated: dict
 @pytest.mark.parametrize("case", ["append_v2", "rollback_v2", "branches_v2", "expired_head_v2"])
 def test_instants_are_the_lineage_and_split_at_every_checkpoint(case: str) -> None:
     source = golden(case).source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     lineage = answers(case)["lineage"]
 
-    whole = source.instants(pin, None)
+    whole = source.timeline.instants(pin, None)
 
     assert [int(step.id) for step in whole] == lineage
     for index, checkpoint in enumerate(whole):
-        assert source.instants(pin, checkpoint) == whole[index + 1 :]
+        assert source.timeline.instants(pin, checkpoint) == whole[index + 1 :]
         any_day = DataInterval(NOW, NOW + timedelta(days=1))
-        assert source.history(pin, checkpoint, any_day) == whole[: index + 1]
+        assert source.timeline.history(pin, checkpoint, any_day) == whole[: index + 1]
 
 
 def test_checkpoint_that_is_no_snapshot_id_is_not_found() -> None:
     source = golden("append_v2").source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
     with pytest.raises(SnapshotNotFound):
-        source.instants(pin, Instant("first", NOW))
+        source.timeline.instants(pin, Instant("first", NOW))
 
 
 def test_checkpoint_of_a_table_that_lost_all_snapshots_is_off_lineage() -> None:
     source = golden("empty_table_v2").source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
     with pytest.raises(CursorExpired):
-        source.instants(pin, Instant("42", NOW))
+        source.timeline.instants(pin, Instant("42", NOW))
 
 
 def test_window_from_the_beginning_whose_beginning_expired_is_truncated() -> None:
     source = golden("expired_head_v2").source(start="earliest")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
     with pytest.raises(HistoryTruncated):
-        source.units(pin, InstantRange(None, pin.head))
+        source.slicing.units(pin, InstantRange(None, pin.head))
 
 
 def test_window_whose_end_expired_is_not_found() -> None:
     source = golden("expired_middle_v2").source()
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     expired = Instant(str(answers("expired_middle_v2")["expect"]["cursor"][0]["cursor"]), NOW)
 
     with pytest.raises(SnapshotNotFound):
-        source.units(pin, InstantRange(None, expired))
+        source.slicing.units(pin, InstantRange(None, expired))
 
 
 def test_oldest_snapshot_with_a_late_sequence_number_is_noted(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_oldest_snapshot_with_a_late_sequence_number_is_noted(tmp_path: Path) ->
 
     table.edit_metadata(forget_parent)
     source = table.source(start="earliest", read={"on_non_append": "skip"})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    units = source.units(pin, InstantRange(None, pin.head))
+    units = source.slicing.units(pin, InstantRange(None, pin.head))
 
     assert any("may be truncated" in note for note in units.notes)
 
@@ -147,10 +147,10 @@ def test_oldest_snapshot_with_a_late_sequence_number_is_noted(tmp_path: Path) ->
 @pytest.mark.parametrize(("case", "told"), [("append_v1", True), ("append_v2", False)])
 def test_whole_history_without_numbers_is_noted_as_not_known(case: str, told: bool) -> None:
     source = golden(case).source(start="earliest")
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
     assert pin.head
 
-    notes = source.units(pin, InstantRange(None, pin.head)).notes
+    notes = source.slicing.units(pin, InstantRange(None, pin.head)).notes
 
     assert any("unknown whether history is truncated" in note for note in notes) is told
 
@@ -159,7 +159,7 @@ def test_another_table_in_its_place_is_refused() -> None:
     source = golden("append_v2").source()
 
     with pytest.raises(TableIdentityChanged) as refused:
-        source.pin(NOW, expected_identity="0000")
+        source.timeline.pin(NOW, expected_identity="0000")
 
     assert refused.value.found == answers("append_v2")["table_uuid"]
 
@@ -178,7 +178,7 @@ def test_summary_property_gives_the_time_and_a_compaction_takes_its_parents(tmp_
     table.edit_metadata(add_times)
     source = table.source(instant_time={"summary": "known-at"})
 
-    times = [step.time for step in source.instants(source.pin(NOW), None)]
+    times = [step.time for step in source.timeline.instants(source.timeline.pin(NOW), None)]
 
     hours = [0, 6, 12, 12]
     assert times == [known_at + timedelta(hours=hour) for hour in hours]
@@ -200,22 +200,24 @@ def test_summary_property_that_is_no_time_names_snapshot_and_key(
     source = table.source(instant_time={"summary": "known-at"})
 
     with pytest.raises(InstantTimeMissing) as refused:
-        source.pin(NOW)
+        source.timeline.pin(NOW)
 
     assert (refused.value.key, refused.value.found) == ("known-at", found)
 
 
 def test_instant_is_found_by_id_and_by_time_between_commits() -> None:
     source = golden("append_v2").source()
-    pin = source.pin(NOW)
-    first, second, *_ = source.instants(pin, None)
+    pin = source.timeline.pin(NOW)
+    first, second, *_ = source.timeline.instants(pin, None)
 
-    assert source.instant(pin, second.id) == second
-    assert source.instant(pin, first.time.isoformat()) == first
-    assert source.instant(pin, (second.time - timedelta(milliseconds=1)).isoformat()) == first
+    assert source.timeline.instant(pin, second.id) == second
+    assert source.timeline.instant(pin, first.time.isoformat()) == first
+    assert (
+        source.timeline.instant(pin, (second.time - timedelta(milliseconds=1)).isoformat()) == first
+    )
     with pytest.raises(InstantNotFound):
-        source.instant(pin, (first.time - timedelta(milliseconds=1)).isoformat())
+        source.timeline.instant(pin, (first.time - timedelta(milliseconds=1)).isoformat())
     with pytest.raises(InstantNotFound):
-        source.instant(pin, "yesterday")
+        source.timeline.instant(pin, "yesterday")
     with pytest.raises(SnapshotNotFound):
-        source.instant(pin, "42")
+        source.timeline.instant(pin, "42")

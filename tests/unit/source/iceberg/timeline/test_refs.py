@@ -26,7 +26,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 def _pin(case: str, **keys: Any) -> Pin:
-    return golden(case).source(**keys).pin(NOW)
+    return golden(case).source(**keys).timeline.pin(NOW)
 
 
 def _head(case: str, **keys: Any) -> int | None:
@@ -99,7 +99,7 @@ def test_log_without_entries_says_so(tmp_path: Path) -> None:
     table.edit_metadata(lambda raw: raw.update({"snapshot-log": []}))
 
     with pytest.raises(SnapshotLogMissing, match="an empty log"):
-        table.source(as_of_timestamp="2099-01-01T00:00:00Z").pin(NOW)
+        table.source(as_of_timestamp="2099-01-01T00:00:00Z").timeline.pin(NOW)
 
 
 def test_branch_is_read_with_the_tables_schema_and_a_tag_with_its_own() -> None:
@@ -113,19 +113,19 @@ def test_branch_is_read_with_the_tables_schema_and_a_tag_with_its_own() -> None:
 
 def test_start_is_resolved_on_the_branch() -> None:
     source = golden("branches_v2").source(branch="side", start={"after": "first_tag"})
-    pin = source.pin(NOW)
-    checkpoint = source.first_checkpoint(pin)
+    pin = source.timeline.pin(NOW)
+    checkpoint = source.timeline.first_checkpoint(pin)
 
     assert checkpoint is not None
     assert int(checkpoint.id) == answers("branches_v2")["refs"]["first_tag"]["snapshot-id"]
-    following = [int(item.id) for item in source.instants(pin, checkpoint)]
+    following = [int(item.id) for item in source.timeline.instants(pin, checkpoint)]
     assert following[-1] == answers("branches_v2")["refs"]["side"]["snapshot-id"]
 
 
 def test_end_by_id_tag_and_time_is_inclusive() -> None:
     lineage = answers("branches_v2")["lineage"]
     source = golden("branches_v2").source()
-    instants = source.instants(source.pin(NOW), None)
+    instants = source.timeline.instants(source.timeline.pin(NOW), None)
     time = instants[2].time
 
     assert _head("branches_v2", end=lineage[2]) == lineage[2]
@@ -144,7 +144,7 @@ def test_tag_named_like_a_number_is_found_where_no_snapshot_is(tmp_path: Path) -
     )
     source = table.source(start={"after": 2026})
 
-    checkpoint = source.first_checkpoint(source.pin(NOW))
+    checkpoint = source.timeline.first_checkpoint(source.timeline.pin(NOW))
 
     assert checkpoint is not None
     assert int(checkpoint.id) == second

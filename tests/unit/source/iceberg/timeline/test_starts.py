@@ -25,7 +25,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
 def _checkpoint(case: str, start: Any) -> Instant | None:
     source = golden(case).source(start=start)
-    return source.first_checkpoint(source.pin(NOW))
+    return source.timeline.first_checkpoint(source.timeline.pin(NOW))
 
 
 @pytest.mark.parametrize("start", ["full", "earliest"])
@@ -77,9 +77,9 @@ def test_time_before_a_cut_history_starts_at_the_oldest_where_that_is_wanted() -
     source = golden("expired_head_v2").source(
         start={"from": "1970-01-01T00:00:00Z"}, on_truncated_history="oldest"
     )
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
-    following = source.instants(pin, source.first_checkpoint(pin))
+    following = source.timeline.instants(pin, source.timeline.first_checkpoint(pin))
 
     assert [int(item.id) for item in following] == answers("expired_head_v2")["lineage"]
 
@@ -110,21 +110,21 @@ def _asked() -> list[Any]:
 def test_from_a_time_begins_where_the_library_says(case: str, asked: dict[str, Any]) -> None:
     moment = datetime.fromtimestamp(asked["timestamp_ms"] / 1000, tz=UTC).isoformat()
     source = golden(case).source(start={"from": moment})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
     if "oldest_ancestor_error" in asked:
         with pytest.raises(HistoryTruncated):
-            source.first_checkpoint(pin)
+            source.timeline.first_checkpoint(pin)
         return
-    checkpoint = source.first_checkpoint(pin)
-    following = source.instants(pin, checkpoint)
+    checkpoint = source.timeline.first_checkpoint(pin)
+    following = source.timeline.instants(pin, checkpoint)
     oldest = asked.get("oldest_ancestor_at_or_after")
     assert [int(step.id) for step in following[:1]] == ([oldest] if oldest else [])
 
 
 def test_after_a_time_leaves_out_the_snapshot_of_that_moment() -> None:
     source = golden("append_v2").source()
-    first, second, *_ = source.instants(source.pin(NOW), None)
+    first, second, *_ = source.timeline.instants(source.timeline.pin(NOW), None)
 
     assert _checkpoint("append_v2", {"after": second.time.isoformat()}) == second
     earlier = second.time - timedelta(milliseconds=1)
@@ -179,7 +179,7 @@ def test_start_that_needs_an_expired_state_is_refused_as_a_changelog_read_is(
     source = table.source(start=start, read=read)
 
     with pytest.raises(ChangelogParentMissing, match=r"`source.start: \{after: \d+\}`"):
-        source.first_checkpoint(source.pin(NOW))
+        source.timeline.first_checkpoint(source.timeline.pin(NOW))
 
 
 @pytest.mark.follows("ChangelogParentMissing")
@@ -189,18 +189,18 @@ def test_remedies_of_a_start_whose_state_expired_work(start: str) -> None:
     first = next(iter(answers("expired_head_v2")["lineage"]))
     remedies = {"earliest": {"after": first}, "full": "full"}
     source = table.source(start=remedies[start], read={"mode": "changelog"})
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
-    checkpoint = source.first_checkpoint(pin)
+    checkpoint = source.timeline.first_checkpoint(pin)
 
     assert (checkpoint and int(checkpoint.id)) == (first if start == "earliest" else None)
-    assert source.instants(pin, checkpoint)
+    assert source.timeline.instants(pin, checkpoint)
 
 
 def test_earliest_after_an_expired_state_goes_on_by_the_policy_that_is_said() -> None:
     source = golden("expired_head_v2").source(
         start="earliest", read={"mode": "changelog"}, on_expired_cursor="from_oldest"
     )
-    pin = source.pin(NOW)
+    pin = source.timeline.pin(NOW)
 
-    assert source.instants(pin, source.first_checkpoint(pin))
+    assert source.timeline.instants(pin, source.timeline.first_checkpoint(pin))

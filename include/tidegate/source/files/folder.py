@@ -1,0 +1,139 @@
+"""A directory of Parquet files by its listings: what stands in it, and what differs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
+from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
+from tidegate.source.files.store import ListingStore
+
+if TYPE_CHECKING:
+    from tidegate.config import FilesSourceConfig
+    from tidegate.model.instant import Instant
+    from tidegate.model.plan import Pin
+    from tidegate.source.files.listing import ListingDifference
+    from tidegate.storage import Storage
+
+_READ_WHOLE = (
+    "read the whole directory once: set `read.mode: snapshot` below `source`, load with `tidegate "
+    "load PIPELINE`, and take it out again"
+)
+_READ_WHOLE_FROM_THE_START = (
+    "read the whole directory once: set `read.mode: snapshot` below `source` and take "
+    "`source.start` out, load with `tidegate load PIPELINE`, and change both back; what came "
+    "before the start is published as well, so that no backfill brings it again"
+)
+_NO_HISTORY = (
+    "leave the interval out: what came before the first window cannot be backfilled without the "
+    "listing of the start"
+)
+
+
+class Folder:
+    """What the parts of a source share."""
+
+    def __init__(
+        self, config: FilesSourceConfig, storage: Storage, listings_root: str | None
+    ) -> None:
+        """Prepare; nothing is listed yet.
+
+        Args:
+            config: the pipeline's `source`.
+            storage: where listings are kept.
+            listings_root: their directory; None keeps them in memory.
+        """
+        self.config = config
+        self.root = str(config.path).rstrip("/")
+        # A start and a read of everything exclude each other.
+        remedy = _READ_WHOLE if config.start.kind == "full" else _READ_WHOLE_FROM_THE_START
+        self.store = ListingStore(storage, listings_root, remedy)
+
+    @property
+    def reads_whole(self) -> bool:
+        """Whether every load reads all that stands."""
+        return self.config.read.mode == "snapshot"
+
+    @property
+    def refuses_changes(self) -> bool:
+        """Whether a file that changed or vanished stops a load."""
+        return self.config.on_changed_file == "fail"
+
+    def up_to_head(self, pin: Pin) -> list[Instant]:
+        """Return the instants up to the pinned one."""
+        if pin.head is None:
+            return []
+        end = number_of(pin.head)
+        return [head.instant for head in self.store.heads() if head.number <= end]
+
+    def moments(self, pin: Pin) -> tuple[Instant, ...]:
+        """Return the moments at which the files of the pinned listing came."""
+        return cuts(self.listing(pin.head), pin.head) if pin.head is not None else ()
+
+    def head(self, pin: Pin) -> Listing:
+        """Read the pinned listing; empty before the first."""
+        return self.listing(pin.head) if pin.head is not None else Listing(())
+
+    def listing(self, instant: Instant) -> Listing:
+        """Read the listing of an instant; of a moment within one, what had come by then."""
+        head = self.store.head(instant, self.root)
+        return cut(self.store.listing(head), head.instant, instant)
+
+    def known(self, after: Instant | None) -> Listing:
+        """Read what the checkpoint knows; what is read whole can do without.
+
+        Of a file that was only looked at nothing was taken in, so it is still new when it is back.
+        """
+        try:
+            return self.listing(after) if after is not None else Listing(())
+        except StateFileLost:
+            if not self.reads_whole:
+                raise
+            return Listing(())
+
+    def left_out(self, start: Instant) -> Listing:
+        """Read what `source.start` left out."""
+        try:
+            return self.listing(start)
+        except StateFileLost as lost:
+            # Reading everything once takes in nothing of it as history.
+            raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
+
+    def is_same(self, one: Instant, other: Instant) -> bool:
+        """Return whether two instants stand for the same files, whatever their numbers."""
+        first, second = self.listing(one), self.listing(other)
+        return (first.files, first.gone) == (second.files, second.gone)
+
+    def follows(self, head: Instant, after: Instant) -> bool:
+        """Return whether a listing was made after a checkpoint and tells of something else."""
+        return number_of(head) >= number_of(after) and not self.is_same(head, after)
+
+    def is_kept(self, head: Instant, after: Instant) -> bool:
+        """Return whether a listing tells of what the checkpoint's does, and that one stands.
+
+        Reading everything anew is the way out where it does not.
+        """
+        try:
+            return self.is_same(head, after)
+        except (StateFileLost, StateFileDamaged):
+            return False
+
+    def difference(self, start: Instant | None, end: Instant) -> ListingDifference:
+        """Compare two listings; the first may be none."""
+        return difference(self.listing(start) if start else None, self.listing(end))
+
+    def compared(self, start: Instant | None, end: Instant) -> ListingDifference:
+        """Compare two listings and refuse changed files, before anything is read or advanced."""
+        change = self.difference(start, end)
+        self._refuse_disturbed(change)
+        return change
+
+    def _refuse_disturbed(self, change: ListingDifference) -> None:
+        if change.disturbed and self.refuses_changes:
+            file, found = change.disturbed[0]
+            raise SourceRewritten(
+                source=self.root,
+                path=file.path,
+                expected=str(file),
+                found=str(found) if found else "no file",
+            )

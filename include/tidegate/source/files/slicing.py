@@ -1,0 +1,160 @@
+"""The files of a directory's windows: what came between two listings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.errors import DefaultPartitionForeign
+from tidegate.model.file_slice import FileSlice
+from tidegate.model.partition import DEFAULT_NAME, HIVE_DEFAULT_NAME, Partition
+from tidegate.model.plan import Piece
+from tidegate.source.event_bounds import EventUnit
+from tidegate.source.files.footers import side_by_side
+from tidegate.source.files.pruning import PartitionPruning
+from tidegate.source.files.reader import MODIFIED, PARTITION, open_listed, open_slice
+from tidegate.source.files.words import counted
+from tidegate.source.slicing import Units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import pyarrow as pa
+
+    from tidegate.model.instant import InstantRange
+    from tidegate.model.plan import Pin
+    from tidegate.model.time_bounds import TimeBounds
+    from tidegate.physical import PhysicalRows, RowGroup
+    from tidegate.source.files.folder import Folder
+    from tidegate.source.files.listing import ListedFile, ListingDifference
+    from tidegate.source.files.reader import FilesReader, FilesReading
+    from tidegate.source.slicing import EventColumn
+
+_NULL_NAMES = {DEFAULT_NAME, HIVE_DEFAULT_NAME}
+
+
+class _Checked:
+    """Checks the schemas of files before a window is planned on them; equal ones once."""
+
+    def __init__(self, reading: FilesReader, event_time: EventColumn | None) -> None:
+        self._reading = reading
+        self._event_time = event_time
+        self._known: set[pa.Schema] = set()
+
+    def bounds(self, rows: PhysicalRows) -> TimeBounds | None:
+        """Return the event times of an open file; None where its footer does not say."""
+        column = self._event_time
+        if column is None or column.name not in rows.schema.names:
+            return None
+        counts = EventUnit.of(rows.schema.field(column.name).type, column)
+        return counts.read_footer(rows, column.name) if counts else None
+
+    def check(self, piece: Piece, schema: pa.Schema) -> None:
+        if schema not in self._known:
+            self._reading.check(piece, schema)
+            self._known.add(schema)
+
+
+class ListingSlicing:
+    """The `Slicing` of one directory."""
+
+    def __init__(self, folder: Folder, reading: FilesReading) -> None:
+        """Prepare.
+
+        Args:
+            folder: the directory.
+            reading: of its rows.
+        """
+        self._folder = folder
+        self._reading = reading
+
+    def units(
+        self,
+        pin: Pin,
+        window: InstantRange,
+        *,
+        whole: bool = False,
+        event_time: EventColumn | None = None,
+        enough: int | None = None,
+    ) -> Units:
+        """List the files that came between two listings, with their rows from the footers.
+
+        Raises:
+            SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
+                fail.
+            ListedFileGone, SourceFileDamaged: a file is not as it was listed.
+            SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
+        """
+        del enough
+        whole = whole or self._folder.reads_whole
+        start = None if whole else window.start_exclusive
+        change = self._folder.compared(start, window.end_inclusive)
+        partitions = {file.path: self._partition(file.path) for file in change.added}
+        pruning = PartitionPruning(self._folder.config, self._reading.schema(pin))
+        kept_partitions = pruning.keep(set(partitions.values()))
+        files = [file for file in change.added if partitions[file.path] in kept_partitions]
+        checked = _Checked(self._reading.reader(pin), event_time)
+        pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
+        pruned = len(change.added) - len(files)
+        return Units(tuple(pieces), self._notes(window, change, pruned, whole=whole))
+
+    def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
+        """Read the row groups of a file."""
+        with open_slice(piece.slice) as file:
+            return file.row_groups
+
+    def _pieces(
+        self, files: Sequence[ListedFile], partitions: dict[str, Partition], checked: _Checked
+    ) -> Iterable[Piece]:
+        return side_by_side(files, lambda file: self._piece(file, partitions[file.path], checked))
+
+    def _piece(self, file: ListedFile, partition: Partition, checked: _Checked) -> Piece:
+        path = f"{self._folder.root}/{file.path}"
+        with open_listed(path, file.size, file.modified) as opened:
+            rows, groups, schema = opened.rows, len(opened.row_groups), opened.schema
+            bounds = checked.bounds(opened)
+        slice = FileSlice(
+            path,
+            file_bytes=file.size,
+            rows=rows,
+            # One offset says one row group, which need not be read again to be cut.
+            offsets=(0,) if groups == 1 else (),
+            details={MODIFIED: file.modified, PARTITION: dict(partition.values)},
+        )
+        piece = Piece(slice, rows, file.size, event_times=bounds)
+        checked.check(piece, schema)
+        return piece
+
+    def _partition(self, path: str) -> Partition:
+        names = tuple(self._folder.config.partition_by)
+        if not names:
+            return Partition(())
+        folder = path.rpartition("/")[0]
+        found = Partition.parse(folder, names, self._folder.config.default_partition_name)
+        for _, value in found.values:
+            if value in _NULL_NAMES and value != self._folder.config.default_partition_name:
+                raise DefaultPartitionForeign(path=folder, value=value)
+        return found
+
+    def _notes(
+        self, window: InstantRange, change: ListingDifference, pruned: int, *, whole: bool
+    ) -> tuple[str, ...]:
+        skipped = self._folder.store.head(window.end_inclusive, self._folder.root).skipped
+        gone = self._folder.listing(window.end_inclusive).gone if whole else ()
+        notes = []
+        if gone:
+            notes.append(
+                f"did not read {counted(len(gone))} that came earlier and are gone: "
+                f"{gone[0].path}, …; what is read whole is left without their rows"
+            )
+        if change.disturbed:
+            notes.append(f"ignored {len(change.disturbed)} changed or vanished files")
+        if change.returned:
+            notes.append(
+                f"did not read {len(change.returned)} files again that came back as they were: "
+                f"{change.returned[0].path}, …; rebuild partitions that were rebuilt without them"
+            )
+        if pruned:
+            notes.append(f"the filter ruled out {pruned} files by partition")
+        if skipped:
+            notes.append(f"skipped {len(skipped)} paths that are no partitions: {skipped[0]}, …")
+        return tuple(notes)

@@ -1,0 +1,273 @@
+"""The instants of a directory: its listings, each a look at which something had changed."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import (
+    ColumnMissing,
+    FileCameBack,
+    InstantNotFound,
+    SourceEmptied,
+    SourceRewritten,
+    StateFileLost,
+)
+from tidegate.model.instant import aware_time
+from tidegate.model.plan import Pin, WindowKind
+from tidegate.model.report import CheckpointState
+from tidegate.source.columns import select_columns
+from tidegate.source.files.columns import decode_schema, encode_schema, table_schema
+from tidegate.source.files.footers import FolderColumns, read_columns
+from tidegate.source.files.listing import (
+    ListedFile,
+    Listing,
+    ListingHead,
+    came_before,
+    cuts,
+    listing_id,
+    listing_time,
+    number_of,
+)
+from tidegate.source.files.starts import before_time, first_checkpoint
+from tidegate.source.files.walk import list_directory
+from tidegate.source.files.words import counted
+from tidegate.source.reading import pinned_columns
+from tidegate.source.timeline import Following, InstantReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from tidegate.model.instant import DataInterval, Instant
+    from tidegate.source.files.folder import Folder
+
+_INSTANT = timedelta(microseconds=1)
+
+
+class ListingTimeline:
+    """The `Timeline` of one directory.
+
+    *Runs on:* the planner. *Called:* `pin` at each look, which writes a listing where something
+    changed; the rest only reads. *Failure:* see `ListingStore`; safe to repeat.
+    """
+
+    def __init__(self, folder: Folder, extra_columns: Sequence[str]) -> None:
+        """Prepare.
+
+        Args:
+            folder: the directory.
+            extra_columns: read besides `read.columns`, at the end: what a filter names.
+        """
+        self._folder = folder
+        self._extra_columns = tuple(extra_columns)
+
+    def pin(
+        self,
+        now: datetime,
+        expected_identity: str | None = None,
+        until: datetime | None = None,
+        after: Instant | None = None,
+    ) -> Pin:
+        """List the directory; a listing unlike the last one becomes an instant.
+
+        Its time is that of its youngest new file: a file belongs to the interval that it came in,
+        whenever that is listed. The identity is the root that the pipeline file names, so there
+        is nothing to compare. Files that the checkpoint's listing knows and that are gone are
+        remembered, so that they are not new when they come back.
+
+        Raises:
+            StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
+        """
+        del expected_identity
+        listing, before = list_directory(self._folder.config), self._folder.known(after)
+        # What is read whole is new each time, and never but all that stands.
+        passed = Listing(()) if self._folder.reads_whole else before
+        if until is not None and not self._folder.reads_whole:
+            listing = came_before(listing, until, before.known)
+        listing = listing.remembering(passed)
+        if not listing.files and after is None:
+            schema = self._chosen(FolderColumns(pa.schema([])))
+            return Pin(self._folder.root, None, (), {"schema": encode_schema(schema)})
+        # What is read whole belongs to the interval that it is read for.
+        latest = until - _INSTANT if until is not None and self._folder.reads_whole else None
+        moment = listing_time(listing, passed.known, min(now, latest or now), after)
+        columns = functools.cache(lambda: self._columns(listing, before, after))
+        head = self._folder.store.record(listing, moment, columns, latest=latest)
+        schema = self._chosen(self._completed(head, listing.files))
+        details = {"schema": encode_schema(schema)}
+        return Pin(self._folder.root, head.instant, pinned_columns(schema), details)
+
+    def at(self, pin: Pin, instant: Instant) -> Pin:
+        """Pin an earlier listing; the schema stays."""
+        self._folder.store.head(instant, self._folder.root)
+        return replace(pin, head=instant)
+
+    def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
+        """Pin the listing of a checkpoint, to read all that stands in it.
+
+        Raises:
+            FileCameBack: it calls a file gone that stands again.
+        """
+        standing = {file.path for file in self._folder.head(pin).files}
+        for file in self._folder.listing(checkpoint).gone:
+            if file.path in standing:
+                raise FileCameBack(source=self._folder.root, path=file.path)
+        return self.at(pin, checkpoint)
+
+    def instant(self, pin: Pin, text: str) -> Instant:
+        """Find a listing by id or number, or the last one at or before an ISO time."""
+        known = self._folder.up_to_head(pin)
+        if text.isdecimal():
+            known = [instant for instant in known if number_of(instant) == int(text)]
+        elif moment := aware_time(text):
+            known = before_time(known, moment, inclusive=True)
+        else:
+            known = [instant for instant in known if instant.id == text]
+        if not known:
+            raise InstantNotFound(source=self._folder.root, instant=text)
+        return known[-1]
+
+    def first_checkpoint(self, pin: Pin) -> Instant | None:
+        """Return what `source.start` begins after: a listing, or the files up to a time.
+
+        None reads the whole directory.
+        """
+        known = self._folder.up_to_head(pin)
+        return first_checkpoint(
+            known, lambda: self._folder.moments(pin), self._folder.config.start, self._folder.root
+        )
+
+    def following(self, pin: Pin, after: Instant | None) -> Following:
+        """Return the pinned listing, to load or, in mode `snapshot`, to read whole.
+
+        What is read whole is compared with nothing, so that it is also a way on where listings
+        were lost.
+
+        Raises:
+            SourceRewritten: as `instants`.
+            SourceEmptied: what is read whole has no file any more, and the pipeline says to fail.
+        """
+        if not self._folder.reads_whole:
+            return Following(self.instants(pin, after), after)
+        files = len(self._folder.known(after).files)
+        if files and not self._folder.head(pin).files and self._folder.refuses_changes:
+            raise SourceEmptied(source=self._folder.root, files=files)
+        is_known = pin.head is None or (after is not None and self._folder.is_kept(pin.head, after))
+        found = () if is_known or pin.head is None else (pin.head,)
+        return Following(found, None, WindowKind.RELOAD)
+
+    def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
+        """Return how many files came after a checkpoint, or what stands against it."""
+        head = pin.head.id if pin.head else None
+        if self._folder.reads_whole:
+            if pin.head is None or self._folder.is_kept(pin.head, checkpoint):
+                return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
+            files = counted(len(self._folder.head(pin).files))
+            return CheckpointState(
+                "in lineage", f"the next load reads all {files}", checkpoint.id, head
+            )
+        try:
+            new = [
+                file
+                for instant in self.instants(pin, checkpoint)
+                for file in self._folder.difference(checkpoint, instant).added
+            ]
+        except (InstantNotFound, SourceRewritten, StateFileLost) as refused:
+            return CheckpointState("unknown", str(refused), checkpoint.id, head)
+        if not new:
+            return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
+        said = f"the next load reads {counted(len(new))}"
+        return CheckpointState("in lineage", said, checkpoint.id, head)
+
+    def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
+        """Return the pinned listing, unless it is the checkpoint's: no window ends at another one.
+
+        What was looked at in between may have been seen incomplete, or half written, or after
+        another checkpoint; the pinned one was made for the window (PC-R07).
+
+        Raises:
+            StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
+            SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
+                fail.
+        """
+        if after is not None:
+            self._folder.store.head(after, self._folder.root)
+        if pin.head is None or (after is not None and not self._folder.follows(pin.head, after)):
+            return ()
+        self._folder.compared(after, pin.head)
+        return (pin.head,)
+
+    def retained(self, pin: Pin) -> tuple[Instant, ...]:
+        """List all listings up to the pinned one, also those that no window ended at."""
+        return tuple(self._folder.up_to_head(pin))
+
+    def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
+        """Cut the first window's start into the moments at which its files came.
+
+        Other files that were seen before it are not left out by `source.start`: a later window
+        takes them in. An interval that begins after all of them can do without the listing.
+
+        Raises:
+            StateFileLost: the listing of the start is gone.
+        """
+        del pin
+        if interval.start > before.time:
+            return ()
+        return cuts(
+            self._folder.left_out(before),
+            self._folder.store.head(before, self._folder.root).instant,
+        )
+
+    def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
+        """Return how many files each listing brought and lost against the one before it."""
+        known = self._folder.up_to_head(pin)
+        reports = []
+        for instant in instants:
+            earlier = [item for item in known if number_of(item) < number_of(instant)]
+            change = self._folder.difference(earlier[-1] if earlier else None, instant)
+            gone = sum(found is None for _, found in change.disturbed)
+            changed = len(change.disturbed) - gone
+            reports.append(
+                InstantReport(
+                    instant=instant,
+                    operation="listing",
+                    files_added=len(change.added),
+                    files_removed=gone,
+                    rows_added=None,
+                    rows_removed=None,
+                    summary={"changed-files": str(changed)} if changed else {},
+                )
+            )
+        return reports
+
+    def _columns(self, listing: Listing, before: Listing, after: Instant | None) -> FolderColumns:
+        """Add the columns of what the checkpoint does not know to those that it knows (PC-R02)."""
+        known = listing_id(after) if after is not None else None
+        head = next((item for item in self._folder.store.heads() if item.instant.id == known), None)
+        if head is None:
+            return read_columns(self._folder.root, listing.files, pa.schema([]))
+        new = [file for file in listing.files if before.known.get(file.path) != file]
+        completed = self._completed(head, listing.files)
+        return read_columns(self._folder.root, new, completed.schema)
+
+    def _completed(self, head: ListingHead, files: Sequence[ListedFile]) -> FolderColumns:
+        """Read what could not be read when a listing was made, and files of one without columns."""
+        if head.columns is None:
+            return read_columns(self._folder.root, files, pa.schema([]))
+        unread = [file for file in files if file.path in (head.unread or ())]
+        return read_columns(self._folder.root, unread, decode_schema(head.columns))
+
+    def _chosen(self, columns: FolderColumns) -> pa.Schema:
+        whole = table_schema(columns.schema, self._folder.config.partition_by)
+        try:
+            return select_columns(
+                whole, self._folder.config.read.columns, self._extra_columns, self._folder.root
+            )
+        except ColumnMissing as missing:
+            # It may be a column of the file that cannot be read.
+            raise next(iter(columns.unread.values()), missing) from None
