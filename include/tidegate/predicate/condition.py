@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -40,14 +41,14 @@ class Predicate:
     expression: pl.Expr
     """Names the columns as the schema does."""
 
-    @property
+    @functools.cached_property
     def is_plain(self) -> bool:
         """Whether all that it does is to compare columns, as they are, with constants."""
         return is_plain(tree_of(self.expression))
 
-    @classmethod
+    @staticmethod
     def parse(
-        cls, text: str, schema: pa.Schema, where: str, *, case_sensitive: bool = True
+        text: str, schema: pa.Schema, where: str, *, case_sensitive: bool = True
     ) -> Predicate:
         """Read SQL expression text as it stands in a pipeline file.
 
@@ -62,24 +63,7 @@ class Predicate:
             PredicateInvalid: it does not parse, names an unknown column, is no condition, or looks
                 at other rows or at the clock.
         """
-        try:
-            expression = parsed(with_exact_times(text))
-            if not case_sensitive:
-                expression = _spelled(expression, schema.names)
-            problem = _problem(text, expression, schema)
-            named = set(expression.meta.root_names())
-            columns = tuple(name for name in schema.names if name in named)
-            if problem is None:
-                empty = _empty(schema, columns)
-                expression = with_typed_literals(with_whole_numbers(expression, empty), empty)
-                problem = _type_problem(expression, empty)
-        except pl.exceptions.PolarsError as refused:
-            raise PredicateInvalid(
-                where=where, predicate=text, problem=_first_line(refused)
-            ) from refused
-        if problem is not None:
-            raise PredicateInvalid(where=where, predicate=text, problem=problem)
-        return cls(text, where, columns, expression)
+        return _parsed(text, schema, where, case_sensitive)
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
         """Say for each row whether it passes.
@@ -104,6 +88,29 @@ class Predicate:
             # polars answers once where it finds that no column decides.
             passes = passes.new_from_index(0, frame.height)
         return passes.to_arrow()
+
+
+# A task parses the same few conditions again for each of its sub-splits.
+@functools.lru_cache(maxsize=64)
+def _parsed(text: str, schema: pa.Schema, where: str, case_sensitive: bool) -> Predicate:
+    try:
+        expression = parsed(with_exact_times(text))
+        if not case_sensitive:
+            expression = _spelled(expression, schema.names)
+        problem = _problem(text, expression, schema)
+        named = set(expression.meta.root_names())
+        columns = tuple(name for name in schema.names if name in named)
+        if problem is None:
+            empty = _empty(schema, columns)
+            expression = with_typed_literals(with_whole_numbers(expression, empty), empty)
+            problem = _type_problem(expression, empty)
+    except pl.exceptions.PolarsError as refused:
+        raise PredicateInvalid(
+            where=where, predicate=text, problem=_first_line(refused)
+        ) from refused
+    if problem is not None:
+        raise PredicateInvalid(where=where, predicate=text, problem=problem)
+    return Predicate(text, where, columns, expression)
 
 
 def named_columns(text: str, where: str) -> tuple[str, ...]:
