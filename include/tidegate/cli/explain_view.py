@@ -10,8 +10,8 @@ from rich.text import Text
 
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts
-from tidegate.commit.propose import counted, counting
 from tidegate.model.wire import parse_instant_text
+from tidegate.target.content import counted, counting
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

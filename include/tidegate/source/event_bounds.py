@@ -13,8 +13,8 @@ from tidegate.model.time_bounds import TimeBounds
 from tidegate.physical import ParquetRows
 
 if TYPE_CHECKING:
+    from tidegate.model.event_column import EventColumn
     from tidegate.physical import PhysicalRows
-    from tidegate.source.slicing import EventColumn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

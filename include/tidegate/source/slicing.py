@@ -11,30 +11,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.errors import TidegateError
+    from tidegate.model.event_column import EventColumn
     from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.time_bounds import TimeBounds
+    from tidegate.model.volume import Volume
     from tidegate.physical import RowGroup
-
-
-@dataclass(frozen=True)
-class EventColumn:
-    """The column whose bounds a plan wants to know of every file (ICE-5.10)."""
-
-    name: str
-    timezone: str
-    """Of times that name no zone."""
-    unit: str = "us"
-    """What a column of whole numbers counts since 1970."""
-
-
-@dataclass(frozen=True)
-class Volume:
-    """How much one instant brings to read, as far as the source's summaries tell (ICE-5.11)."""
-
-    files: int
-    bytes: int
-    rows: int
 
 
 @dataclass(frozen=True)

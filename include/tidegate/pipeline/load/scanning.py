@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,9 +12,7 @@ from tidegate.errors import ChangesReadWhole
 from tidegate.model.partition import Transform
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
-from tidegate.pipeline.load.event_bounds import event_column, with_bounds
 from tidegate.pipeline.load.fingerprint import library_fingerprint
-from tidegate.pipeline.load.limits import limit_cut
 from tidegate.plan import (
     Scale,
     adapted_target,
@@ -25,7 +24,9 @@ from tidegate.plan import (
     row_width,
     split_totals,
 )
+from tidegate.plan.bounds import event_column, with_bounds
 from tidegate.plan.fan_out import FanOut, Limits, exchanged_by_partition
+from tidegate.plan.limits import limit_cut
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig, SplitConfig
     from tidegate.model.plan import Piece, Pin, Split, Window
     from tidegate.physical import RowGroup
+    from tidegate.plan.limits import Volumes
     from tidegate.source.protocol import Source
     from tidegate.source.slicing import Units
 
@@ -46,6 +48,12 @@ def pinned_at(source: Source, pin: Pin, window: Window) -> Pin:
     """Pin the source as a window reads it; at the head it is read as the run saw it (ICE-2.9)."""
     end = window.range.end_inclusive
     return pin if pin.head is not None and pin.head.id == end.id else source.timeline.at(pin, end)
+
+
+def volumes_of(source: Source, pin: Pin) -> Volumes:
+    """Return what tells how much the instants of a pinned source bring."""
+    hints = source.hints
+    return functools.partial(hints.volumes, pin) if hints else lambda after, instants: None  # noqa: ARG005
 
 
 @contextmanager
@@ -155,7 +163,9 @@ class Scanner:
         )
         if units.refusal is not None:
             raise units.refusal
-        pieces = with_bounds(units.pieces, self.source, self.config)
+        hints = self.source.hints
+        footer_bounds = hints.footer_bounds if hints else None
+        pieces = with_bounds(units.pieces, footer_bounds, self.config)
         split, footers = self._split(pinned), _Footers(self.source)
         width = row_width(self.source.reading.schema(pinned))
         rules = self.source.reading.settling(pinned)
@@ -195,7 +205,12 @@ class Scanner:
         unknown = sum(piece.event_times is None for piece in found.pieces)
         cut = None
         if window.kind is WindowKind.LOAD:
-            cut = limit_cut(window.range, self.source, self.config.source.window_limits, pin)
+            cut = limit_cut(
+                window.range,
+                lambda: self.source.timeline.retained(pin),
+                volumes_of(self.source, pin),
+                self.config.source.window_limits,
+            )
         return PlanRecord(
             checkpoint=self._checkpoint(window, pin),
             listed=found.units.listed,

@@ -16,9 +16,10 @@ from tidegate.model.plan import Pin, Window, WindowKind
 from tidegate.model.run import Look, Run
 from tidegate.model.start import Start
 from tidegate.pipeline.load import window_choice
-from tidegate.pipeline.load.limits import limited
+from tidegate.pipeline.load.scanning import volumes_of
 from tidegate.pipeline.load.starting import fix_start
 from tidegate.pipeline.state.again import again_if
+from tidegate.plan.limits import limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -354,7 +355,7 @@ class Taker:
             return None
         if not following.kind.reads_whole:
             limits = self.config.source.window_limits
-            found = limited(found, following.instants, self.source, limits, pin)
+            found = limited(found, following.instants, volumes_of(self.source, pin), limits)
         return Window(0, found, following.kind, run.interval, run.id)
 
     def _history(self, run: Run, seen: Seen, sealed: Sequence[WindowState]) -> Window | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.commit.propose import propose, with_content
 from tidegate.config import PipelineConfig
 from tidegate.errors import PublicationLapsed, StateFileDamaged, StateFileLost
 from tidegate.model.message import CommitMessage
@@ -16,6 +15,7 @@ from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.stage.partition_split import data_columns
 from tidegate.stage.stored import read_stored
+from tidegate.target.content import propose, with_content
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.commit.propose import with_content
 from tidegate.commit.publisher import is_marked
 from tidegate.model.publication import Publication
+from tidegate.target.content import with_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

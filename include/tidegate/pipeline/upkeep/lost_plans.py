@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.policies import SUCCESS_FILE
-from tidegate.commit.propose import with_content
 from tidegate.errors import MarkerInvalid, SourceFileGone
 from tidegate.model.publication import CommitPlan, Outcome, PolicySpec, Verdict
 from tidegate.pipeline.publish.commit_plans import policies_of
 from tidegate.pipeline.state.records import CommitFile
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
+from tidegate.target.content import with_content
 from tidegate.target.marker import MarkerFacts, read_marker, write_marker
 
 if TYPE_CHECKING:

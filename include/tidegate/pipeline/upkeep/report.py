@@ -8,10 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.commit.propose import counted, counting
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
+from tidegate.target.content import counted, counting
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tidegate.model.event_column import EventColumn
     from tidegate.model.instant import InstantRange
     from tidegate.model.plan import Pin
     from tidegate.model.time_bounds import TimeBounds
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from tidegate.source.files.folder import Folder
     from tidegate.source.files.listing import ListedFile, ListingDifference
     from tidegate.source.files.reader import FilesReader, FilesReading
-    from tidegate.source.slicing import EventColumn
 
 _NULL_NAMES = {DEFAULT_NAME, HIVE_DEFAULT_NAME}
 

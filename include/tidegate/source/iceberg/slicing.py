@@ -20,14 +20,16 @@ from tidegate.source.slicing import Units
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tidegate.model.event_column import EventColumn
     from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.plan_record import InstantAction
     from tidegate.model.time_bounds import TimeBounds
+    from tidegate.model.volume import Volume
     from tidegate.physical import RowGroup
     from tidegate.source.iceberg.access import TableAccess
     from tidegate.source.iceberg.timeline.history import History
-    from tidegate.source.slicing import EventColumn, Rebuilding, Volume
+    from tidegate.source.slicing import Rebuilding
 
 
 class ManifestSlicing:

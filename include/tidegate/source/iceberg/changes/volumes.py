@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.model.volume import Volume
 from tidegate.source.iceberg.manifests.entries import Status
 from tidegate.source.iceberg.timeline.history import operation
-from tidegate.source.slicing import Volume
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from pyiceberg.schema import Schema
 
+    from tidegate.model.event_column import EventColumn
     from tidegate.physical import PhysicalRows
     from tidegate.source.iceberg.manifests.metrics import Metrics
-    from tidegate.source.slicing import EventColumn
 
 _DAY_BYTES = 4
 # None: whatever the pipeline says that the numbers count.

@@ -22,11 +22,11 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from tidegate.model.event_column import EventColumn
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.physical import ParquetRows
 from tidegate.source.iceberg.manifests.event_bounds import EventBounds
 from tidegate.source.iceberg.manifests.metrics import ColumnMetrics, Metrics
-from tidegate.source.slicing import EventColumn
 
 if TYPE_CHECKING:
     from pathlib import Path

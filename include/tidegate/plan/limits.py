@@ -12,13 +12,14 @@ from tidegate.model.instant import InstantRange
 from tidegate.model.plan_record import LimitCut
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tidegate.config import LimitsConfig
     from tidegate.model.instant import Instant
-    from tidegate.model.plan import Pin
-    from tidegate.source.protocol import Source
-    from tidegate.source.slicing import Volume
+    from tidegate.model.volume import Volume
+
+    Volumes = Callable[[Instant | None, Sequence[Instant]], Iterator[Volume] | None]
+    """What each of some instants after a checkpoint brings; None: they are read as one state."""
 
 
 def within(volumes: Iterable[Volume], limits: LimitsConfig) -> tuple[int, str | None]:
@@ -47,18 +48,17 @@ def within(volumes: Iterable[Volume], limits: LimitsConfig) -> tuple[int, str | 
 
 
 def limited(
-    found: InstantRange, instants: Sequence[Instant], source: Source, limits: LimitsConfig, pin: Pin
+    found: InstantRange, instants: Sequence[Instant], volumes: Volumes, limits: LimitsConfig
 ) -> InstantRange:
     """Return as much of a range as the limits allow in one window.
 
     Args:
         found: what a run could take.
         instants: begin with those of the range.
-        source: says what they bring.
+        volumes: says what they bring.
         limits: the pipeline's `source.limits`.
-        pin: the source as the run sees it.
     """
-    taken, limit = _taken(found.start_exclusive, instants, source, limits, pin)
+    taken, limit = _taken(found.start_exclusive, instants, volumes, limits)
     end = [instant.id for instant in instants].index(found.end_inclusive.id)
     if limit is None or taken > end:
         return found
@@ -66,20 +66,30 @@ def limited(
 
 
 def limit_cut(
-    taken: InstantRange, source: Source, limits: LimitsConfig, pin: Pin
+    taken: InstantRange,
+    retained: Callable[[], Sequence[Instant]],
+    volumes: Volumes,
+    limits: LimitsConfig,
 ) -> LimitCut | None:
-    """Return which limit ended a window that was taken, and what was left; None where none did."""
+    """Return which limit ended a window that was taken, and what was left; None where none did.
+
+    Args:
+        taken: the window's range.
+        retained: lists the instants up to the head. Not what follows the range's start: a window
+            may be resumed after its start was rolled away.
+        volumes: says what they bring.
+        limits: the pipeline's `source.limits`.
+    """
     if not limits.model_dump(exclude_none=True):
         return None
-    # Not what follows the start: a window may be resumed after its start was rolled away.
-    retained = source.timeline.retained(pin)
-    places = {instant.id: place for place, instant in enumerate(retained)}
+    known = retained()
+    places = {instant.id: place for place, instant in enumerate(known)}
     if taken.end_inclusive.id not in places:
         return None
     start = taken.start_exclusive
     first = places.get(start.id, -1) + 1 if start else 0
-    instants = retained[first:]
-    count, limit = _taken(start, instants, source, limits, pin)
+    instants = known[first:]
+    count, limit = _taken(start, instants, volumes, limits)
     if limit is None or instants[count - 1].id != taken.end_inclusive.id:
         return None
     return LimitCut(limit, len(instants) - count)
@@ -88,11 +98,10 @@ def limit_cut(
 def _taken(
     after: Instant | None,
     instants: Sequence[Instant],
-    source: Source,
+    volumes: Volumes,
     limits: LimitsConfig,
-    pin: Pin,
 ) -> tuple[int, str | None]:
     if not limits.model_dump(exclude_none=True):
         return len(instants), None
-    volumes = source.hints.volumes(pin, after, instants) if source.hints else None
-    return (len(instants), None) if volumes is None else within(volumes, limits)
+    found = volumes(after, instants)
+    return (len(instants), None) if found is None else within(found, limits)

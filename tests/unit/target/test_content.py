@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.commit.propose import counting, propose
 from tidegate.model.message import Contribution, EventTimes
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.publication import Publication, PublishedFile
+from tidegate.target.content import counting, propose
 
 DAY = Partition((("dt", "2026-02-01"),))
 LOAD, HISTORY, REBUILD = WindowKind.LOAD, WindowKind.HISTORY, WindowKind.REBUILD

@@ -1,4 +1,4 @@
-"""Ask a source for the event-time bounds of a window's files, and decide what a missing one does.
+"""Complete the event-time bounds of a window's files, and decide what a missing one does.
 
 Bounds serve order and reports (ICE-5.9, 5.10); the watermark follows what was measured while
 reading (PC-W02). So a file without bounds fails a plan only where somebody wants them: where splits
@@ -12,14 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import StatsMissing
-from tidegate.source.slicing import EventColumn
+from tidegate.model.event_column import EventColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tidegate.config import PipelineConfig
     from tidegate.model.plan import Piece
-    from tidegate.source.protocol import Source
+    from tidegate.model.time_bounds import TimeBounds
+
+    FooterBounds = Callable[[Piece, EventColumn], TimeBounds | None]
 
 _THREADS = 8
 
@@ -33,9 +35,14 @@ def event_column(config: PipelineConfig) -> EventColumn | None:
 
 
 def with_bounds(
-    pieces: Sequence[Piece], source: Source, config: PipelineConfig
+    pieces: Sequence[Piece], footer_bounds: FooterBounds | None, config: PipelineConfig
 ) -> tuple[Piece, ...]:
-    """Complete the bounds that a source's metadata has not, as `on_missing_bounds` says.
+    """Complete the bounds that a source's metadata lack, as `on_missing_bounds` says.
+
+    Args:
+        pieces: whole files.
+        footer_bounds: reads them from a footer; None: no footer says more.
+        config: of the pipeline.
 
     Raises:
         StatsMissing: bounds are wanted, and a file has none.
@@ -44,8 +51,8 @@ def with_bounds(
     if column is None or policy == "null":
         return tuple(pieces)
     found = tuple(pieces)
-    if policy == "read_footer":
-        found = _from_footers(found, source, column)
+    if policy == "read_footer" and footer_bounds is not None:
+        found = _from_footers(found, footer_bounds, column)
     missing = next((piece for piece in found if piece.event_times is None), None)
     if missing is not None and (policy == "fail" or config.source.split.order == "event_time"):
         raise StatsMissing(
@@ -75,14 +82,11 @@ def _policy(config: PipelineConfig) -> str:
 
 
 def _from_footers(
-    pieces: Sequence[Piece], source: Source, column: EventColumn
+    pieces: Sequence[Piece], footer_bounds: FooterBounds, column: EventColumn
 ) -> tuple[Piece, ...]:
-    hints = source.hints
-    if hints is None:
-        return tuple(pieces)
     missing = [piece for piece in pieces if piece.event_times is None]
     with ThreadPoolExecutor(_THREADS) as pool:
-        bounds = pool.map(lambda piece: hints.footer_bounds(piece, column), missing)
+        bounds = pool.map(lambda piece: footer_bounds(piece, column), missing)
         read = {id(piece): found for piece, found in zip(missing, bounds, strict=True)}
     return tuple(
         replace(piece, event_times=read[id(piece)]) if id(piece) in read else piece

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -13,14 +12,12 @@ from hypothesis import strategies as st
 
 from tidegate.config import LimitsConfig
 from tidegate.model.instant import Instant, InstantRange
-from tidegate.model.plan import Pin
-from tidegate.pipeline.load.limits import limit_cut, limited, within
-from tidegate.source.slicing import Volume
+from tidegate.model.volume import Volume
+from tidegate.plan.limits import limit_cut, limited, within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.source.protocol import Source
 
 START = datetime(2026, 2, 1, tzinfo=UTC)
 
@@ -49,19 +46,11 @@ class Commits:
             for number in range(1, len(self.brought) + 1)
         ]
 
-    @property
-    def source(self) -> Source:
-        return cast("Source", SimpleNamespace(timeline=self, hints=self))
-
-    @property
-    def pin(self) -> Pin:
-        return Pin("t", self.instants[-1] if self.instants else None, ())
-
-    def retained(self, pin: Pin) -> Sequence[Instant]:
-        return self.instants if pin.head else []
+    def retained(self) -> Sequence[Instant]:
+        return self.instants
 
     def volumes(
-        self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
+        self, after: Instant | None, instants: Sequence[Instant]
     ) -> Iterator[Volume] | None:
         return None if self.whole else self._volumes(instants)
 
@@ -93,7 +82,7 @@ def test_windows_one_after_the_other_take_every_instant_once_within_the_limits(
     while len(taken) < len(commits.instants):
         left = commits.instants[len(taken) :]
         everything = InstantRange(start, left[-1])
-        found = limited(everything, left, commits.source, allowed, commits.pin)
+        found = limited(everything, left, commits.volumes, allowed)
         end = int(found.end_inclusive.id)
         assert found.start_exclusive == start
         assert end > len(taken)
@@ -108,9 +97,9 @@ def test_windows_one_after_the_other_take_every_instant_once_within_the_limits(
 def test_cut_names_the_limit_and_what_is_left(brought: list[Volume], allowed: LimitsConfig) -> None:
     commits = Commits(brought)
     everything = InstantRange(None, commits.instants[-1])
-    found = limited(everything, commits.instants, commits.source, allowed, commits.pin)
+    found = limited(everything, commits.instants, commits.volumes, allowed)
 
-    cut = limit_cut(found, commits.source, allowed, commits.pin)
+    cut = limit_cut(found, commits.retained, commits.volumes, allowed)
 
     left = len(brought) - int(found.end_inclusive.id)
     assert (cut.left if cut else 0) == left
@@ -125,9 +114,8 @@ def test_no_more_is_asked_of_the_source_than_decides() -> None:
     limited(
         InstantRange(None, commits.instants[-1]),
         commits.instants,
-        commits.source,
+        commits.volumes,
         LimitsConfig(files=3),
-        commits.pin,
     )
 
     assert len(commits.asked) == 4
@@ -137,24 +125,24 @@ def test_window_that_reads_a_whole_state_is_not_cut() -> None:
     commits = Commits([Volume(9, 9, 9)] * 3, whole=True)
     everything = InstantRange(None, commits.instants[-1])
 
-    found = limited(everything, commits.instants, commits.source, LimitsConfig(rows=1), commits.pin)
+    found = limited(everything, commits.instants, commits.volumes, LimitsConfig(rows=1))
 
     assert found == everything
-    assert limit_cut(found, commits.source, LimitsConfig(rows=1), commits.pin) is None
+    assert limit_cut(found, commits.retained, commits.volumes, LimitsConfig(rows=1)) is None
 
 
 def test_window_that_ends_by_its_interval_is_not_called_cut() -> None:
     commits = Commits([Volume(1, 1, 1)] * 5)
     taken = InstantRange(None, commits.instants[1])
 
-    assert limit_cut(taken, commits.source, LimitsConfig(snapshots=3), commits.pin) is None
+    assert limit_cut(taken, commits.retained, commits.volumes, LimitsConfig(snapshots=3)) is None
 
 
 def test_window_whose_end_was_rolled_away_is_not_called_cut() -> None:
     commits = Commits([Volume(1, 1, 1)] * 2)
     gone = InstantRange(None, Instant("99", START))
 
-    assert limit_cut(gone, commits.source, LimitsConfig(snapshots=1), commits.pin) is None
+    assert limit_cut(gone, commits.retained, commits.volumes, LimitsConfig(snapshots=1)) is None
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,99 @@
+"""Add up what the sub-splits of a window staged, by target partition. Pure."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.message import Contribution, EventTimes, RunSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from tidegate.model.message import CommitMessage, PartFile
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import ScanPlan
+
+
+def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple[Contribution, ...]:
+    """Group what a window staged by partition, in path order; messages stay in plan order."""
+    parts: dict[Partition, list[PartFile]] = defaultdict(list)
+    speakers: dict[Partition, dict[str, None]] = defaultdict(dict)
+    for message in messages:
+        for part in message.parts:
+            parts[part.partition].append(part)
+            speakers[part.partition][message.sub_split] = None
+    rules = _holding_rules(messages, scan)
+    return tuple(
+        Contribution(
+            window=scan.window.sequence,
+            partition=partition,
+            plan_digest=scan.digest,
+            messages=tuple(speakers[partition]),
+            rows=sum(part.rows for part in parts[partition]),
+            bytes=sum(part.length for part in parts[partition]),
+            event_times=functools.reduce(
+                EventTimes.merged, (part.event_times for part in parts[partition])
+            ),
+            held_rule=rules.get(partition),
+            kind=scan.window.kind,
+        )
+        for partition in sorted(parts, key=lambda item: item.path)
+    )
+
+
+def emptied(
+    messages: Sequence[CommitMessage], scan: ScanPlan, is_known: Callable[[Partition], bool]
+) -> Iterator[Contribution]:
+    """Yield empty contributions where a window read a partition whole and found no row.
+
+    The ledger adds those of a window that replaces everything (design §2).
+    """
+    filled = {part.partition for message in messages for part in message.parts}
+    for partition in scan.window.partitions:
+        if partition not in filled and is_known(partition):
+            yield Contribution(
+                window=scan.window.sequence,
+                partition=partition,
+                plan_digest=scan.digest,
+                messages=(),
+                rows=0,
+                bytes=0,
+                event_times=EventTimes(),
+                kind=scan.window.kind,
+            )
+
+
+def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
+    """Return what the load of a window did."""
+    parts = [part for message in messages for part in message.parts]
+    ignored = [message.ignored for message in messages if message.ignored is not None]
+    return RunSummary(
+        rows_read=sum(message.rows_read for message in messages),
+        rows_kept=sum(message.rows_kept for message in messages),
+        rows_quarantined=sum(part.rows for message in messages for part in message.quarantined),
+        rows_future=sum(message.event_times.future for message in messages),
+        rows_carried_over=sum(message.settled.carried_over for message in messages),
+        rows_unpaired=sum(message.settled.unpaired for message in messages),
+        deletes_ignored=functools.reduce(IgnoredDeletes.plus, ignored, IgnoredDeletes()).total,
+        bytes_written=sum(part.length for part in parts),
+        files_written=len(parts),
+        sub_splits=len(messages),
+        left_out=scan.record.listed.left_out if scan.record else {},
+    )
+
+
+def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Partition, str]:
+    """Name the rules that rows of each held partition failed, in the order of the pipeline file."""
+    names = [rule["name"] for rule in scan.config["rows"] if rule["on_failure"] == "hold"]
+    failed: dict[Partition, set[str]] = defaultdict(set)
+    for message in messages:
+        rules = message.held_rules or [names] * len(message.held)
+        for partition, found in zip(message.held, rules, strict=True):
+            failed[partition].update(found)
+    return {
+        partition: ", ".join(name for name in names if name in found)
+        for partition, found in failed.items()
+    }
