@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import sqlite3
+import subprocess
+import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -11,16 +14,16 @@ import pytest
 import sqlalchemy as sa
 from alembic import command
 from alembic.config import Config
+from alembic.script import ScriptDirectory
 from sqlalchemy.exc import IntegrityError
 
 from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable, TerminalError
 from tidegate.ledger import Ledger, open_engine
-from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.connect import READS_ONLY, newest_migration
 from tidegate.ledger.schema import partition, pipeline, plan, window
 from tidegate.model.partition import Partition
 
 if TYPE_CHECKING:
-    import sqlite3
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
@@ -316,3 +319,34 @@ def test_commit_that_an_earlier_version_began_keeps_its_plan(
 
     assert found is not None
     assert found.commit_plan == plan
+
+
+def test_newest_migration_is_the_head_of_alembic() -> None:
+    script = Config()
+    script.set_main_option("script_location", "tidegate.ledger:migrations")
+
+    assert newest_migration() == ScriptDirectory.from_config(script).get_current_head()
+
+
+def test_ledger_that_is_up_to_date_is_opened_without_alembic(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    opened = f"from tidegate.ledger import open_engine; open_engine({url!r})"
+    printed = f"import sys; {opened}; print('alembic' in sys.modules)"
+
+    found = [
+        subprocess.run([sys.executable, "-c", printed], capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+
+    assert [run.stdout.strip() for run in found] == ["True", "False"]
+
+
+def test_ledger_is_opened_while_another_process_writes(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    open_engine(url).dispose()
+    writer = sqlite3.connect(tmp_path / "ledger.db", isolation_level=None)
+    writer.execute("BEGIN IMMEDIATE")
+
+    open_engine(url).dispose()
+
+    writer.close()
