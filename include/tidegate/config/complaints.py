@@ -115,7 +115,7 @@ def _describe(error: Mapping[str, Any]) -> str:
 
 def _is_required(model: type[BaseModel], key: str | int) -> str:
     """Say what the key is for, by the first sentence of its description."""
-    field = next((item for name, item in _keys(model).items() if name == key), None)
+    field = _keys(model).get(str(key))
     if field is None or not field.description:
         return "is required"
     sentence = field.description.partition(".\n")[0].partition(". ")[0].rstrip(".")
