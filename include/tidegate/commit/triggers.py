@@ -16,6 +16,8 @@ from tidegate.errors.commands import command
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from tidegate.config import PipelineConfig
     from tidegate.model.partition import Partition
 
@@ -36,6 +38,14 @@ class _Tide:
     now: datetime
     watermark: datetime | None
     idle: bool
+
+
+@dataclass(frozen=True)
+class _Pending:
+    """What waits to be committed."""
+
+    partition: Partition
+    first_seen: datetime
 
 
 def evaluate(
@@ -64,15 +74,12 @@ def evaluate(
     if not config.commit.policies:
         detail = "`commit.policies` is empty, so that nothing is ever committed (PC-A01)"
         return _refused(Reason.NO_POLICY, detail, tide)
-    if config.commit.trigger == "process-time":
-        return _by_process_time(config, first_seen, tide)
-    if not partition.values:
-        return Evaluation(True, None, "no partition keys: committed after each load", now)
-    return _by_partition_time(config, partition, tide)
+    return TRIGGERS[config.commit.trigger](config, _Pending(partition, first_seen), tide)
 
 
-def _by_process_time(config: PipelineConfig, first_seen: datetime, tide: _Tide) -> Evaluation:
+def _by_process_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -> Evaluation:
     delay, zone = config.commit.delay, ZoneInfo(config.timezone)
+    first_seen = pending.first_seen
     if delay == timedelta(0):
         return Evaluation(True, None, "process time without delay", tide.now, first_seen)
     due = first_seen + delay
@@ -83,7 +90,10 @@ def _by_process_time(config: PipelineConfig, first_seen: datetime, tide: _Tide) 
     return _refused(Reason.DELAY_NOT_ELAPSED, detail, tide, due)
 
 
-def _by_partition_time(config: PipelineConfig, partition: Partition, tide: _Tide) -> Evaluation:
+def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -> Evaluation:
+    partition = pending.partition
+    if not partition.values:
+        return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
     try:
         when = PartitionClock.of(config).time(partition)
         due = when.boundary + config.commit.delay
@@ -103,6 +113,13 @@ def _by_partition_time(config: PipelineConfig, partition: Partition, tide: _Tide
         silent = f"{detail}; the source is idle and `event_time.when_idle` says wait"
         return _refused(Reason.ALL_SOURCES_IDLE, silent, tide, due)
     return _refused(Reason.WATERMARK_BEHIND, detail, tide, due)
+
+
+TRIGGERS: Mapping[str, Callable[[PipelineConfig, _Pending, _Tide], Evaluation]] = {
+    "partition-time": _by_partition_time,
+    "process-time": _by_process_time,
+}
+"""Word of `commit.trigger` → what decides."""
 
 
 def _refused(reason: Reason, detail: str, tide: _Tide, due: datetime | None = None) -> Evaluation:

@@ -3,7 +3,6 @@
 from tidegate.config.bounds import Start
 from tidegate.config.commit import (
     CommitConfig,
-    CustomPolicy,
     EventTimeConfig,
     ExecuteConfig,
     GateConfig,
@@ -20,6 +19,7 @@ from tidegate.config.loading import (
 )
 from tidegate.config.overlap import place_outside, refuse_overlap_of, source_places
 from tidegate.config.pipeline import DagConfig, PipelineConfig
+from tidegate.config.policies import CustomPolicy, PolicyConfig, SuccessFilePolicy
 from tidegate.config.reading import METADATA_COLUMNS, LimitsConfig, ReadConfig, SplitConfig
 from tidegate.config.schema import json_schema
 from tidegate.config.sources import (
@@ -55,11 +55,13 @@ __all__ = [
     "LimitsConfig",
     "PartitionTimeConfig",
     "PipelineConfig",
+    "PolicyConfig",
     "ReadConfig",
     "RowRule",
     "SourceConfig",
     "SplitConfig",
     "Start",
+    "SuccessFilePolicy",
     "TargetConfig",
     "claimants",
     "find_pipeline",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     GetJsonSchemaHandler,
     ValidationInfo,
@@ -18,6 +16,7 @@ from pydantic import (
     model_validator,
 )
 
+from tidegate.config.policies import Policy, PolicyConfig, SuccessFilePolicy
 from tidegate.config.section import (
     Duration,
     PartitionLength,
@@ -29,7 +28,7 @@ from tidegate.config.section import (
 )
 from tidegate.config.target import OWNER_FILE
 from tidegate.config.time_format import TimeFormat
-from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
+from tidegate.config.words import KeyProblem
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -44,8 +43,14 @@ MissingBounds = Literal["fail", "read_footer", "null"]
 TimeUnit = Literal["us", "ms", "s", "ns"]
 WatermarkFrom = Literal["event_time", "commit_time"]
 
-SUCCESS_FILE = "success-file"
-_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+def _in_order(policies: tuple[PolicyConfig, ...]) -> tuple[PolicyConfig, ...]:
+    # PC-A02, design §4: whoever sees the marker may rely on every other policy having run.
+    for policy in policies[:-1]:
+        if policy.writes_marker:
+            msg = f"'{policy.word}' stands before another policy; the marker is written last"
+            raise ValueError(msg)
+    return policies
 
 
 class EventTimeConfig(Section):
@@ -124,55 +129,6 @@ class GateConfig(Section):
         return absolute_path(suite, Path(folder) if folder else None)
 
 
-class CustomPolicy(Section):
-    """A policy of the user: a class built with text parameters (PC-A11)."""
-
-    custom: str
-    """`module:Class`."""
-    parameters: tuple[str, ...] = ()
-
-    @field_validator("custom")
-    @classmethod
-    def _class_name(cls, custom: str) -> str:
-        if not _CLASS.fullmatch(custom):
-            msg = f"expected `module:Class`, found '{custom}'"
-            raise ValueError(msg)
-        return custom
-
-
-def _read_policy(found: Any) -> Any:
-    if not isinstance(found, str):
-        return found
-    word = found.strip().lower().replace("_", "-")
-    if word == "metastore":
-        msg = f"'{found}' {NOT_BUILT}, so no pipeline has a metastore; use [success-file]"
-        raise ValueError(msg)
-    if word == "custom":
-        msg = "a policy of your own is written {custom: 'module:Class', parameters: [...]}"
-        raise ValueError(msg)
-    if word != SUCCESS_FILE:
-        msg = f"unknown policy '{found}'; {suggest(word, (SUCCESS_FILE,))}"
-        raise ValueError(msg)
-    return word
-
-
-def _in_order(policies: tuple[str | CustomPolicy, ...]) -> tuple[str | CustomPolicy, ...]:
-    # PC-A02, design §4: whoever sees the marker may rely on every other policy having run.
-    if SUCCESS_FILE in policies[:-1]:
-        msg = "'success-file' stands before another policy; the marker is written last"
-        raise ValueError(msg)
-    return policies
-
-
-def _policy_kind(found: Any) -> Any:
-    if isinstance(found, Mapping):
-        return CustomPolicy.model_validate(found)
-    return _read_policy(found)
-
-
-Policy = Annotated[str | CustomPolicy, BeforeValidator(_policy_kind)]
-
-
 class PartitionTimeConfig(Section):
     """How a time is read out of partition values that `day()`, `hour()`, `month()` did not make."""
 
@@ -218,10 +174,15 @@ class CommitConfig(Section):
     late_data: Annotated[LateData, words(LateData, later("hold", "side", "propose", "reject"))] = (
         "revise"
     )
-    policies: Annotated[tuple[Policy, ...], AfterValidator(_in_order)] = (SUCCESS_FILE,)
+    policies: Annotated[tuple[Policy, ...], AfterValidator(_in_order)] = (SuccessFilePolicy(),)
     """In this order; an empty list publishes nothing (PC-A01)."""
     partition_time: PartitionTimeConfig | None = None
     marker: MarkerConfig = MarkerConfig()
+
+    @property
+    def waits_for_watermark(self) -> bool:
+        """Whether a partition waits until the event time has passed its end."""
+        return self.trigger == "partition-time"
 
 
 class ExecuteConfig(Section):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
 from tidegate.config.document import Document, Place, key_text
 from tidegate.config.pipeline import PipelineConfig
+from tidegate.config.policies import POLICIES
 from tidegate.config.sources import KINDS, SourceConfig
 from tidegate.config.words import NOT_BUILT, AmbiguousSide, KeyProblem, suggest
 from tidegate.errors import AmbiguousStart, ConfigInvalid
@@ -33,6 +34,11 @@ _ELSEWHERE = {
     "compaction": NOT_BUILT,
     "sink": "is written `target`",
 }
+_CHOICES: Mapping[str, Mapping[str, type[BaseModel]]] = {
+    "source": KINDS,
+    "commit.policies": POLICIES,
+}
+"""Where the file has one of several sets of options: the word that tells them apart → options."""
 _TYPES = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -109,7 +115,7 @@ def _describe(error: Mapping[str, Any]) -> str:
 
 def _is_required(model: type[BaseModel], key: str | int) -> str:
     """Say what the key is for, by the first sentence of its description."""
-    field = next((item for name, item in _keys(model).items() if name == key), None)
+    field = _keys(model).get(str(key))
     if field is None or not field.description:
         return "is required"
     sentence = field.description.partition(".\n")[0].partition(". ")[0].rstrip(".")
@@ -126,7 +132,7 @@ def _misplaced(model: type[BaseModel], place: Place) -> str:
         own = next(kind for kind, options in KINDS.items() if options is model)
         return f"belongs to sources of kind '{others[0]}', not to '{own}'"
     known = [*_keys(model), *(["schedule"] if len(place) == 1 else [])]
-    return f"unknown key; {suggest(key, known)}"
+    return f"unknown key; {suggest(key, known)}" if known else "unknown key; it takes none"
 
 
 def _located(found: Place) -> tuple[Place, type[BaseModel]]:
@@ -136,32 +142,25 @@ def _located(found: Place) -> tuple[Place, type[BaseModel]]:
     """
     place: list[str | int] = []
     section: type[BaseModel] = PipelineConfig
-    choices: Mapping[str | int, type[BaseModel]] = {}
+    choices: Mapping[str, type[BaseModel]] = {}
     inner: type[BaseModel] | None = section
     for step in found:
+        if isinstance(step, int):
+            place.append(step)
+            continue
         if step in choices:
             inner, choices = choices[step], {}
             continue
         place.append(step)
-        if isinstance(step, int):
-            continue
         section = inner or section
         field = _keys(section).get(step)
         inner = _model_in(field.annotation) if field else None
-        choices = _choices(field) if field else {}
+        choices = _CHOICES.get(key_text(tuple(place)), {})
     return tuple(place), section
 
 
 def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
     return {field.alias or name: field for name, field in model.model_fields.items()}
-
-
-def _choices(field: FieldInfo) -> dict[str | int, type[BaseModel]]:
-    """Return the choices of a union by the word that tells them apart."""
-    if not isinstance(field.discriminator, str):
-        return {}
-    word, models = field.discriminator, get_args(field.annotation)
-    return {get_args(model.model_fields[word].annotation)[0]: model for model in models}
 
 
 def _model_in(annotation: Any) -> type[BaseModel] | None:

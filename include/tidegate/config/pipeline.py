@@ -159,12 +159,12 @@ class PipelineConfig(Section):
         notes = []
         commit, fields = self.commit, self.target.partition_by
         made = time_fields(fields, self.event_time.column if self.event_time else None)
-        if fields and commit.trigger == "process-time" and commit.delay == timedelta(0):
+        if fields and not commit.waits_for_watermark and commit.delay == timedelta(0):
             notes.append(
                 "`commit.trigger: process-time` with `delay: 0s` publishes a partition at the "
                 "first load that touches it; rows that come later make further revisions"
             )
-        if commit.trigger == "process-time" or not fields:
+        if not commit.waits_for_watermark or not fields:
             return notes
         configured = commit.partition_time
         if not made and (configured is None or configured.interval is None):
@@ -247,7 +247,7 @@ class PipelineConfig(Section):
 
     def _check_partition_time(self) -> None:
         fields, commit = self.target.partition_by, self.commit
-        if commit.trigger == "partition-time" and fields and self.event_time is None:
+        if commit.waits_for_watermark and fields and self.event_time is None:
             problem = (
                 "is required: the trigger 'partition-time' waits for the watermark of an event "
                 "time; name its column, or set `commit.trigger: process-time`"

@@ -1,4 +1,4 @@
-"""Bring the tables of a ledger up to date, by Alembic; loaded only where there is something to do."""
+"""Bring the tables of a ledger up to date by Alembic; loaded only where something is to be done."""
 
 from __future__ import annotations
 

@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 from tidegate.errors import (
     NotApproved,
     NotCommittable,
+    PointNotFound,
     PublicationLapsed,
-    SnapshotLogMissing,
-    SnapshotNotFound,
-    StartNotAncestor,
     TidegateError,
 )
 from tidegate.errors.commands import naming
@@ -511,7 +509,7 @@ class Pipeline(PipelineControl):
         self._check_known()
         try:
             return source_instants(self.source, self.ledger, now)
-        except (SnapshotLogMissing, SnapshotNotFound, StartNotAncestor):
+        except PointNotFound:
             return source_instants(self._opened(self.config.source.whole_history), self.ledger, now)
 
     def checkpoint_state(self, now: datetime) -> CheckpointState | None:

@@ -14,6 +14,7 @@ import pytest
 from refusing import as_nobody
 from tidegate.config import (
     PipelineConfig,
+    SuccessFilePolicy,
     claimants,
     find_pipeline,
     load_pipeline,
@@ -118,7 +119,7 @@ def test_short_file_is_completed_by_the_defaults(tmp_path: Path) -> None:
     assert config.gate is not None
     assert config.gate.suite == str(tmp_path / "orders_suite.json")
     assert config.commit.trigger == "partition-time"
-    assert config.commit.policies == ("success-file",)
+    assert config.commit.policies == (SuccessFilePolicy(),)
     assert config.commit.marker.name == "_SUCCESS"
     assert config.execute.engine == "auto"
     assert config.file == str(tmp_path / "orders.yaml")
@@ -165,7 +166,7 @@ def test_words_take_dash_underscore_and_capitals(tmp_path: Path) -> None:
     config = load_pipeline(write(tmp_path, text))
 
     assert config.commit.trigger == "process-time"
-    assert config.commit.policies == ("success-file",)
+    assert config.commit.policies == (SuccessFilePolicy(),)
 
 
 def test_relative_places_are_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -362,6 +363,24 @@ MISTAKES = {
         "target.max_open_partitions",
         5,
         "input should be greater than 0, found 0",
+    ),
+    "policy of no word": (
+        "commit: {policies: [{parameters: [x]}]}",
+        "commit.policies[0]",
+        9,
+        "unknown policy 'parameters'; known: success-file, custom",
+    ),
+    "option of a policy without any": (
+        "commit: {policies: [{success-file: loud}]}",
+        "commit.policies[0].success-file",
+        9,
+        "unknown key; it takes none",
+    ),
+    "number for a policy": (
+        "commit: {policies: [5]}",
+        "commit.policies[0]",
+        9,
+        "unknown policy '5'; known: success-file, custom",
     ),
     "marker before a policy": (
         "commit: {policies: [success-file, {custom: 'a:B'}]}",

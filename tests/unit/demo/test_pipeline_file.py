@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from tidegate.config import PipelineConfig, load_pipeline, resolve_secret
+from tidegate.config import PipelineConfig, SuccessFilePolicy, load_pipeline, resolve_secret
 from tidegate.demo.flights import Flight, read_flights
 from tidegate.demo.lake import CATALOG, KNOWN_AT, TABLE, VARIABLE, catalog_properties
 from tidegate.gate import load_suite
@@ -63,7 +63,7 @@ def test_pipeline_file_is_the_one_that_the_demo_tells_of(flights: PipelineConfig
     )
     assert flights.gate.on_failure == "hold"
     assert flights.execute.engine == "spark"
-    assert flights.commit.policies == ("success-file",)
+    assert flights.commit.policies == (SuccessFilePolicy(),)
     assert flights.notes() == ()
 
 

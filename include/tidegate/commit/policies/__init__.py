@@ -1,20 +1,34 @@
 """What a commit does besides moving files.
 
-A new policy is a new module and a line in `BUILT_IN`.
+A new policy is a new module and a line in `OPENERS`; its options stand in `config/policies.py`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tidegate.commit.policies.custom import load_custom
 from tidegate.commit.policies.protocol import CommitPolicy, PolicyContext
 from tidegate.commit.policies.success_file import SuccessFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-SUCCESS_FILE = "success-file"
+    from tidegate.config import PolicyConfig
 
-BUILT_IN: Mapping[str, Callable[[], CommitPolicy]] = {SUCCESS_FILE: SuccessFile}
+OPENERS: Mapping[str, Callable[[Any], CommitPolicy]] = {
+    "success-file": SuccessFile,
+    "custom": load_custom,
+}
+"""Word of a policy → what makes it from its options."""
 
-__all__ = ["BUILT_IN", "SUCCESS_FILE", "CommitPolicy", "PolicyContext"]
+__all__ = ["OPENERS", "CommitPolicy", "PolicyContext", "SuccessFile", "open_policy"]
+
+
+def open_policy(options: PolicyConfig) -> CommitPolicy:
+    """Make the policy that a pipeline file describes.
+
+    Raises:
+        PolicyUnknown: its module or class is not there or raises, or it has no `commit`.
+    """
+    return OPENERS[options.word](options)

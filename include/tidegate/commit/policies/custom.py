@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, cast
 from tidegate.errors import PolicyUnknown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tidegate.commit.policies.protocol import CommitPolicy
+    from tidegate.config import CustomPolicy
 
 
-def load_custom(reference: str, parameters: Sequence[str]) -> CommitPolicy:
+def load_custom(options: CustomPolicy) -> CommitPolicy:
     """Build the policy that a pipeline file names.
 
     Raises:
         PolicyUnknown: the module or class is not there or raises, or it has no `commit`.
     """
+    reference = options.custom
     module_name, _, class_name = reference.partition(":")
     try:
-        policy = getattr(importlib.import_module(module_name), class_name)(*parameters)
+        policy = getattr(importlib.import_module(module_name), class_name)(*options.parameters)
     except (Exception, SystemExit) as broken:
         # A module of the user's may raise anything, and other partitions go on.
         problem = f"{type(broken).__name__}: {broken}"

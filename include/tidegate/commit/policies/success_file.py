@@ -8,6 +8,7 @@ from tidegate.errors import FileExistsAlready
 
 if TYPE_CHECKING:
     from tidegate.commit.policies.protocol import PolicyContext
+    from tidegate.config import SuccessFilePolicy
 
 
 class SuccessFile:
@@ -16,6 +17,9 @@ class SuccessFile:
     Failure: the marker appears whole or not at all; a repetition finds its own bytes and is
     content.
     """
+
+    def __init__(self, _options: SuccessFilePolicy | None = None) -> None:
+        """Take no options: the marker's name and text stand in the context."""
 
     def commit(self, context: PolicyContext) -> None:
         """Write the marker's bytes as planned.

@@ -92,12 +92,12 @@ class SourceConfig(Section):
         }
 
     @classmethod
+    @abstractmethod
     def meant_by(cls, table: str) -> dict[str, str] | None:
         """Return what stands under `source` for a table that is named by one text.
 
         None: the text names no source of this kind.
         """
-        raise NotImplementedError
 
     @model_validator(mode="before")
     @classmethod

@@ -1,5 +1,9 @@
 """What a source of any kind can refuse or find broken."""
 
+from __future__ import annotations
+
+from typing import Self
+
 from tidegate.errors.base import TerminalError, TransientError
 
 
@@ -89,3 +93,34 @@ class InstantNotFound(TerminalError):
     source: str
     instant: str
     template = "{source}: no instant '{instant}'. List them with `tidegate instants PIPELINE`."
+
+
+class PointNotFound(TerminalError):
+    """What the options of a source choose of its history is not there."""
+
+
+class StateGone(PointNotFound):
+    """A state that a window, a file or a command reads is not retained any more."""
+
+    reader: str
+    """Which window reads it, as a relative clause between commas; empty where none does."""
+    remedy: str
+
+    def read_by(self, reader: str, remedy: str) -> Self:
+        """Return the same condition, with who reads the state and what helps them."""
+        return type(self)(**{**self.values, "reader": reader, "remedy": remedy})
+
+
+class HistoryChanged(TerminalError):
+    """A file that came before the first window is wanted, and is not as it was then (PC-R07)."""
+
+    source: str
+    path: str
+    interval: str
+    expected: str
+    found: str
+    template = (
+        "{source}: {path} came in the interval {interval}, as {expected}, found {found}. Nothing "
+        "was taken. Restore it as it was, its modification time too, and run again. If that is not "
+        "possible, backfill other intervals, in which it did not come."
+    )

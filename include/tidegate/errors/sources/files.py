@@ -71,21 +71,6 @@ class SourceRewritten(TerminalError):
     )
 
 
-class HistoryChanged(TerminalError):
-    """A file that came before the first window is wanted, and is not as it was then (PC-R07)."""
-
-    source: str
-    path: str
-    interval: str
-    expected: str
-    found: str
-    template = (
-        "{source}: {path} came in the interval {interval}, as {expected}, found {found}. Nothing "
-        "was taken. Restore it as it was, its modification time too, and run again. If that is not "
-        "possible, backfill other intervals, in which it did not come."
-    )
-
-
 class SourceEmptied(TerminalError):
     """A directory that is read whole has no file any more (PC-R07)."""
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import PlannedOtherwise, SnapshotNotFound, StateFileLost, TerminalError
+from tidegate.errors import PlannedOtherwise, StateFileLost, StateGone, TerminalError
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.scanning import pinned_at
@@ -41,31 +41,31 @@ class Pins:
         """Pin the source for a rebuild that is not taken yet.
 
         Raises:
-            SnapshotNotFound: the checkpoint's snapshot was expired.
+            StateGone: what stood at the checkpoint is not kept any more.
             FileCameBack: a file stands again that the checkpoint calls gone.
         """
         try:
             return self.source.timeline.whole_at(pin, draft.range.end_inclusive)
-        except SnapshotNotFound as gone:
+        except StateGone as gone:
             again = rebuild_of(self.ledger.name, draft.partitions)
             remedy = (
                 "Nothing was taken. Bring the checkpoint to a snapshot that is kept with "
                 f"`{command('load', self.ledger.name)}`, then go on with {again}."
             )
             reader = f", which a rebuild of pipeline '{self.ledger.name}' reads,"
-            raise _lost(gone, reader, remedy) from gone
+            raise gone.read_by(reader, remedy) from gone
 
     def of(self, taken: WindowState, pin: Pin) -> Pin:
         """Pin the source for a window that stands in the ledger.
 
         Raises:
-            SnapshotNotFound: its snapshot was expired, and it has no plan, or one that was made
+            StateGone: what it reads is not kept any more, and it has no plan, or one that was made
                 otherwise.
         """
         with self.naming(taken):
             try:
                 return pinned_at(self.source, pin, taken.window)
-            except SnapshotNotFound:
+            except StateGone:
                 stored = self._stored(taken.window.sequence)
                 if stored is None or stored.digest != self.digest(taken, stored.pin):
                     raise
@@ -82,16 +82,16 @@ class Pins:
         """Say which window is refused, and what helps in its state.
 
         Raises:
-            SnapshotNotFound: what it reads was expired.
+            StateGone: what it reads is not kept any more.
             PlannedOtherwise: it is open and keeps a plan that another configuration made.
         """
         try:
             yield
-        except SnapshotNotFound as gone:
+        except StateGone as gone:
             reader = (
                 f", which window {taken.window.sequence} of pipeline '{self.ledger.name}' reads,"
             )
-            raise _lost(gone, reader, self._remedy(taken)) from gone
+            raise gone.read_by(reader, self._remedy(taken)) from gone
         except StateFileLost as lost:
             if taken.sealed:
                 remedy = self._remedy_of_lost(taken.window.sequence)
@@ -112,7 +112,7 @@ class Pins:
             return False
         try:
             self.of(taken, pin)
-        except (SnapshotNotFound, StateFileLost):
+        except (StateGone, StateFileLost):
             return True
         return False
 
@@ -169,8 +169,3 @@ class Pins:
             f"shows under `config`, and finish the window with `{command('load', name)}`; where "
             "that is not possible, start a new pipeline with a new name and a new target."
         )
-
-
-def _lost(gone: SnapshotNotFound, reader: str, remedy: str) -> SnapshotNotFound:
-    values = {**gone.values, "reader": reader, "remedy": remedy}
-    return SnapshotNotFound(**values)

@@ -105,7 +105,7 @@ class Taker:
 
         Raises:
             WindowNotFound: it was never taken.
-            SnapshotNotFound: it can no longer be read; nothing was taken.
+            StateGone: it can no longer be read; nothing was taken.
             WindowOpen: another run works on it (Transient).
             LedgerMoved: others came between each time (Transient).
         """
@@ -124,7 +124,7 @@ class Taker:
         have brought rows for one in a file that was written anew.
 
         Raises:
-            SnapshotNotFound: the checkpoint's snapshot was expired; nothing was taken.
+            StateGone: what stood at the checkpoint is not kept any more; nothing was taken.
             WindowOpen: another run works on the pipeline's open window (Transient).
             LedgerMoved: others came between each time (Transient).
         """

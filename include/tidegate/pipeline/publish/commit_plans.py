@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidegate.commit.policies import BUILT_IN, SUCCESS_FILE, CommitPolicy
-from tidegate.commit.policies.custom import load_custom
-from tidegate.config import CustomPolicy, PipelineConfig
+from tidegate.config import PipelineConfig, PolicyConfig, SuccessFilePolicy
 from tidegate.model.ledger_rows import PublicationEntry, RevisionEntry
-from tidegate.model.publication import CommitPlan, Outcome, PolicySpec, Publication, Verdict
+from tidegate.model.publication import CommitPlan, Outcome, Publication, Verdict
 from tidegate.model.wire import instant_text, pretty
 from tidegate.stage import layout
 from tidegate.target.marker import MarkerFacts, write_marker
@@ -74,7 +72,7 @@ class CommitPlans:
         return CommitPlan(
             pipeline=self.config.name,
             publication=publication,
-            policies=policies_of(self.config),
+            policies=tuple(policy.spec for policy in self.config.commit.policies),
             marker_name=self.config.commit.marker.name,
             marker=write_marker(publication, facts),
             watermark=watermark,
@@ -113,32 +111,24 @@ class CommitPlans:
         }
 
 
-def policies_of(config: PipelineConfig) -> tuple[PolicySpec, ...]:
-    """Name the policies of a pipeline file, as a plan does."""
-    return tuple(_spec(policy) for policy in config.commit.policies)
-
-
 def writes_marker(plan: CommitPlan) -> bool:
     """Return whether a commit ends with a marker: its policies may leave that out."""
-    return any(policy.name == SUCCESS_FILE for policy in plan.policies)
+    return any(policy.name == SuccessFilePolicy.word for policy in plan.policies)
 
 
-def policies_to_finish(plan: CommitPlan, config: PipelineConfig) -> tuple[PolicySpec, ...]:
+def policies_to_finish(plan: CommitPlan, config: PipelineConfig) -> tuple[PolicyConfig, ...]:
     """Return the policies with which a begun commit is finished (PC-A05).
 
     The pipeline file's, so that one that never succeeds can be corrected or taken out of it. The
     marker also where only the plan has it: the ledger is restored by the markers that plans have.
     """
-    named = policies_of(config)
-    marker = PolicySpec(SUCCESS_FILE)
-    return (*named, marker) if writes_marker(plan) and marker not in named else named
+    return with_marker(config.commit.policies) if writes_marker(plan) else config.commit.policies
 
 
-def build_policy(spec: PolicySpec) -> CommitPolicy:
-    """Make the policy that a plan or the pipeline file names."""
-    if spec.reference is not None:
-        return load_custom(spec.reference, spec.parameters)
-    return BUILT_IN[spec.name]()
+def with_marker(policies: tuple[PolicyConfig, ...]) -> tuple[PolicyConfig, ...]:
+    """Return policies that end with a marker, whether they did before or not."""
+    has_marker = any(policy.writes_marker for policy in policies)
+    return policies if has_marker else (*policies, SuccessFilePolicy())
 
 
 def revision_of(plan: CommitPlan, commit_plan: str, owner: str, now: datetime) -> RevisionEntry:
@@ -158,9 +148,3 @@ def revision_of(plan: CommitPlan, commit_plan: str, owner: str, now: datetime) -
         committed_at=now,
         override=plan.override,
     )
-
-
-def _spec(policy: str | CustomPolicy) -> PolicySpec:
-    if isinstance(policy, CustomPolicy):
-        return PolicySpec("custom", policy.custom, policy.parameters)
-    return PolicySpec(policy)

@@ -5,18 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.commit.policies import open_policy
 from tidegate.commit.publisher import Publisher
 from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
 from tidegate.ledger.holder import Holder
-from tidegate.model.publication import PolicySpec, Publication, PublicationState
-from tidegate.pipeline.publish.commit_plans import build_policy, policies_to_finish, revision_of
+from tidegate.model.publication import Publication, PublicationState
+from tidegate.pipeline.publish.commit_plans import policies_to_finish, revision_of
 from tidegate.pipeline.state.renewing import Renewing, renewing_claim
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
-    from tidegate.config import PipelineConfig
+    from tidegate.config import PipelineConfig, PolicyConfig
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
     from tidegate.model.ledger_rows import Claim, PublicationEntry
@@ -114,7 +115,7 @@ class Finisher:
             self._publisher(publication, policies).carry_out(plan, owner, steps)
         self.ledger.publications.record(revision_of(plan, path, owner, now), claim)
 
-    def examine(self, publication: Publication, policies: Sequence[PolicySpec]) -> None:
+    def examine(self, publication: Publication, policies: Sequence[PolicyConfig]) -> None:
         """Check what a commit needs before it begins.
 
         Raises:
@@ -132,9 +133,9 @@ class Finisher:
             self._publisher(plan.publication, ()).take_back(plan, owner, steps)
         self.ledger.publications.withdraw(partition, digest, claim)
 
-    def _publisher(self, publication: Publication, policies: Sequence[PolicySpec]) -> Publisher:
+    def _publisher(self, publication: Publication, policies: Sequence[PolicyConfig]) -> Publisher:
         places = self.roots.places(publication.partition, publication.revision)
-        built = [(spec.reference or spec.name, build_policy(spec)) for spec in policies]
+        built = [(policy.title, open_policy(policy)) for policy in policies]
         return Publisher(self.storage, places, built)
 
 

@@ -25,7 +25,7 @@ from tidegate.model.publication import (
     Verdict,
 )
 from tidegate.model.run import Committed, Proposal
-from tidegate.pipeline.publish.commit_plans import CommitPlans, policies_of, writes_marker
+from tidegate.pipeline.publish.commit_plans import CommitPlans, writes_marker
 from tidegate.pipeline.publish.gating import failed_why
 from tidegate.pipeline.state.again import again_if
 
@@ -181,7 +181,7 @@ class Committer:
                 # What was prepared has to be finished: a lost file or an unknown policy is found
                 # before that, while the file can still be corrected.
                 with self.finisher.renewing(partition, claim):
-                    self.finisher.examine(entry.publication, policies_of(self.config))
+                    self.finisher.examine(entry.publication, self.config.commit.policies)
                 path = again_if(
                     NumberPassed, functools.partial(self._prepare, entry, claim, owner, now)
                 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.commit.policies import SUCCESS_FILE
 from tidegate.errors import MarkerInvalid, SourceFileGone
 from tidegate.model.publication import CommitPlan, Outcome, PolicySpec, Verdict
-from tidegate.pipeline.publish.commit_plans import policies_of
+from tidegate.pipeline.publish.commit_plans import with_marker
 from tidegate.pipeline.state.records import CommitFile
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
@@ -113,8 +112,10 @@ class LostPlans:
 
     def _policies(self, marker: _Marker | None) -> tuple[PolicySpec, ...]:
         """Name the policies of the pipeline file, with that of a marker that stands."""
-        named, written = policies_of(self.config), PolicySpec(SUCCESS_FILE)
-        return (*named, written) if marker is not None and written not in named else named
+        named = self.config.commit.policies
+        return tuple(
+            policy.spec for policy in (with_marker(named) if marker is not None else named)
+        )
 
     def _written(self, plan: CommitPlan, state: PartitionState) -> str:
         facts = MarkerFacts(

@@ -1,5 +1,6 @@
 """How the history of an Iceberg table can fail to join on to a start or a checkpoint."""
 
+from tidegate.errors.sources.every_kind import PointNotFound
 from tidegate.errors.sources.iceberg.table import IcebergSourceError
 from tidegate.errors.values import ConfigInvalid
 
@@ -8,7 +9,7 @@ class AmbiguousStart(ConfigInvalid, IcebergSourceError):
     """A start names an instant without saying whether it is included (ICE-2.12)."""
 
 
-class StartNotAncestor(IcebergSourceError):
+class StartNotAncestor(IcebergSourceError, PointNotFound):
     """A configured start or end is not on the lineage of the head (ICE-2.15)."""
 
     source: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tidegate.errors.base import TerminalError
+from tidegate.errors.sources.every_kind import PointNotFound, StateGone
 
 
 class IcebergSourceError(TerminalError):
@@ -40,14 +41,11 @@ class RefNotFound(IcebergSourceError):
     template = "{source}: no branch or tag '{ref}'. Correct `source` in the pipeline file."
 
 
-class SnapshotNotFound(IcebergSourceError):
+class SnapshotNotFound(IcebergSourceError, StateGone):
     """A snapshot that a window reads, or a file or command names, is not there (ICE-2.15)."""
 
     source: str
     snapshot: str
-    reader: str
-    """Which window reads it, as a relative clause between commas; empty where none does."""
-    remedy: str
     template = "{source}: snapshot {snapshot}{reader} is not in the table's metadata. {remedy}"
 
     @classmethod
@@ -57,7 +55,7 @@ class SnapshotNotFound(IcebergSourceError):
         return cls(source=source, snapshot=snapshot, reader="", remedy=remedy)
 
 
-class SnapshotLogMissing(IcebergSourceError):
+class SnapshotLogMissing(IcebergSourceError, PointNotFound):
     """The snapshot log does not say what the table was at a time (ICE-2.8)."""
 
     source: str
