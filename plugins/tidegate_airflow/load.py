@@ -129,6 +129,6 @@ def _touched(
     sealed = {
         item.partition
         for number in fresh
-        for item in pipeline.ledger.windows.contributions_of(number)
+        for item in pipeline.ledger.contributions.of_window(number)
     }
     return sealed | set(announced.partitions)

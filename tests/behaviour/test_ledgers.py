@@ -155,7 +155,7 @@ def record_plan(ledger: Ledger, sequence: int, digest: str = "p1") -> None:
         totals=PlanTotals(0, 0, 0, 0, 0, 0),
         planned_at=NOW,
     )
-    ledger.windows.record_plan(planned, "plan")
+    ledger.plans.record(planned, "plan")
 
 
 def load(
@@ -175,7 +175,7 @@ def load(
 
 def publication(ledger: Ledger, partition: Partition, revision: int = 0) -> Publication:
     contributions = {
-        str(item.window): item.plan_digest for item in ledger.windows.contributions(partition)
+        str(item.window): item.plan_digest for item in ledger.contributions.to(partition)
     }
     adds = tuple(
         PublishedFile(
@@ -348,7 +348,7 @@ def test_announce_after_something_newer_in_its_partition_is_refused(ledger: Ledg
     with pytest.raises(NumberPassed):
         announce(ledger, replace(stale, number=early), NOW)
 
-    assert [item.plan_digest for item in ledger.windows.contributions(DAY_1)] == ["p1"]
+    assert [item.plan_digest for item in ledger.contributions.to(DAY_1)] == ["p1"]
 
 
 def test_announce_that_a_commit_of_its_partition_overtook_is_refused(ledger: Ledger) -> None:
@@ -394,7 +394,7 @@ def test_contribution_that_comes_while_a_commit_is_under_way_is_late(ledger: Led
 
     load(ledger, 2, DAY_1)
 
-    assert [item.late for item in ledger.windows.contributions(DAY_1)] == [False, True]
+    assert [item.late for item in ledger.contributions.to(DAY_1)] == [False, True]
 
 
 def test_take_by_many_at_once_lets_exactly_one_through(ledger: Ledger) -> None:
@@ -522,7 +522,7 @@ def test_window_with_a_plan_that_is_given_back_is_free_and_stays(
 
     found = ledger.windows.get(1)
     assert found == replace(taken, owner=None, expires=None)
-    assert ledger.windows.has_plan(1, "p1")
+    assert ledger.plans.is_known(1, "p1")
 
 
 def test_open_window_that_lost_its_plan_is_dropped_with_what_the_ledger_knew_of_it(
@@ -530,13 +530,13 @@ def test_open_window_that_lost_its_plan_is_dropped_with_what_the_ledger_knew_of_
 ) -> None:
     taken = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
     record_plan(ledger, 1)
-    lost = ledger.windows.plan_uri(1)
+    lost = ledger.plans.uri(1)
 
     assert not ledger.windows.give_back(1, taken.attempt, lost_plan="another")
     assert ledger.windows.give_back(1, taken.attempt, lost_plan=lost)
 
     assert ledger.windows.all() == ()
-    assert not ledger.windows.has_plan(1, "p1")
+    assert not ledger.plans.is_known(1, "p1")
 
 
 def test_window_that_was_taken_over_is_not_given_back_by_the_run_before(ledger: Ledger) -> None:
@@ -724,7 +724,7 @@ def test_announce_stale_attempt_changes_nothing(ledger: Ledger) -> None:
     with pytest.raises(FenceLost):
         announce(ledger, announcement(1, 1, contribution(1, DAY_1)), NOW)
 
-    assert ledger.windows.contributions(DAY_1) == ()
+    assert ledger.contributions.to(DAY_1) == ()
     assert ledger.pipeline.find().checkpoint is None
     assert not ledger.windows.get(1).sealed
 
@@ -732,7 +732,7 @@ def test_announce_stale_attempt_changes_nothing(ledger: Ledger) -> None:
 def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
     commit(ledger, DAY_1)
-    before = (ledger.partitions.all(), ledger.windows.contributions(DAY_1), ledger.pipeline.find())
+    before = (ledger.partitions.all(), ledger.contributions.to(DAY_1), ledger.pipeline.find())
 
     taken = ledger.windows.resume(1, holder(), None)
     again = replace(announcement(1, taken.attempt, contribution(1, DAY_1)), number=taken.number)
@@ -741,7 +741,7 @@ def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
     assert changed == ()
     assert (
         ledger.partitions.all(),
-        ledger.windows.contributions(DAY_1),
+        ledger.contributions.to(DAY_1),
         ledger.pipeline.find(),
     ) == before
 
@@ -755,12 +755,8 @@ def test_announce_other_plan_replaces_over_union_of_partitions(ledger: Ledger) -
     )
 
     assert set(changed) == {DAY_1, DAY_2}
-    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_1)] == [
-        ("p2", 0)
-    ]
-    assert [(item.plan_digest, item.rows) for item in ledger.windows.contributions(DAY_2)] == [
-        ("p2", 4)
-    ]
+    assert [(item.plan_digest, item.rows) for item in ledger.contributions.to(DAY_1)] == [("p2", 0)]
+    assert [(item.plan_digest, item.rows) for item in ledger.contributions.to(DAY_2)] == [("p2", 4)]
 
 
 def test_announce_keeps_when_a_partition_is_and_when_it_was_first_seen(ledger: Ledger) -> None:
@@ -780,7 +776,7 @@ def test_announce_keeps_the_rule_that_holds_rows_and_the_first_time_they_were_se
     taken = ledger.windows.resume(first, holder(), None)
     announce(ledger, announcement(first, taken.attempt, held, plan="p2"), NOW + HOUR)
 
-    (found,) = ledger.windows.contributions(DAY_1)
+    (found,) = ledger.contributions.to(DAY_1)
     assert found.held_rule == "positive"
     assert ledger.partitions.get(DAY_1).first_seen == NOW
     commit(ledger, DAY_1)
@@ -800,8 +796,8 @@ def test_replay_that_empties_a_partition_leaves_that_of_another_pipeline_alone(
     taken = ledger.windows.resume(1, holder(), None)
     announce(ledger, announcement(1, taken.attempt, plan="p2"), NOW)
 
-    (emptied,) = ledger.windows.contributions(DAY_1)
-    (untouched,) = other.windows.contributions(DAY_1)
+    (emptied,) = ledger.contributions.to(DAY_1)
+    (untouched,) = other.contributions.to(DAY_1)
     assert (emptied.window, emptied.rows, emptied.bytes, emptied.messages) == (1, 0, 0, ())
     assert (emptied.kind, untouched.kind) == (WindowKind.LOAD, WindowKind.RELOAD)
     assert (untouched.rows, untouched.plan_digest) == (10, "p1")
@@ -870,10 +866,10 @@ def test_replay_before_a_reset_leaves_a_partition_reset_that_it_did_not_know(
     for plan in ("p2", "p3"):
         replay(ledger, 1, plan, DAY_1, DAY_2)
 
-    found = ledger.windows.contributions(DAY_2)
+    found = ledger.contributions.to(DAY_2)
     assert [(item.window, item.rows) for item in found] == left
     assert {item.kind for item in found[1:]} <= {kind}
-    assert [item.window for item in ledger.windows.contributions(DAY_1)] == [1, 2, 3]
+    assert [item.window for item in ledger.contributions.to(DAY_1)] == [1, 2, 3]
 
 
 def test_replay_after_a_reset_resets_nothing(ledger: Ledger) -> None:
@@ -882,7 +878,7 @@ def test_replay_after_a_reset_resets_nothing(ledger: Ledger) -> None:
 
     replay(ledger, 2, "p2", DAY_1, DAY_2)
 
-    assert [item.window for item in ledger.windows.contributions(DAY_2)] == [2]
+    assert [item.window for item in ledger.contributions.to(DAY_2)] == [2]
 
 
 def test_watermark_that_falls_back_is_not_stored(ledger: Ledger) -> None:
@@ -927,7 +923,7 @@ def test_late_flag_is_stored_once_and_kept_by_replay(ledger: Ledger) -> None:
             NOW,
         )
 
-    assert [item.late for item in ledger.windows.contributions(DAY_1)] == [False, True]
+    assert [item.late for item in ledger.contributions.to(DAY_1)] == [False, True]
     assert ledger.windows.get(second).summary.rows_late == 10
 
 
@@ -1325,7 +1321,7 @@ def test_lineage_is_a_query_both_ways(ledger: Ledger) -> None:
 
     revision = ledger.publications.revisions(DAY_1)[-1]
     assert revision.contributions == {str(first): "p1", str(second): "p1"}
-    assert [item.partition for item in ledger.windows.contributions_of(first)] == [DAY_1, DAY_2]
+    assert [item.partition for item in ledger.contributions.of_window(first)] == [DAY_1, DAY_2]
 
 
 def test_partitions_come_in_order_of_partition_time_then_path(ledger: Ledger) -> None:
@@ -1372,7 +1368,7 @@ def test_restored_rows_stand_in_place_of_those_that_were_there(ledger: Ledger) -
     replace_rows(ledger, made, before, 1 << 20)
 
     assert [item.window.sequence for item in ledger.windows.all()] == [1, 2]
-    assert ledger.windows.contributions(DAY_1) == made.windows.contributions(DAY_1)
+    assert ledger.contributions.to(DAY_1) == made.contributions.to(DAY_1)
     assert ledger.publications.revisions(DAY_1) == made.publications.revisions(DAY_1)
     assert ledger.partitions.get(DAY_1).revision == 1
     assert ledger.pipeline.find().checkpoint == instant(2)

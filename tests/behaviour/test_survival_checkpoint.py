@@ -202,7 +202,7 @@ def test_replay_of_a_window_that_was_reset_brings_no_partition_back_that_the_res
     publish(pipeline, now=NOW)
 
     assert table.published() == rows(1, 2, 3, 5, 6)
-    assert [item.rows for item in pipeline.ledger.windows.contributions(FOURTH)] == [1, 0]
+    assert [item.rows for item in pipeline.ledger.contributions.to(FOURTH)] == [1, 0]
 
 
 REPLACING = {"reset", "full_reload"}

@@ -62,11 +62,11 @@ def test_stale_loader_woken_after_its_successor_announces_nothing(
     second = later(lake.pipeline(), CLAIM)
     load(second, owner="second")
     publish(second)
-    before = lake.stamps(), second.ledger.windows.all(), second.ledger.windows.contributions(day(1))
+    before = lake.stamps(), second.ledger.windows.all(), second.ledger.contributions.to(day(1))
 
     assert first.wake() == "FenceLost"
 
-    after = lake.stamps(), second.ledger.windows.all(), second.ledger.windows.contributions(day(1))
+    after = lake.stamps(), second.ledger.windows.all(), second.ledger.contributions.to(day(1))
     assert after == before
     assert lake.ids() == {"dt=2026-02-01": ids[:5]}
 

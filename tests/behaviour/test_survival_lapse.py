@@ -118,7 +118,7 @@ def test_approved_content_goes_out_as_shown_and_what_came_since_is_checked_after
     assert [item.state for item in first] == ["committed", "pending"]
     assert lake.ids() == {"dt=2026-02-01": shown}
     assert pipeline.ledger.partitions.get(day(1)).name == "late"
-    assert [item.late for item in pipeline.ledger.windows.contributions(day(1))] == [False, False]
+    assert [item.late for item in pipeline.ledger.contributions.to(day(1))] == [False, False]
     # The new rows break the rule as well: what was approved speaks for nothing but itself.
     assert [item.state for item in publish(pipeline)] == ["held", "pending"]
     assert lake.ids() == {"dt=2026-02-01": shown}

@@ -82,7 +82,7 @@ def die_at_contributions(_connection: Any, _cursor: Any, statement: str, *_rest:
 
 
 def never_announced(lake: SmallLake) -> Path:
-    was_announced = lake.pipeline().ledger.windows.was_announced
+    was_announced = lake.pipeline().ledger.plans.was_announced
     plans = {path.parent for path in lake.work.rglob("plan.json")}
     (found,) = [plan for plan in plans if not was_announced(1, plan.name)]
     return found

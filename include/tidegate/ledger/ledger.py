@@ -7,8 +7,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.ledger.clock import database_time
+from tidegate.ledger.contributions import Contributions
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
+from tidegate.ledger.plans import Plans
 from tidegate.ledger.publications import Publications
 from tidegate.ledger.windows import Windows
 
@@ -34,8 +36,18 @@ class Ledger:
 
     @cached_property
     def windows(self) -> Windows:
-        """Its windows and their contributions."""
+        """Its windows."""
         return Windows(self.engine, self.name, self.clock)
+
+    @cached_property
+    def plans(self) -> Plans:
+        """The plans of its windows."""
+        return Plans(self.engine, self.name)
+
+    @cached_property
+    def contributions(self) -> Contributions:
+        """What its windows contribute to its partitions."""
+        return Contributions(self.engine, self.name)
 
     @cached_property
     def partitions(self) -> Partitions:

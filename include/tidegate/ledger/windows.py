@@ -12,9 +12,10 @@ from tidegate.ledger import numbers, rows
 from tidegate.ledger.announcing import Announcement, Announcing
 from tidegate.ledger.connect import READS_ONLY
 from tidegate.ledger.pipelines import store_watermark
-from tidegate.ledger.schema import contribution, partition, pipeline, plan, window
-from tidegate.model.message import Contribution, RunSummary
-from tidegate.model.plan import ScanPlan, Window, WindowKind
+from tidegate.ledger.plans import plan_state, select_uri
+from tidegate.ledger.schema import pipeline, plan, window
+from tidegate.model.message import RunSummary
+from tidegate.model.plan import Window, WindowKind
 
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
@@ -197,7 +198,9 @@ class Windows:
             held = connection.execute(query).mappings().first()
             if held is None:
                 return False
-            planned: str | None = connection.scalar(self._plan_uri(sequence, held["plan_digest"]))
+            planned: str | None = connection.scalar(
+                select_uri(self.name, sequence, held["plan_digest"])
+            )
             if held["state"] == "sealed" or planned not in {None, lost_plan}:
                 self._let_go(connection, sequence)
                 return False
@@ -239,55 +242,6 @@ class Windows:
             numbers.lock(connection, self.name)
             self._fenced(connection, sequence, attempt, plan_digest)
             return numbers.reserve_for_window(connection, self.name, sequence)
-
-    def record_plan(self, scan: ScanPlan, uri: str) -> None:
-        """Note that a plan stands in the work directory.
-
-        Raises:
-            LedgerMoved: the ledger was restored, or the window was dropped, since it was taken
-                (Transient).
-        """
-        sequence = scan.window.sequence
-        with self.engine.begin() as connection:
-            taken = self._where(window.c.sequence == sequence).with_for_update()
-            if connection.execute(taken).first() is None:
-                raise LedgerMoved(
-                    pipeline=self.name, expected=f"window {sequence}", found="no such window"
-                )
-            if self._plan_state(connection, sequence, scan.digest) is None:
-                connection.execute(
-                    sa.insert(plan).values(
-                        pipeline=self.name,
-                        window=sequence,
-                        digest=scan.digest,
-                        uri=uri,
-                        fingerprint=dict(scan.fingerprint),
-                        totals=scan.totals.to_json(),
-                        state="planned",
-                        planned_at=scan.planned_at,
-                    )
-                )
-
-    def has_plan(self, sequence: int, digest: str) -> bool:
-        """Whether a plan of a window stands in the work directory as far as the ledger knows."""
-        with self._reading() as connection:
-            return self._plan_state(connection, sequence, digest) is not None
-
-    def plan_uri(self, sequence: int) -> str | None:
-        """Return where a window's effective plan stands, else the newest; None if it has none.
-
-        Raises:
-            WindowNotFound: it was never taken.
-        """
-        query = self._plan_uri(sequence, self.get(sequence).plan_digest)
-        with self._reading() as connection:
-            found: str | None = connection.scalar(query)
-        return found
-
-    def was_announced(self, sequence: int, digest: str) -> bool:
-        """Return whether a plan of a window was in effect at some time, or is."""
-        with self._reading() as connection:
-            return self._plan_state(connection, sequence, digest) == "staged"
 
     def note_seconds(self, sequence: int, attempt: int, stage: str, seconds: float) -> None:
         """Keep how long a stage took; a process that lost the window notes nothing."""
@@ -346,58 +300,6 @@ class Windows:
                 store_watermark(connection, self.name, announced.watermark)
             return tuple(item.partition for item in effective)
 
-    def contributions(self, target: Partition) -> tuple[Contribution, ...]:
-        """Return the effective contributions to one partition, by window."""
-        query = (
-            sa.select(contribution)
-            .where(contribution.c.pipeline == self.name, contribution.c.partition == target.path)
-            .order_by(contribution.c.window)
-        )
-        with self._reading() as connection:
-            return tuple(
-                rows.read_contribution(row, target) for row in connection.execute(query).mappings()
-            )
-
-    def contributions_of(self, sequence: int) -> tuple[Contribution, ...]:
-        """Return what one window contributed, by partition.
-
-        Lineage from source to partitions (PC-C09).
-        """
-        query = (
-            sa.select(contribution, partition.c["values"].label("partition_values"))
-            .join_from(
-                contribution,
-                partition,
-                sa.and_(
-                    partition.c.pipeline == contribution.c.pipeline,
-                    partition.c.partition == contribution.c.partition,
-                ),
-            )
-            .where(contribution.c.pipeline == self.name, contribution.c.window == sequence)
-            .order_by(contribution.c.partition)
-        )
-        with self._reading() as connection:
-            return tuple(
-                rows.read_contribution(row, rows.read_partition(row["partition_values"]))
-                for row in connection.execute(query).mappings()
-            )
-
-    def _plan_uri(self, sequence: int, effective: str | None) -> sa.Select[Any]:
-        """Select where the plan of a window stands, the effective one or the newest."""
-        return (
-            sa.select(plan.c.uri)
-            .where(plan.c.pipeline == self.name, plan.c.window == sequence)
-            .order_by((plan.c.digest == effective).desc(), plan.c.planned_at.desc())
-            .limit(1)
-        )
-
-    def _plan_state(self, connection: sa.Connection, sequence: int, digest: str) -> str | None:
-        query = sa.select(plan.c.state).where(
-            plan.c.pipeline == self.name, plan.c.window == sequence, plan.c.digest == digest
-        )
-        found: str | None = connection.scalar(query)
-        return found
-
     def _fenced(
         self,
         connection: sa.Connection,
@@ -413,7 +315,8 @@ class Windows:
         held = connection.execute(query).mappings().first()
         found = held["attempt"] if held is not None else 0
         is_planned = (
-            plan_digest is None or self._plan_state(connection, sequence, plan_digest) is not None
+            plan_digest is None
+            or plan_state(connection, self.name, sequence, plan_digest) is not None
         )
         if held is None or found != attempt or not is_planned:
             raise FenceLost(

@@ -80,7 +80,7 @@ class PipelineControl:
             LedgerLost: the ledger has lost the pipeline.
         """
         self._check_known()
-        uri = self.ledger.windows.plan_uri(sequence)
+        uri = self.ledger.plans.uri(sequence)
         if uri is None or not has_plan(self.storage, uri):
             raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
         return read_plan(self.storage, uri), read_splits(self.storage, uri)

@@ -183,7 +183,7 @@ class Loader:
                 scan, splits = self._scanner.scan(window, pin, now, digest)
             self._write_plan(uri, scan, splits)
         scan = read_plan(self.storage, uri)
-        self.ledger.windows.record_plan(scan, uri)
+        self.ledger.plans.record(scan, uri)
         names = self._pins.names
         if taken.sealed and taken.plan_digest == digest:
             if self._is_told(uri) and not names.is_silent(taken):

@@ -108,7 +108,7 @@ class Pins:
     def is_lost(self, taken: WindowState, pin: Pin) -> bool:
         """Return whether a window has no plan, or lost it, and cannot be planned any more."""
         sequence = taken.window.sequence
-        if self.ledger.windows.plan_uri(sequence) is not None and not self.lost_plan(sequence):
+        if self.ledger.plans.uri(sequence) is not None and not self.lost_plan(sequence):
             return False
         try:
             self.of(taken, pin)
@@ -121,13 +121,13 @@ class Pins:
 
         None if there was none, and where an announce of it was written: a restoration believes it.
         """
-        uri = self.ledger.windows.plan_uri(sequence)
+        uri = self.ledger.plans.uri(sequence)
         if uri is None or has_plan(self.storage, uri) or announces_in(self.storage, uri):
             return None
         return uri
 
     def _stored(self, sequence: int) -> ScanPlan | None:
-        uri = self.ledger.windows.plan_uri(sequence)
+        uri = self.ledger.plans.uri(sequence)
         if uri is None or not has_plan(self.storage, uri):
             return None
         return read_plan(self.storage, uri)
@@ -148,14 +148,14 @@ class Pins:
     def _remedy(self, taken: WindowState) -> str:
         name, sequence = self.ledger.name, taken.window.sequence
         if taken.sealed:
-            brought = self.ledger.windows.contributions_of(sequence)
+            brought = self.ledger.contributions.of_window(sequence)
             if not brought:
                 return "It brought no rows, so there is nothing to read again."
             again = rebuild_of(name, [item.partition for item in brought])
             return f"What it brought stays as it is. Read its partitions again with {again}."
         if self._stored(sequence) is None:
             anew = f"`{command('load', name)}` takes from the checkpoint what is there now"
-            uri = self.ledger.windows.plan_uri(sequence)
+            uri = self.ledger.plans.uri(sequence)
             if uri is None or not (written := announces_in(self.storage, uri)):
                 return f"No plan of it is there: {anew}."
             return (

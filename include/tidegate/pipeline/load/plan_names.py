@@ -49,7 +49,7 @@ class PlanNames:
             if digest == taken.plan_digest:
                 if not self._lost(taken, digest):
                     return digest
-            elif not self.ledger.windows.was_announced(taken.window.sequence, digest):
+            elif not self.ledger.plans.was_announced(taken.window.sequence, digest):
                 return digest
         raise AssertionError
 
@@ -106,7 +106,7 @@ class PlanNames:
         }
         return [
             item
-            for item in self.ledger.windows.contributions_of(taken.window.sequence)
+            for item in self.ledger.contributions.of_window(taken.window.sequence)
             if item.partition in pending and not self._stands(pending[item.partition], taken)
         ]
 

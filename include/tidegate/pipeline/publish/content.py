@@ -78,7 +78,7 @@ class Contents:
             partition,
             self.standing(partition),
             state.revision,
-            self.ledger.windows.contributions(partition),
+            self.ledger.contributions.to(partition),
             self._parts_of,
         )
 
@@ -108,7 +108,7 @@ class Contents:
         """
         import pyarrow as pa
 
-        for item in reversed(self.ledger.windows.contributions(partition)):
+        for item in reversed(self.ledger.contributions.to(partition)):
             root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
             try:
                 scan = read_plan(self.storage, root)

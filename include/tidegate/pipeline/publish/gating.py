@@ -86,7 +86,7 @@ class Gatekeeper:
                 observed=f"rows of window {item.window} fail it",
                 expected="no row fails it",
             )
-            for item in self.ledger.windows.contributions(partition)
+            for item in self.ledger.contributions.to(partition)
             if item.held_rule is not None and item.window in added
         )
 

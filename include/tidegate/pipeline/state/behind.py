@@ -98,7 +98,7 @@ class Watch:
 
         One that brought none as far as the ledger knows is compared by `findings` only.
         """
-        self.check_windows(item.window for item in self.ledger.windows.contributions(partition))
+        self.check_windows(item.window for item in self.ledger.contributions.to(partition))
 
     def _check_marker(self, partition: Partition) -> None:
         marker = self.standing_marker(partition)
@@ -211,7 +211,7 @@ class Watch:
         if item.sealed.number < state.first_fence:
             return True
         window = self.ledger.windows.find(sequence)
-        if window is None or not self.ledger.windows.has_plan(sequence, digest):
+        if window is None or not self.ledger.plans.is_known(sequence, digest):
             return False
         # An open window that holds the plan is about to be announced, or is announced once more.
         return not window.sealed or item.sealed.number <= max(window.number, window.reserved)

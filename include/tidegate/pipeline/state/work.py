@@ -271,7 +271,7 @@ def _has_commit_plan(roots: Roots, storage: Storage) -> bool:
 def _worked_in(ledger: Ledger) -> str | None:
     """Name the work directory that the newest window was planned in."""
     windows = ledger.windows.all()
-    uri = ledger.windows.plan_uri(windows[-1].window.sequence) if windows else None
+    uri = ledger.plans.uri(windows[-1].window.sequence) if windows else None
     return uri.rpartition(f"/{layout.WINDOWS}/")[0] if uri else None
 
 

@@ -78,7 +78,7 @@ class LostAnnounces:
     def _told(self, item: WindowState, before: PipelineState) -> Iterator[SealedFile]:
         sequence = item.window.sequence
         uri = layout.plan_root(self.roots.work, sequence, str(item.plan_digest))
-        known = {each.partition: each for each in self.ledger.windows.contributions_of(sequence)}
+        known = {each.partition: each for each in self.ledger.contributions.of_window(sequence)}
         try:
             scan = read_plan(self.storage, uri)
             messages = self._messages(scan, uri)

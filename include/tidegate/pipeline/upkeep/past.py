@@ -105,7 +105,7 @@ class PastReader:
         return (
             state is not None
             and item.sealed.number < state.first_fence
-            and not self.ledger.windows.was_announced(
+            and not self.ledger.plans.was_announced(
                 item.sealed.window.sequence, item.sealed.plan_digest
             )
         )

@@ -65,7 +65,7 @@ class Reporter:
         evaluation = self.evaluator.evaluate(partition, now)
         pipeline = self.ledger.pipeline.find()
         step = pipeline.watermark_step if pipeline else None
-        contributions = self.ledger.windows.contributions(partition)
+        contributions = self.ledger.contributions.to(partition)
         return PartitionExplanation(
             report=self._report(state, now),
             evaluation=evaluation,
@@ -85,7 +85,7 @@ class Reporter:
             else state.why
         )
         proposed = self._waiting(state)
-        contributions = self.ledger.windows.contributions(state.partition)
+        contributions = self.ledger.contributions.to(state.partition)
         return PartitionReport(
             state=state,
             name=state.name,
@@ -114,7 +114,7 @@ class Reporter:
     def _changed_since(self, item: WindowState) -> list[str]:
         """Say that a pipeline file changed under a running window, which does not notice."""
         sequence = item.window.sequence
-        uri = self.ledger.windows.plan_uri(sequence)
+        uri = self.ledger.plans.uri(sequence)
         if uri is None or not has_plan(self.storage, uri):
             return []
         if dict(read_plan(self.storage, uri).config) == self.config.resolved():

@@ -310,7 +310,7 @@ class _Restoring:
             taken = self.ledger.windows.resume(sealed.window.sequence, holder, None)
         else:
             taken = self.ledger.windows.take(sealed.window, self.ledger.pipeline.get(), holder)
-        self.ledger.windows.record_plan(read_plan(self.storage, item.plan_uri), item.plan_uri)
+        self.ledger.plans.record(read_plan(self.storage, item.plan_uri), item.plan_uri)
         self.ledger.windows.announce(
             announcement_of(self.config, sealed, taken.attempt, item.plan_uri), now
         )
@@ -398,7 +398,7 @@ class _Restoring:
         """Return whether nothing came since: new rows end a hold."""
         return dict(publication.contributions) == {
             str(item.window): item.plan_digest
-            for item in self.ledger.windows.contributions(publication.partition)
+            for item in self.ledger.contributions.to(publication.partition)
         }
 
     def _claim(self, target: Partition, now: datetime) -> Claim:

@@ -221,7 +221,7 @@ class Sweeper:
             names = self.storage.list_files(f"{root}/{plan_digest}")
             kinds = _SWEPT[1:] if plan_digest == state.plan_digest else _SWEPT
             swept = [name for kind in kinds for name in names if name.startswith(f"{kind}/")]
-            if not self.ledger.windows.was_announced(state.window.sequence, plan_digest):
+            if not self.ledger.plans.was_announced(state.window.sequence, plan_digest):
                 swept = [*filter(layout.is_sealed_file, names), *swept]
             if swept:
                 found[plan_digest] = [f"{root}/{plan_digest}/{name}" for name in swept]

@@ -1,0 +1,63 @@
+"""What windows contribute to partitions, as far as it counts: lineage both ways (PC-C09)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlalchemy as sa
+
+from tidegate.ledger import rows
+from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.schema import contribution, partition
+
+if TYPE_CHECKING:
+    from tidegate.model.message import Contribution
+    from tidegate.model.partition import Partition
+
+
+@dataclass(frozen=True)
+class Contributions:
+    """The effective contributions of one pipeline; only read here, announces write them."""
+
+    engine: sa.Engine
+    name: str
+
+    def to(self, target: Partition) -> tuple[Contribution, ...]:
+        """Return the effective contributions to one partition, by window."""
+        query = (
+            sa.select(contribution)
+            .where(contribution.c.pipeline == self.name, contribution.c.partition == target.path)
+            .order_by(contribution.c.window)
+        )
+        with self._reading() as connection:
+            return tuple(
+                rows.read_contribution(row, target) for row in connection.execute(query).mappings()
+            )
+
+    def of_window(self, sequence: int) -> tuple[Contribution, ...]:
+        """Return what one window contributed, by partition.
+
+        Lineage from source to partitions (PC-C09).
+        """
+        query = (
+            sa.select(contribution, partition.c["values"].label("partition_values"))
+            .join_from(
+                contribution,
+                partition,
+                sa.and_(
+                    partition.c.pipeline == contribution.c.pipeline,
+                    partition.c.partition == contribution.c.partition,
+                ),
+            )
+            .where(contribution.c.pipeline == self.name, contribution.c.window == sequence)
+            .order_by(contribution.c.partition)
+        )
+        with self._reading() as connection:
+            return tuple(
+                rows.read_contribution(row, rows.read_partition(row["partition_values"]))
+                for row in connection.execute(query).mappings()
+            )
+
+    def _reading(self) -> sa.Connection:
+        return self.engine.connect().execution_options(**{READS_ONLY: True})
