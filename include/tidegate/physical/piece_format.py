@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Piece
     from tidegate.physical.protocol import PhysicalRows
     from tidegate.physical.removed import FileStates
+    from tidegate.physical.whole_file import WholeFile
 
 
 class PieceFormat(Protocol):
@@ -48,5 +49,13 @@ class PieceFormat(Protocol):
 
         Raises:
             SchemaIncompatible: a column cannot become what the schema says.
+        """
+        ...
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at the piece's file: whether its rows, all of them, come out as they stand there.
+
+        Raises:
+            TidegateError: as `open` and `conform`.
         """
         ...

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from tidegate.physical import PhysicalRows
     from tidegate.physical.piece_format import PieceFormat
     from tidegate.physical.removed import FileStates, Removed
+    from tidegate.physical.whole_file import WholeFile
 
 _LOG = logging.getLogger(__name__)
 
@@ -49,6 +50,10 @@ class CountingFormat:
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         """Give a batch of physical columns the pinned schema."""
         return self._inner.conform(batch, piece, position)
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at the piece's file; where it is whole there are no deletes to count."""
+        return self._inner.whole_file(piece)
 
     def _count(self, piece: Piece, sides: FileStates) -> None:
         before, after = sides.before, sides.after

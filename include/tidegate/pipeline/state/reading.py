@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidegate.model.ignored_deletes import IgnoredDeletes
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
+    from tidegate.physical.whole_file import WholeFile
     from tidegate.source.protocol import Source
 
 _WHERE = "source.read.filter"
@@ -92,6 +93,20 @@ class Reading:
         )
         for batch in read:
             yield batch.select(self.changes_schema.names)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether nothing that the pipeline file says of reading leaves rows out or adds to them.
+
+        What the source's own deletes do stands in the pieces.
+        """
+        read = self._read
+        chooses = self._filter is not None or read.limit is not None
+        return not (chooses or self.rules or read.include_deleted or read.emits_kinds)
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at a piece's file: whether its rows, all of them, come out as they stand there."""
+        return self._format.whole_file(piece)
 
     @property
     def ignored(self) -> IgnoredDeletes | None:

@@ -10,7 +10,9 @@ import pyarrow as pa
 from tidegate.errors import SourceFileDamaged
 from tidegate.model.row_kind import RowKind
 from tidegate.model.wire import canonical
+from tidegate.physical import ParquetRows
 from tidegate.physical.removed import FileStates, NewerThan, Removed
+from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.source.iceberg.columns.columns import constants, wanted_columns
 from tidegate.source.iceberg.columns.field_ids import FieldIds
 from tidegate.source.iceberg.columns.key_columns import KeyColumn, KeyColumns
@@ -25,6 +27,7 @@ from tidegate.source.iceberg.columns.selection import Selection
 from tidegate.source.iceberg.deletes.loading import DeleteLoader
 from tidegate.source.iceberg.deletes.piece_deletes import PieceDeletes
 from tidegate.source.iceberg.deletes.positions import Target
+from tidegate.source.iceberg.table.paths import mounted_path
 from tidegate.source.iceberg.table.whole_files import ManifestSays, open_whole
 from tidegate.source.projection import Projection, Projections
 
@@ -147,6 +150,24 @@ class IcebergFormat:
         roots = projected.columns[projected.num_columns - len(hidden) :]
         arrays += [key.of(root) for key, root in zip(hidden, roots, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, [*names, *(key.name for key in hidden)])
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at the piece's file; raises as `open`, `physical_columns` and `conform`.
+
+        A delete file that applies rules it out, whether one of its rows is hit or not.
+        """
+        if _SINCE in piece.details or PieceDeletes.of(piece) != PieceDeletes(None, (), False):
+            return None
+        path = mounted_path(self._files, piece.path)
+        if path is None or len(self._table_columns) != len(self._names):
+            return None
+        with self.open(piece) as file:
+            if not isinstance(file, ParquetRows) or not is_whole(piece, file):
+                return None
+            projection = self._project(file.schema, piece, ())
+            if projection.passing != tuple(file.schema.names):
+                return None
+            return WholeFile(path, file.footer, projection.passing, projection.repeated)
 
     def _project(self, schema: pa.Schema, piece: Piece, hidden: Sequence[KeyColumn]) -> Projection:
         wanted = self._wanted(piece, hidden)
