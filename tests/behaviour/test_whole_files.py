@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -18,13 +19,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from parquet_bytes import with_inexact_largest, without_null_count
-from small_lake import load, publish
+from small_lake import load, merged, publish
 from tidegate import read_committed
 from tidegate.errors import ListedFileChanged, ListedFileGone, SourceFileDamaged
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.message import EventTimes
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
+from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.storage import LocalStorage, OsCalls
 from whole_copies import NOW, CountingStorage, Meanwhile, Twice, messages
 
@@ -454,6 +456,27 @@ def test_partition_that_is_rebuilt_is_copied_and_another_is_not(twice: Twice, ra
     pipeline.stage(planned, LocalExecutor(2))
 
     assert storage.copied == [str(first)]
+
+
+# Large files, which are cut where they are read
+
+
+def parts_of(twice: Twice, **keys: Any) -> list[int]:
+    """How many pieces of each file a plan has."""
+    pipeline = twice.pipeline(**merged({"source": {"split": {"max_rows": 10}}}, keys))
+    (planned,) = pipeline.plan(Run("run", "cli"), NOW)
+    splits = read_splits(pipeline.storage, planned.uri)
+    pieces = [piece for split in splits for sub in split.sub_splits for piece in sub.pieces]
+    return sorted(Counter(piece.path for piece in pieces).values())
+
+
+def test_large_file_is_cut_only_where_it_is_read(twice: Twice, raw: Folder) -> None:
+    file = raw.put(orders(*(n / 3600 for n in range(100))))
+    raw.put(orders(*(n / 2 for n in range(100))), "b.parquet")
+
+    assert parts_of(twice) == [1, 10]
+    assert parts_of(twice, target={"copy_whole_files": "never"}) == [10, 10]
+    assert twice.copied(source={"split": {"max_rows": 10}}) == [str(file)]
 
 
 # What goes wrong
