@@ -61,6 +61,7 @@ dag-docs: .venv/.dev setup ## Write docs/DAGs.md from the DAGs
 
 bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Markdown
 	$(RUN) python -m benchmarks --case orders
+	$(RUN) python -m benchmarks --case days --million-rows 20 --large 0
 	$(RUN) python -m benchmarks --case lineitem --large 0
 
 bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars

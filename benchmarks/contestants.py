@@ -9,6 +9,7 @@ import functools
 import os
 import sys
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from benchmarks.rounds import Contestants, do_rounds
@@ -30,6 +31,13 @@ def tidegate_threads(job: Job) -> Iterator[Work]:
     from tidegate.execute.local import LocalExecutor
 
     yield lambda out: _stage(job, out, LocalExecutor())
+
+
+@contextmanager
+def tidegate_reading(job: Job) -> Iterator[Work]:
+    """Do the same without copying a file."""
+    with tidegate_threads(replace(job, copy_whole_files="never")) as work:
+        yield work
 
 
 @contextmanager
@@ -74,7 +82,7 @@ def spark(job: Job) -> Iterator[Work]:
     )
 
     def write(out: Path) -> None:
-        kept = session.read.parquet(job.source).filter(job.filter)
+        kept = session.read.parquet(job.source).filter(job.condition)
         dated = kept.withColumn("dt", to_date(date_trunc(job.unit, job.event_time)))
         dated.write.partitionBy("dt").parquet(str(out / "table"))
 
@@ -95,7 +103,7 @@ def duckdb(job: Job) -> Iterator[Work]:
         out.mkdir(parents=True)
         connection.execute(
             f"COPY (SELECT *, date_trunc('{job.unit}', {job.event_time})::DATE AS dt "
-            f"FROM '{job.source}/*.parquet' WHERE {job.filter}) "
+            f"FROM '{job.source}/*.parquet' WHERE {job.condition}) "
             f"TO '{out}/table' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (dt))"
         )
 
@@ -111,7 +119,7 @@ def polars(job: Job, level: int | None = None) -> Iterator[Work]:
     start = date if job.unit == "day" else date.dt.month_start()
 
     def sink(out: Path) -> None:
-        kept = engine.scan_parquet(f"{job.source}/*.parquet").filter(engine.sql_expr(job.filter))
+        kept = engine.scan_parquet(f"{job.source}/*.parquet").filter(engine.sql_expr(job.condition))
         kept.with_columns(dt=start).sink_parquet(
             engine.PartitionBy(out / "table", key="dt", include_key=False),
             mkdir=True,
@@ -133,6 +141,7 @@ def _stage(job: Job, out: Path, executor: Executor) -> None:
 
 CONTESTANTS: Contestants = {
     "tidegate-threads": tidegate_threads,
+    "tidegate-reading": tidegate_reading,
     "tidegate-published": tidegate_published,
     "tidegate-spark": tidegate_spark,
     "spark": spark,

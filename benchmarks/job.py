@@ -24,6 +24,7 @@ class Job:
     source: str
     """The folder, or the table's metadata file."""
     filter: str
+    """SQL; empty keeps everything."""
     event_time: str
     """Column whose day or month the output is partitioned by, as `dt`."""
     unit: str
@@ -40,6 +41,14 @@ class Job:
     """`append` or `changelog`, see `source.read.mode`."""
     start_after: int | None = None
     """Only what came after this snapshot; None: the whole table as it stands."""
+
+    copy_whole_files: str = "auto"
+    """Tidegate's `target.copy_whole_files`."""
+
+    @property
+    def condition(self) -> str:
+        """The filter, as an engine wants it that always takes one."""
+        return self.filter or "true"
 
     @property
     def key_characters(self) -> int:

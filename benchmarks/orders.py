@@ -1,8 +1,9 @@
-"""Make the data of the benchmark: orders in ten files that each hold rows of all ten days."""
+"""Make orders in ten files: each with rows of all ten days, or each with those of one day."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -35,8 +36,14 @@ _FIRST_DAY = int(datetime(2026, 3, 1, tzinfo=UTC).timestamp()) * 1_000_000
 _DAY = 86_400 * 1_000_000
 
 
-def make_orders(folder: Path, million_rows: int) -> Path:
-    """Write the files that are not there yet; gives the folder back."""
+def make_orders(folder: Path, million_rows: int, *, by_day: bool = False) -> Path:
+    """Write the files that are not there yet; gives the folder back.
+
+    Args:
+        folder: for the files.
+        million_rows: in all files.
+        by_day: whether each file has the rows of one day; otherwise it has some of every day.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     rows = million_rows * 1_000_000 // FILES
     for index in range(FILES):
@@ -44,7 +51,10 @@ def make_orders(folder: Path, million_rows: int) -> Path:
         if not path.exists():
             unfinished = folder / f".{path.name}"
             pq.write_table(
-                _orders(index, rows), unfinished, compression="zstd", row_group_size=1 << 18
+                _orders(index, rows, by_day=by_day),
+                unfinished,
+                compression="zstd",
+                row_group_size=1 << 18,
             )
             unfinished.rename(path)
     return folder
@@ -72,8 +82,14 @@ def orders_job(source: Path) -> Job:
     )
 
 
-def _orders(index: int, rows: int) -> pa.Table:
+def days_job(source: Path) -> Job:
+    """Keep everything, write by day what is by day already."""
+    return replace(orders_job(source), filter="")
+
+
+def _orders(index: int, rows: int, *, by_day: bool) -> pa.Table:
     random = np.random.default_rng(index)
+    first, days = (_FIRST_DAY + index * _DAY, 1) if by_day else (_FIRST_DAY, DAYS)
     return pa.table(
         {
             "order_id": np.arange(index * rows, (index + 1) * rows),
@@ -82,7 +98,7 @@ def _orders(index: int, rows: int) -> pa.Table:
             "note": _notes(random, rows),
             "region": pa.array(REGIONS).take(pa.array(random.integers(0, len(REGIONS), rows))),
             "ordered_at": pa.array(
-                _FIRST_DAY + random.integers(0, DAYS * _DAY, rows), pa.timestamp("us", "UTC")
+                first + random.integers(0, days * _DAY, rows), pa.timestamp("us", "UTC")
             ),
         }
     )

@@ -47,5 +47,6 @@ def describe(job: Job, out: Path) -> dict[str, object]:
         "target": {
             "path": f"{out}/table",
             "partition_by": {"dt": f"{job.unit}({job.event_time})"},
+            "copy_whole_files": job.copy_whole_files,
         },
     }

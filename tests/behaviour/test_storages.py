@@ -119,6 +119,33 @@ def test_open_new_on_a_taken_name_is_refused(store: Store) -> None:
     assert store.read("part") == b"1"
 
 
+def test_copy_is_a_file_of_its_own(store: Store) -> None:
+    store.put("raw", b"content")
+
+    store.make().copy_new(store.path("raw"), store.path("copy"))
+    store.make().delete(store.path("raw"))
+    store.put("raw", b"changed")
+
+    assert (store.read("raw"), store.read("copy")) == (b"changed", b"content")
+
+
+def test_copy_to_a_taken_name_replaces_nothing(store: Store) -> None:
+    store.put("raw", b"content")
+    store.put("copy", b"other")
+
+    with pytest.raises(FileExistsAlready):
+        store.make().copy_new(store.path("raw"), store.path("copy"))
+
+    assert store.read("copy") == b"other"
+
+
+def test_copy_of_what_is_gone_leaves_nothing(store: Store) -> None:
+    with pytest.raises(SourceFileGone):
+        store.make().copy_new(store.path("raw"), store.path("copy"))
+
+    assert store.names == []
+
+
 def test_link_new_to_a_free_name_gives_the_file_both(store: Store) -> None:
     store.put("staged", b"new")
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from race.moments import Clock
     from race.scheduler import Scheduler
 
-_PRIVATE = {"write", "sync", "rewrite"}
+_PRIVATE = {"write", "copy_range", "sync", "rewrite"}
 """Calls on an open file: others see it only once it has its name."""
 _LOOKING = {"scan": steps.listing, "status": functools.partial(steps.reading, "status")}
 """Calls that change nothing."""

@@ -28,6 +28,7 @@ from tidegate.model.partition_value import value_format
 RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append"]
 TargetFormat = Literal["parquet"]
+CopyWholeFiles = Literal["auto", "never"]
 
 OWNER_FILE = ".tidegate.json"
 """At the target's root: names the pipeline that owns it (design §4)."""
@@ -130,6 +131,10 @@ class TargetConfig(Section):
     rolling: RollingConfig = RollingConfig()
     max_open_partitions: int = Field(64, gt=0)
     """Open writers per task; the least recently used is closed when there are more."""
+    copy_whole_files: Annotated[CopyWholeFiles, words(CopyWholeFiles)] = "auto"
+    """`auto`: a source file all of whose rows belong to one partition, and come out as they stand
+    there, is copied byte by byte instead of being decoded; `never`: every row is read, and damage
+    inside a page is found."""
     default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
     """Directory value that stands for NULL (PC-P08); no value may be written alike."""
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tidegate.physical import int96
+from tidegate.physical.parquet_footer import FileEnd, ParquetFooter
 from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, FilterStopped, RowGroup
 from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches, portions
 
@@ -64,6 +65,11 @@ class ParquetRows:
         return tuple(
             RowGroup(group.num_rows, _compressed_bytes(group), _offset(group)) for group in groups
         )
+
+    @property
+    def footer(self) -> ParquetFooter:
+        """The footer by itself, also once the file is closed."""
+        return ParquetFooter(FileEnd.of(self._file), self._parquet)
 
     def raw_bounds(self, column: str) -> tuple[int | None, int | None] | None:
         """Return the smallest and largest stored number of a top-level column, by the footer.

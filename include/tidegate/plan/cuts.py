@@ -24,6 +24,13 @@ _EVERYTHING = 1 << 62
 
 
 RowGroups = Callable[[Piece], Sequence[RowGroup]]
+Uncut = Callable[[Piece], bool]
+"""Tells of a file too large for one part whether it is taken as a whole all the same."""
+
+
+def never(_: Piece) -> bool:
+    """Take no file as a whole that is too large."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -58,7 +65,9 @@ class _Way(Enum):
     FOOTER = "as the footer says"
 
 
-def cut(pieces: Iterable[Piece], row_groups: RowGroups, limits: Limits) -> Iterator[Piece]:
+def cut(
+    pieces: Iterable[Piece], row_groups: RowGroups, limits: Limits, uncut: Uncut = never
+) -> Iterator[Piece]:
     """Cut what is too large, keeping the order; the rest passes as it is.
 
     Args:
@@ -66,10 +75,16 @@ def cut(pieces: Iterable[Piece], row_groups: RowGroups, limits: Limits) -> Itera
         row_groups: reads a footer; called side by side for several files.
         limits: no part has more rows than `max_rows`, nor more weight than `target_size` unless it
             cannot be cut further.
+        uncut: exempts files from that; called side by side for several files, too.
     """
     ways = [(piece, _way(piece, limits)) for piece in pieces]
-    unknown = [piece for piece, way in ways if way is _Way.FOOTER]
     with ThreadPoolExecutor(_THREADS) as pool:
+        large = [piece for piece, way in ways if way is not _Way.WHOLE]
+        kept = {
+            id(piece) for piece, whole in zip(large, pool.map(uncut, large), strict=True) if whole
+        }
+        ways = [(piece, _Way.WHOLE if id(piece) in kept else way) for piece, way in ways]
+        unknown = [piece for piece, way in ways if way is _Way.FOOTER]
         footers = dict(
             zip((id(piece) for piece in unknown), pool.map(row_groups, unknown), strict=True)
         )

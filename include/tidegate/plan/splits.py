@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.time_bounds import TimeBounds
-from tidegate.plan.cuts import Limits, RowGroups, cut, join_adjacent
+from tidegate.plan.cuts import Limits, RowGroups, Uncut, cut, join_adjacent, never
 from tidegate.plan.order import ordered
 from tidegate.plan.packing import pack
 from tidegate.plan.weights import Scale
@@ -26,6 +26,7 @@ def plan_splits(
     split: SplitConfig,
     row_width: int,
     parallelism: int,
+    uncut: Uncut = never,
 ) -> tuple[Split, ...]:
     """Turn the whole files of a window into splits; the same input gives the same splits and ids.
 
@@ -35,6 +36,7 @@ def plan_splits(
         split: the pipeline's `source.split`, or what `with_table_defaults` made of it.
         row_width: bytes that one row takes in memory, from `row_width(schema)`.
         parallelism: how many splits can be read at once; fewer splits lower the target (ICE-5.7).
+        uncut: tells which files are not cut, however large: those that nobody decodes.
 
     Returns:
         Splits in the order of their first files; every physical row is in exactly one sub-split.
@@ -45,7 +47,7 @@ def plan_splits(
     files = ordered(units, split.order)
     scale = Scale(row_width, split.open_cost)
     target = adapted_target(files, scale, split.target_size, parallelism)
-    parts = cut(files, row_groups, Limits(target, split.max_rows, scale))
+    parts = cut(files, row_groups, Limits(target, split.max_rows, scale), uncut)
     # An order that is asked for must not be undone by filling earlier bins (ICE-5.9).
     lookback = split.lookback if split.order == "none" else 1
     return tuple(

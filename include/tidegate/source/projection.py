@@ -83,6 +83,28 @@ class Projection:
         """
         self.schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
         self._columns = _decide(wanted, found, _Place(path, constants))
+        self._found = tuple(found)
+
+    @property
+    def passing(self) -> tuple[str, ...] | None:
+        """The columns that come from the file, if they are its first ones, in its order.
+
+        None where one of them, or a field inside, stands elsewhere. Types are not compared: how
+        texts are held in memory may differ where the file does not.
+        """
+        own = [column for column in self._columns if column.index is not None]
+        in_place = all(
+            column.index == place and _stands_for(self._found[place], column.wanted)
+            for place, column in enumerate(own)
+        )
+        return tuple(column.wanted.name for column in own) if in_place else None
+
+    @property
+    def repeated(self) -> dict[str, pa.Scalar]:
+        """The columns that the file does not have, with the value of all rows."""
+        return {
+            column.wanted.name: column.constant for column in self._columns if column.index is None
+        }
 
     def apply(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
         """Give a batch the wanted schema.
@@ -267,6 +289,20 @@ def _map_kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
         )
 
     return build
+
+
+def _stands_for(found: Found, wanted: Wanted) -> bool:
+    """Return whether a field of a file has just the fields inside that are wanted, in their order.
+
+    What lists and maps are made of needs no key, as in `_list_kernel` and `_map_kernel`.
+    """
+    if len(found.children) != len(wanted.children):
+        return False
+    has_keys = pa.types.is_struct(wanted.type)
+    return all(
+        (not has_keys or one.key == other.key) and _stands_for(one, other)
+        for one, other in zip(found.children, wanted.children, strict=True)
+    )
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from tidegate.model.ignored_deletes import IgnoredDeletes
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
+    from tidegate.physical.whole_file import WholeFile
     from tidegate.read.merge import ReadOptions
 
 
@@ -39,6 +40,14 @@ class SliceReader(Protocol):
             SourceFileGone, SourceFileDamaged, ColumnUnreadable, StorageSilent: see `open_piece`.
             SchemaIncompatible: a column cannot become what the schema says.
             TidegateError: deltas cannot be read; each kind of source has its own.
+        """
+        ...
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at a piece's file; None unless all its rows come out as they stand in it.
+
+        Raises:
+            TidegateError: as `batches`, where the file cannot be opened.
         """
         ...
 

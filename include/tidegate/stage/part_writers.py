@@ -115,6 +115,15 @@ class PartWriters:
             largest = max(self._open, key=lambda item: self._open[item].bytes)
             self._write_group(largest, self._open[largest])
 
+    def adopt(self, to: Destination, make: Callable[[str], PartFile]) -> None:
+        """Count a file that somebody else makes under the name that a destination's next one has.
+
+        Args:
+            to: what the file belongs to.
+            make: makes it at a path relative to the plan's directory, and describes it.
+        """
+        self._closed.setdefault(to, []).append(make(self._next_path(to)))
+
     def close(self) -> tuple[PartFile, ...]:
         """Finish every file.
 
@@ -164,13 +173,17 @@ class PartWriters:
         written = group.select(self._shape.columns)
         if part.file is None:
             self._make_room()
-            part.path = f"{to.folder}/{self._name(self._begun[to])}"
-            self._begun[to] += 1
+            part.path = self._next_path(to)
             part.file = PartFileWriter(self._open_file(part.path), written)
         part.file.write(written)
         part.event_times = part.event_times.merged(self._shape.measure(group))
         if part.file.target.length > self._limits.file_bytes:
             self._finish(to, part)
+
+    def _next_path(self, to: Destination) -> str:
+        path = f"{to.folder}/{self._name(self._begun[to])}"
+        self._begun[to] += 1
+        return path
 
     def _make_room(self) -> None:
         """Close the file whose destination got rows least recently, if there are too many."""

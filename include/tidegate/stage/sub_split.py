@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import CommitMessage, EventTimes, PartFile
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.physical.arrays import repeated_text
 from tidegate.stage import layout
@@ -20,12 +20,14 @@ from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 from tidegate.stage.partition_split import PartitionComputer
 from tidegate.stage.row_rules import RowRules
+from tidegate.stage.whole_copy import copy_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, RowRule
+    from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
 
 QUARANTINED_BY = "quarantined_by"
@@ -93,6 +95,7 @@ def stage_sub_split(
     spec: StageSpec,
     place: AttemptPlace,
     storage: Storage,
+    whole: Iterable[WholePart] = (),
 ) -> CommitMessage:
     """Write the part files of one attempt.
 
@@ -105,6 +108,7 @@ def stage_sub_split(
         spec: how rows are judged, split and written.
         place: directories and names.
         storage: where part files go.
+        whole: files of the sub-split that are copied, and not among the batches.
 
     Returns:
         The message; every file it names is closed and forced to the disk.
@@ -118,6 +122,8 @@ def stage_sub_split(
     """
     attempt = _Attempt(schema, spec, place, storage)
     try:
+        for part in whole:
+            attempt.copy(part)
         for batch in batches:
             attempt.take(batch)
         return attempt.message()
@@ -167,10 +173,14 @@ class _Attempt:
         for rule, failed in judged.held.items():
             for partition in split.touched(failed):
                 self._held[partition].add(rule)
-        staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
         for partition, rows in split.slices(kept.select(self._buffered_columns)):
-            folder = posixpath.join(staged, partition.path) if partition.path else staged
-            self._kept.append(Destination(partition, folder), rows)
+            self._kept.append(self._destination(partition), rows)
+
+    def copy(self, part: WholePart) -> None:
+        """Let a source file be a part file; its rows are counted as if they had been read."""
+        self._rows_read += part.rows
+        self._rows_kept += part.rows
+        self._kept.adopt(self._destination(part.partition), lambda path: self._copied(part, path))
 
     def message(self) -> CommitMessage:
         """Finish all files and describe them."""
@@ -205,6 +215,25 @@ class _Attempt:
         wanted = [rows for partition, rows in slices if partition in self._only]
         return pa.concat_batches(wanted) if wanted else batch.slice(0, 0)
 
+    def _destination(self, partition: Partition) -> Destination:
+        staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
+        folder = posixpath.join(staged, partition.path) if partition.path else staged
+        return Destination(partition, folder)
+
+    def _copied(self, part: WholePart, path: str) -> PartFile:
+        full = self._full(path)
+        copy_whole(self._storage, part, full)
+        return PartFile(
+            partition=part.partition,
+            name=posixpath.basename(path),
+            staged=path,
+            length=part.file.footer.end.length,
+            # Of the copy: what the message says is what stands.
+            sha256=self._storage.sha256(full),
+            rows=part.rows,
+            event_times=part.event_times,
+        )
+
     def _put_aside(self, rule: str, rows: pa.RecordBatch) -> None:
         root = layout.attempt_quarantine(self._place.sub_split, self._place.attempt)
         named = rows.append_column(QUARANTINED_BY, repeated_text(rule, rows.num_rows))
@@ -220,9 +249,13 @@ class _Attempt:
         )
 
     def _open_file(self, path: str) -> BinaryIO:
+        return self._storage.open_new(self._full(path))
+
+    def _full(self, path: str) -> str:
+        """Return where a new file goes, in a directory that is there."""
         full = posixpath.join(self._place.plan_root, path)
         self._storage.make_dirs(posixpath.dirname(full), synced=False)
-        return self._storage.open_new(full)
+        return full
 
 
 def _buffered_columns(

@@ -40,6 +40,10 @@ class OsCalls:
         """Write some of the bytes; the number written."""
         return os.write(descriptor, content)
 
+    def copy_range(self, source: int, target: int, count: int) -> int:
+        """Copy some of the bytes between two open files; the number copied, 0 at the end."""
+        return os.copy_file_range(source, target, count)
+
     def sync(self, descriptor: int) -> None:
         """Force what was written to the disk."""
         os.fsync(descriptor)

@@ -24,6 +24,7 @@ from tidegate.errors import (
     SourceFileGone,
 )
 from tidegate.storage.calls import DirectoryEntry, OsCalls
+from tidegate.storage.copying import copy_bytes
 from tidegate.storage.new_file import NewFile
 from tidegate.storage.places import is_empty, real_path_of
 from tidegate.storage.refusals import refusal
@@ -182,6 +183,35 @@ class LocalStorage:
             raise FileExistsAlready(path=path) from taken
         except OSError as refused:
             raise refusal(path, refused) from refused
+
+    def copy_new(self, source: str, target: str) -> None:
+        """Copy a file into a new one; never a second name, which a writer in place would reach.
+
+        Does not wait for the disk; see `sync_all`. A crash leaves a part of it.
+
+        Raises:
+            SourceFileGone: there is no file to copy.
+            FileExistsAlready: the name is taken.
+            StorageFull: no space is left (Transient).
+        """
+        try:
+            read_from = os.open(source, os.O_RDONLY)
+        except FileNotFoundError as gone:
+            raise SourceFileGone(path=source) from gone
+        except OSError as refused:
+            raise refusal(source, refused) from refused
+        try:
+            write_to = self.calls.create(target)
+            try:
+                copy_bytes(self.calls, read_from, write_to)
+            finally:
+                os.close(write_to)
+        except FileExistsError as taken:
+            raise FileExistsAlready(path=target) from taken
+        except OSError as refused:
+            raise refusal(target, refused) from refused
+        finally:
+            os.close(read_from)
 
     def link_new(self, source: str, target: str) -> None:
         """Give a file a second name without ever replacing what stands there.

@@ -59,6 +59,10 @@ class Storage(Hashable, Protocol):
         """Open a new file for writing; `sync` forces it to the disk once it is closed."""
         ...
 
+    def copy_new(self, source: str, target: str) -> None:
+        """Copy a file of a mounted file system into a new one, which shares no later change."""
+        ...
+
     def link_new(self, source: str, target: str) -> None:
         """Give a file a second name, which must be free."""
         ...

@@ -440,3 +440,23 @@ def test_row_width_counts_fixed_types_and_assumes_the_others() -> None:
 
     assert row_width(schema) == 1 + 8 + 16 + 32 + 32 + 32 + 16 + (4 + 32)
     assert row_width(pa.schema([])) == 1
+
+
+def test_file_that_nobody_decodes_is_not_cut() -> None:
+    files = Files({name: [Group(100, 100) for _ in range(4)] for name in "abc"})
+    keys = SplitConfig(target_size=100, open_cost=1, max_rows=50)
+    small = replace(files.pieces()[0], path="small", rows=10, size_bytes=10)
+    asked: list[str] = []
+
+    def uncut(piece: Piece) -> bool:
+        asked.append(piece.path)
+        return piece.path == "b"
+
+    splits = plan_splits([*files.pieces(), small], files.row_groups, keys, 1, 1, uncut)
+
+    pieces = [piece for split in splits for sub in split.sub_splits for piece in sub.pieces]
+    assert [piece for piece in pieces if piece.path == "b"] == [files.pieces()[1]]
+    assert sum(piece.rows for piece in pieces if piece.path in {"a", "c"}) == 800
+    assert len([piece for piece in pieces if piece.path in {"a", "c"}]) > 8
+    assert sorted(asked) == ["a", "b", "c"]
+    assert set(files.footers) == {"a", "c"}

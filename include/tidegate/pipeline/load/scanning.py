@@ -12,6 +12,7 @@ from tidegate.errors import ChangesReadWhole
 from tidegate.model.partition import Transform
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
+from tidegate.pipeline.load.copying import UncutFiles
 from tidegate.pipeline.load.fingerprint import library_fingerprint
 from tidegate.plan import (
     Scale,
@@ -129,7 +130,7 @@ class Scanner:
         """
         pinned = pinned_at(self.source, pin, window)
         with _without_collections():
-            found = self._find(window, pinned)
+            found = self._find(window, pinned, now)
         scan = ScanPlan(
             digest=digest or self.digest(window, pinned),
             pipeline=self.config.name,
@@ -151,7 +152,7 @@ class Scanner:
         )
         return scan, found.splits
 
-    def _find(self, window: Window, pinned: Pin) -> _Found:
+    def _find(self, window: Window, pinned: Pin, now: datetime) -> _Found:
         self._check_reads_changes(window)
         limit = self.config.source.read.limit
         units = self.source.slicing.units(
@@ -170,13 +171,16 @@ class Scanner:
         width = row_width(self.source.reading.schema(pinned))
         rules = self.source.reading.settling(pinned)
         exchanges = rules.exchanges if rules else 0
-        if limit is None:
+        fan_out = self._fan_out(window)
+        if limit is not None:
+            splits = plan_one_split(pieces, split, width)
+        elif exchanges:
             splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
         else:
-            splits = plan_one_split(pieces, split, width)
+            uncut = UncutFiles(self.config, self.source, pinned, now, window.partitions, fan_out)
+            splits = plan_splits(pieces, footers, split, width, _PARALLELISM, uncut)
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
-        fan_out = self._fan_out(window)
         if fan_out is not None and limit is None:
             bears = Limits(self.config.target.max_open_partitions, target)
             splits = exchanged_by_partition(splits, fan_out, bears)

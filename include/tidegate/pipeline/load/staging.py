@@ -14,6 +14,7 @@ from tidegate.config import PipelineConfig
 from tidegate.model.message import CommitMessage, EventTimes
 from tidegate.model.row_changes import is_check
 from tidegate.model.wire import pretty
+from tidegate.pipeline.load.copying import whole_files
 from tidegate.pipeline.load.exchanging import PlanExchange, SpreadRows, spreading, write_spread
 from tidegate.pipeline.load.partition_placement import PartitionPlacement
 from tidegate.pipeline.state.plan_files import read_plan, read_splits
@@ -30,10 +31,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.model.exchange import Exchange
-    from tidegate.model.plan import ScanPlan, Split, SubSplit
+    from tidegate.model.plan import Piece, ScanPlan, Split, SubSplit
     from tidegate.pipeline.load.exchanging import Spreading
     from tidegate.read.changes import Settler
     from tidegate.read.exchange import Placement
+    from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
 
 
@@ -95,20 +97,30 @@ class _Attempt:
         if is_check(sub_split.pieces):
             return self._check(sub_split, rows)
         exchange, settler = sub_split.exchange, rows.settler()
-        changes = self._changes(sub_split, rows, settler)
+        whole, rest = self._told_apart(sub_split, config, rows)
+        changes = rows.changes(rest) if whole else self._changes(sub_split, rows, settler)
         balance = rows.balance()
         if exchange is not None and exchange.spreads:
             placement = self._placement(exchange, config, rows)
             message = self._spread(sub_split, SpreadRows(changes, rows.changes_schema, placement))
         else:
             counted = balance.changes(changes) if balance else changes
-            message = self._stage(sub_split, config, rows, rows.shown(counted))
+            message = self._stage(sub_split, config, rows, rows.shown(counted), whole)
         return replace(
             message,
             settled=settler.counts if settler else message.settled,
             balance=balance.sums if balance else {},
             ignored=rows.ignored,
         )
+
+    def _told_apart(
+        self, sub_split: SubSplit, config: PipelineConfig, rows: Reading
+    ) -> tuple[Sequence[WholePart], Sequence[Piece]]:
+        """Tell apart which files are copied, and which pieces are read."""
+        scan, files = self.scan, None
+        if sub_split.exchange is None:
+            files = whole_files(config, rows, scan.planned_at, scan.window.partitions)
+        return files.chosen(sub_split.pieces) if files else ((), sub_split.pieces)
 
     def _changes(
         self, sub_split: SubSplit, rows: Reading, settler: Settler | None
@@ -145,6 +157,7 @@ class _Attempt:
         config: PipelineConfig,
         rows: Reading,
         batches: Iterator[pa.RecordBatch],
+        whole: Sequence[WholePart],
     ) -> CommitMessage:
         return stage_sub_split(
             batches,
@@ -152,6 +165,7 @@ class _Attempt:
             StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions),
             AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name),
             self.storage,
+            whole,
         )
 
     def _placement(self, exchange: Exchange, config: PipelineConfig, rows: Reading) -> Placement:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tidegate.model.ignored_deletes import IgnoredDeletes
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
+    from tidegate.physical.whole_file import WholeFile
     from tidegate.source.protocol import Source
     from tidegate.source.reading import SliceReader
 
@@ -88,6 +89,20 @@ class Reading:
         read = (batch for piece in pieces for batch in self._reader.batches(piece, self._options))
         for batch in read if self._read.limit is None else first_rows(read, self._read.limit):
             yield batch.select(self.changes_schema.names)
+
+    @property
+    def keeps_rows(self) -> bool:
+        """Whether nothing that the pipeline file says of reading leaves rows out or adds to them.
+
+        What the source's own deletes do stands in the pieces.
+        """
+        read = self._read
+        chooses = self._options.filter is not None or read.limit is not None
+        return not (chooses or self.rules or read.include_deleted or read.emits_kinds)
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at a piece's file: whether its rows, all of them, come out as they stand there."""
+        return self._reader.whole_file(piece)
 
     @property
     def ignored(self) -> IgnoredDeletes | None:

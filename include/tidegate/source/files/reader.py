@@ -18,6 +18,7 @@ from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
+from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.read.merge import Conforming, MergeRead
 from tidegate.read.open_piece import open_piece
 from tidegate.read.removed import WHOLE
@@ -87,6 +88,17 @@ class FilesReader:
             batch.schema, partition, lambda: self._project(batch.schema, piece)
         )
         return projection.apply(batch, piece.path)
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at the piece's file; raises as `open` and `conform`."""
+        with self.open(piece) as file:
+            names = self.physical_columns(file.schema)
+            if names != file.schema.names or not is_whole(piece, file):
+                return None
+            projection = self._project(file.schema, piece)
+            if projection.passing != tuple(names):
+                return None
+            return WholeFile(piece.path, file.footer, projection.passing, projection.repeated)
 
     def check(self, piece: Piece, file_schema: pa.Schema) -> None:
         """Make sure that a file can be read, before a window is planned on it.

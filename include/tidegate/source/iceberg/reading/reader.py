@@ -9,6 +9,8 @@ from tidegate.errors import SourceFileDamaged
 from tidegate.model.file_slice import DeltaKind
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.wire import canonical
+from tidegate.physical import ParquetRows
+from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.read.ignored import ignored_deletes
 from tidegate.read.merge import MergeRead
 from tidegate.read.open_piece import open_piece
@@ -21,6 +23,7 @@ from tidegate.source.iceberg.columns.slice_details import details_of
 from tidegate.source.iceberg.deletes.loading import DeleteLoader
 from tidegate.source.iceberg.deletes.positions import Target
 from tidegate.source.iceberg.reading.slice_columns import PinnedColumns
+from tidegate.source.iceberg.table.paths import mounted_path
 from tidegate.source.iceberg.table.whole_files import ManifestSays, open_whole
 
 if TYPE_CHECKING:
@@ -89,6 +92,26 @@ class IcebergReader:
             with rows:
                 raise SourceFileDamaged(path=piece.path, problem=problem)
         return rows
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at the piece's file; raises as `open` and `conforming`.
+
+        A delete file that applies rules it out, whether one of its rows is hit or not.
+        """
+        slice = piece.slice
+        is_plain = slice.change is None and slice.check is None and not slice.deltas
+        path = mounted_path(self._files, piece.path)
+        if not is_plain or path is None or "since_sequence" in details_of(slice):
+            return None
+        if len(self._columns.own) != len(self._columns.names):
+            return None
+        with self.open(piece) as file:
+            if not isinstance(file, ParquetRows) or not is_whole(piece, file):
+                return None
+            projection = self.columns_of(piece).projection(file.schema)
+            if projection.passing != tuple(file.schema.names):
+                return None
+            return WholeFile(path, file.footer, projection.passing, projection.repeated)
 
     def columns_of(self, piece: Piece) -> SliceColumns:
         """Return what is read of a piece's file."""

@@ -121,7 +121,7 @@ class SliceColumns:
             SchemaIncompatible: a column cannot be promoted to the pinned type.
         """
         projection = self._pinned.projections.get(
-            batch.schema, self._read_as, lambda: self._projection(batch.schema)
+            batch.schema, self._read_as, lambda: self.projection(batch.schema)
         )
         projected = projection.apply(batch, self._piece.path)
         hidden, names = self._hidden, self._names
@@ -139,7 +139,8 @@ class SliceColumns:
         arrays += [key.of(root) for key, root in zip(hidden, roots, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, [*names, *(key.name for key in hidden)])
 
-    def _projection(self, schema: pa.Schema) -> Projection:
+    def projection(self, schema: pa.Schema) -> Projection:
+        """Return how the columns of a file's schema become those of the table that are read."""
         values = constants(self._values, self._wanted)
         found = self._pinned.fields.found(schema, self._piece.path)
         return Projection(self._wanted, found, values, self._piece.path)

@@ -15,7 +15,7 @@ from tidegate.errors import SourceFileDamaged, SourceFileGone, SourceUnreachable
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from pyiceberg.io import FileIO
+    from pyiceberg.io import FileIO, InputFile
 
 REWRITE_PROPERTY = "tidegate.location-rewrite"
 """FileIO property that carries the map of prefixes as JSON."""
@@ -61,6 +61,17 @@ def _local(location: str) -> str:
     return location
 
 
+def mounted_path(files: FileIO, location: str) -> str | None:
+    """Return where a file of the table stands on a mounted file system; None if it does not."""
+    return _mounted(files.new_input(location))
+
+
+def _mounted(found: InputFile) -> str | None:
+    if isinstance(found, PyArrowFile) and isinstance(found._filesystem, LocalFileSystem):
+        return str(found._path)
+    return None
+
+
 def open_location(files: FileIO, location: str, source: str) -> pa.NativeFile:
     """Open a file of the table for reading.
 
@@ -76,9 +87,10 @@ def open_location(files: FileIO, location: str, source: str) -> pa.NativeFile:
     """
     try:
         found = files.new_input(location)
-        if isinstance(found, PyArrowFile) and isinstance(found._filesystem, LocalFileSystem):
+        path = _mounted(found)
+        if path is not None:
             # Only such a file has a descriptor, and decoding with a pushed filter needs one.
-            return pa.OSFile(found._path)
+            return pa.OSFile(path)
         stream = found.open()
         return stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="r")
     except FileNotFoundError as gone:

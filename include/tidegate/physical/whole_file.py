@@ -1,0 +1,41 @@
+"""A file that may be published as it is, as a kind of source gives it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from tidegate.model.plan import Piece
+    from tidegate.physical.parquet import ParquetRows
+    from tidegate.physical.parquet_footer import ParquetFooter
+
+
+@dataclass(frozen=True, eq=False)
+class WholeFile:
+    """A Parquet file with exactly the rows of a piece, each of which comes out as it stands there.
+
+    No delete touches it, and its columns are those that come out: not renamed, moved or cast. What
+    its pages are like, and what the pipeline file does to rows, is for others to judge.
+    """
+
+    path: str
+    """On a mounted file system."""
+    footer: ParquetFooter
+    columns: tuple[str, ...]
+    """All columns of the file, in its order."""
+    constants: Mapping[str, pa.Scalar]
+    """The columns that come out and that the file does not have, with the value of all its rows."""
+
+
+def is_whole(piece: Piece, file: ParquetRows) -> bool:
+    """Return whether a piece has all rows of its file."""
+    if piece.byte_range is None:
+        return piece.row_start == 0 and piece.rows == file.rows
+    start, end = piece.byte_range
+    offsets = [group.offset for group in file.row_groups]
+    return all(offset is not None and start <= offset < end for offset in offsets)

@@ -1,0 +1,72 @@
+"""Find the source files of a plan that are published as they are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tidegate.errors import TidegateError
+from tidegate.pipeline.state.reading import Reading
+from tidegate.stage.sub_split import StageSpec
+from tidegate.stage.whole_files import WholeFiles
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import Piece, Pin
+    from tidegate.plan.fan_out import FanOut
+    from tidegate.source.protocol import Source
+
+
+def whole_files(
+    config: PipelineConfig, rows: Reading, planned_at: datetime, only: Iterable[Partition]
+) -> WholeFiles | None:
+    """Return what tells which files are copied; None where the configuration alone rules it out.
+
+    No file is opened for a pipeline that filters, judges or settles rows.
+
+    Args:
+        config: as it stands in the plan.
+        rows: how the source is read.
+        planned_at: the clock of the run.
+        only: the partitions of a rebuild.
+    """
+    if config.target.copy_whole_files == "never" or config.rows or not rows.keeps_rows:
+        return None
+    return WholeFiles(rows, rows.schema, StageSpec.of(config, planned_at, only))
+
+
+@dataclass(frozen=True)
+class UncutFiles:
+    """Tells the planner which large files it need not cut, because a task will copy them.
+
+    A task decides anew. Where the file was replaced meanwhile, one task reads more than others.
+    """
+
+    config: PipelineConfig
+    source: Source
+    pin: Pin
+    planned_at: datetime
+    only: tuple[Partition, ...]
+    fan_out: FanOut | None
+    """Counts partitions by bounds that are known already; None where no key is made of them."""
+
+    def __call__(self, piece: Piece) -> bool:
+        """Return whether a file is copied; opens it unless its bounds say that it is not."""
+        count = self.fan_out.of(piece.event_times) if self.fan_out else None
+        if self._files is None or count not in {None, 1}:
+            return False
+        try:
+            return self._files.part(piece) is not None
+        except TidegateError:
+            # Whoever reads it says what is wrong with it.
+            return False
+
+    @cached_property
+    def _files(self) -> WholeFiles | None:
+        rows = Reading.of(self.config.source, self.source, self.pin)
+        return whole_files(self.config, rows, self.planned_at, self.only)

@@ -1,0 +1,68 @@
+"""Copy a source file that becomes a part file as it is, and make sure that it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import SourceFileDamaged
+from tidegate.physical.parquet_footer import FileEnd
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tidegate.model.message import EventTimes
+    from tidegate.model.partition import Partition
+    from tidegate.physical.whole_file import WholeFile
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True, eq=False)
+class WholePart:
+    """A source file all of whose rows belong to one partition, to be copied."""
+
+    file: WholeFile
+    look_again: Callable[[], WholeFile | None]
+    """Opens the file anew, and raises what reading it then would raise."""
+    partition: Partition
+    event_times: EventTimes
+
+    @property
+    def rows(self) -> int:
+        """All rows of the file."""
+        return self.file.footer.rows
+
+
+def copy_whole(storage: Storage, part: WholePart, path: str) -> None:
+    """Copy a file, then compare copy and source with what was decided on.
+
+    Damage inside a page passes unseen, as it does not where pages are decoded.
+
+    *Failure:* a part of the copy stays in the attempt's directory, which no message names.
+
+    Args:
+        storage: where the copy goes.
+        part: the file.
+        path: of the copy; nothing stands there.
+
+    Raises:
+        SourceFileGone, SourceFileDamaged: the file changed since its footer was read; each kind of
+            source may have its own errors.
+        StorageFull: no space is left (Transient).
+    """
+    decided = part.file.footer.end
+    try:
+        storage.copy_new(part.file.path, path)
+    finally:
+        # Before anything is said of the copy: where the source changed, its own error says more.
+        now = part.look_again()
+    if now is None or now.footer.end != decided or _end_of(path) != decided:
+        problem = f"expected {decided.length} bytes and one footer while it is copied"
+        raise SourceFileDamaged(path=part.file.path, problem=f"{problem}, found others")
+
+
+def _end_of(path: str) -> FileEnd:
+    with pa.OSFile(path) as copy:
+        return FileEnd.of(copy)

@@ -1,0 +1,212 @@
+"""Decide which source files are published as they are: what need not be decoded is not decoded.
+
+A copy has to be what reading and writing would have given: the same rows in the same partition,
+with the same bounds, in a file as this pipeline writes them. Whatever is not known for sure from
+the footer is read the long way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow as pa
+
+from tidegate.model.message import EventTimes
+from tidegate.model.partition import Transform
+from tidegate.physical import ParquetRows
+from tidegate.stage.event_bounds import EventClock
+from tidegate.stage.part_file import PartFileWriter
+from tidegate.stage.partition_split import PartitionComputer
+from tidegate.stage.steady_clock import moments_are_steady, wall_clock_is_steady
+from tidegate.stage.usual_sizes import has_usual_sizes, is_small
+from tidegate.stage.whole_copy import WholePart
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.model.partition import Partition, PartitionField
+    from tidegate.model.plan import Piece
+    from tidegate.physical.parquet_footer import Layout
+    from tidegate.physical.whole_file import WholeFile
+    from tidegate.stage.sub_split import StageSpec
+
+_CODEC = "ZSTD"
+"""What part files are compressed with; their names say so."""
+
+
+class WholeFileReader(Protocol):
+    """The reading side of a source, as far as files are not read."""
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at a piece's file: whether its rows, all of them, come out as they stand there."""
+        ...
+
+
+@dataclass(frozen=True)
+class WholeFiles:
+    """Which files of one pipeline's sub-splits are copied. Writes nothing.
+
+    Args:
+        reader: looks at files.
+        schema: of the batches that reading gives.
+        spec: how rows are staged; its rules have to be none.
+    """
+
+    reader: WholeFileReader
+    schema: pa.Schema
+    spec: StageSpec
+
+    def chosen(self, pieces: Sequence[Piece]) -> tuple[list[WholePart], list[Piece]]:
+        """Tell the pieces of a sub-split apart: those to copy, and those to read.
+
+        Small files are copied only where nothing else would stand in a part file with them: the
+        long way makes one file of many, and readers of the target should not pay for the difference
+        for ever.
+
+        Raises:
+            TidegateError: a file cannot be opened; as reading it.
+        """
+        whole: list[WholePart] = []
+        rest: list[Piece] = []
+        for piece in pieces:
+            joins = len(pieces) > 1 and is_small(piece.size_bytes, self.spec.limits)
+            part = None if joins else self.part(piece)
+            if part is None:
+                rest.append(piece)
+            else:
+                whole.append(part)
+        return whole, rest
+
+    def part(self, piece: Piece) -> WholePart | None:
+        """Return the part file that a piece's file is, size aside; None if it has to be read.
+
+        Raises:
+            TidegateError: the file cannot be opened; as reading it.
+        """
+        try:
+            return self._part(piece)
+        except (OSError, pa.ArrowException):
+            # Whoever reads it names the file, and what is wrong with it.
+            return None
+
+    def _part(self, piece: Piece) -> WholePart | None:
+        file = self.reader.whole_file(piece)
+        if file is None or not self._is_as_written(file):
+            return None
+        ends = self._ends(file)
+        if ends is None or not self._is_steady(ends):
+            return None
+        partitions = self._partitions(ends)
+        event_times = self._clock.measure(ends) if self._clock else EventTimes()
+        if len(partitions) > 1 or event_times.future or event_times.missing:
+            return None
+        if self.spec.only and partitions[0] not in self.spec.only:
+            # Its rows are counted as read, and not kept.
+            return None
+        return WholePart(file, partial(self.reader.whole_file, piece), partitions[0], event_times)
+
+    def _is_as_written(self, file: WholeFile) -> bool:
+        """Return whether a file is as this pipeline would have written it."""
+        footer = file.footer
+        return (
+            file.columns == self._computer.data_columns
+            and footer.rows > 0
+            and footer.layout == self._layout
+            and footer.is_plain
+            and footer.codecs == {_CODEC}
+            and not footer.is_of_old_calendar
+            and not footer.has_pandas_index
+            and has_usual_sizes(footer, self.spec.limits)
+        )
+
+    def _ends(self, file: WholeFile) -> pa.RecordBatch | None:
+        """Make two rows of what decides: the smallest values of the file, and the largest.
+
+        None where they are not known exactly, or a value may be NULL.
+        """
+        columns = []
+        for field in self.schema:
+            if field.name not in self._deciding:
+                ends = pa.nulls(2, field.type)
+            elif field.name in file.constants:
+                ends = pa.repeat(file.constants[field.name], 2)
+            else:
+                ends = _between(file.footer.exact_bounds(field.name), field.type)
+            if ends is None:
+                return None
+            columns.append(ends)
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _partitions(self, ends: pa.RecordBatch) -> tuple[Partition, ...]:
+        """Return the partitions between both ends; more than one as soon as it may be more."""
+        for computer in self._by_key:
+            # By itself: beside a day an hour is one of 24, and the same a day later.
+            found = computer.split(ends).partitions
+            if len(found) > 1:
+                return found
+        return self._computer.split(ends).partitions
+
+    def _is_steady(self, ends: pa.RecordBatch) -> bool:
+        """Return whether everything between two times comes out between what they come out as.
+
+        Where the clocks go back, a day may come twice, and where they go forward, a later time
+        without a zone may be an earlier moment.
+        """
+        spec = self.spec
+        made = [field.column for field in spec.fields if field.transform is not Transform.IDENTITY]
+        return all(wall_clock_is_steady(ends.column(name), spec.timezone) for name in made) and (
+            spec.event_time is None
+            or moments_are_steady(ends.column(spec.event_time), spec.timezone)
+        )
+
+    @cached_property
+    def _deciding(self) -> frozenset[str]:
+        names = {field.column for field in self.spec.fields}
+        return frozenset(names | ({self.spec.event_time} if self.spec.event_time else set()))
+
+    @cached_property
+    def _computer(self) -> PartitionComputer:
+        return self._computer_of(self.spec.fields)
+
+    @cached_property
+    def _by_key(self) -> tuple[PartitionComputer, ...]:
+        return tuple(self._computer_of((field,)) for field in self.spec.fields)
+
+    def _computer_of(self, fields: Sequence[PartitionField]) -> PartitionComputer:
+        return PartitionComputer(
+            self.schema, fields, timezone=self.spec.timezone, default_name=self.spec.default_name
+        )
+
+    @cached_property
+    def _clock(self) -> EventClock | None:
+        spec = self.spec
+        if spec.event_time is None or spec.counts_until is None:
+            return None
+        return EventClock(self.schema, spec.event_time, spec.timezone, spec.counts_until, spec.unit)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """The layout of the files that are written here, asked of one without rows."""
+        fields = [self.schema.field(name) for name in self._computer.data_columns]
+        written = pa.BufferOutputStream()
+        writer = PartFileWriter(written, pa.RecordBatch.from_pylist([], pa.schema(fields)))
+        writer.close()
+        with ParquetRows(pa.BufferReader(written.getvalue())) as file:
+            return file.footer.layout
+
+
+def _between(bounds: tuple[int, int] | None, kind: pa.DataType) -> pa.Array | None:
+    """Return two stored numbers as values of a column; None where its numbers mean something else.
+
+    Seconds are stored as milliseconds, and numbers without a sign like others.
+    """
+    if bounds is None:
+        return None
+    numbers = pa.array(bounds, pa.int64())
+    if pa.types.is_timestamp(kind) and kind.unit != "s":
+        return numbers.view(kind)
+    if pa.types.is_date32(kind):
+        return numbers.cast(pa.int32()).view(kind)
+    return numbers.cast(kind) if pa.types.is_signed_integer(kind) else None
