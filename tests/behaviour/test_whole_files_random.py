@@ -218,7 +218,9 @@ TABLES: dict[str, Callable[[Path, str, list[Made]], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(
-    "examples", [25, pytest.param(600, marks=pytest.mark.slow)], ids=["quick", "long"]
+    "examples",
+    [25, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3_000)])],
+    ids=["quick", "long"],
 )
 def test_random_table_comes_out_alike_copied_or_read(
     table: str, examples: int, tmp_path: Path
