@@ -87,7 +87,7 @@ class WholeFiles:
         """
         try:
             return self._part(piece)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException, UnicodeDecodeError):
             # Whoever reads it names the file, and what is wrong with it.
             return None
 
