@@ -204,13 +204,26 @@ def test_file_is_copied(case: str, twice: Twice, raw: Folder) -> None:
 
 
 def test_key_of_the_path_alone_is_known_of_every_row(twice: Twice, raw: Folder) -> None:
-    files = [raw.put(orders(0, 1), f"region={name}/a.parquet") for name in ("eu", "us")]
-    keys = {"target": {"partition_by": {"dt": "day(at)", "region": "region"}}}
+    names = ("eu", "us", "__DEFAULT_PARTITION__")
+    files = [str(raw.put(orders(0, 1), f"region={name}/a.parquet")) for name in names]
+    keys = {
+        "source": {"partition_by": {"region": "string"}, "split": {"open_cost": 1 << 40}},
+        "target": {"partition_by": {"dt": "day(at)", "region": "region"}},
+    }
 
-    staged, _, _ = twice.both(**keys, source={"partition_by": {"region": "string"}})
+    staged, reading, copied = twice.both(**keys)
 
-    assert set(staged.said) == {"dt=2026-03-01/region=eu", "dt=2026-03-01/region=us"}
-    assert len(files) == 2
+    assert staged == reading
+    assert sorted(copied) == sorted(files)
+    assert set(staged.said) == {f"dt=2026-03-01/region={name}" for name in names}
+
+
+def test_column_of_the_path_that_is_no_key_of_the_target_is_written(
+    twice: Twice, raw: Folder
+) -> None:
+    raw.put(orders(0, 1), "region=eu/a.parquet")
+
+    assert twice.copied(source={"partition_by": {"region": "string"}}) == []
 
 
 # What is not

@@ -66,11 +66,9 @@ ICEBERG_TYPES = {
     "dates": DateType(),
 }
 RULES: tuple[list[dict[str, str]], ...] = (
-    *([[]] * 8),
     [{"name": "some", "where": "id % 2 = 0", "on_failure": "quarantine"}],
     [{"name": "few", "where": "id % 3 = 0", "on_failure": "hold"}],
 )
-FILTERS = (*([None] * 8), "id > 1", "at is not null")
 
 
 @dataclass(frozen=True)
@@ -111,37 +109,39 @@ ODD: dict[str, dict[str, Any]] = {
     "no bounds": {"write_statistics": False},
     "row groups": {"row_group_size": 2},
 }
+
+
+def rarely(usual: Any, *odd: Any) -> st.SearchStrategy[Any]:
+    """Draw mostly what is usual; what is odd from the middle, as the ends are tried first."""
+    return st.integers(0, 99).map(lambda n: odd[n % len(odd)] if 40 <= n < 52 else usual)
+
+
 files = st.builds(
     Made,
     start=st.sampled_from((STARTS[0], STARTS[0], STARTS[0], *STARTS)),
     spread=st.sampled_from(SPREADS),
     rows=st.integers(0, 5) | st.integers(1, 5),
-    some_null=st.sampled_from((*([False] * 9), True)),
-    odd=st.sampled_from((*([""] * 16), *ODD, "order", "required", "fewer", "wider")),
+    some_null=rarely(False, True),
+    odd=rarely("", *(name for name in ODD if name), "order", "required", "fewer", "wider"),
 )
-pipelines = st.fixed_dictionaries(
-    {
-        "timezone": st.sampled_from(ZONES),
-        "rows": st.sampled_from(RULES),
-        "event_time": st.builds(
-            dict,
-            column=st.just("at"),
-            future_tolerance=st.sampled_from(("0s", "1d", "1d")),
-        ),
-        "source": st.builds(
-            dict,
-            split=st.builds(dict, open_cost=st.sampled_from((1, 1 << 40))),
-            read=st.builds(
-                lambda filter: {} if filter is None else {"filter": filter},
-                st.sampled_from(FILTERS),
-            ),
-        ),
-        "target": st.builds(
-            lambda keys, size: {"partition_by": keys or {}, "rolling": {"file_size": size}},
-            st.sampled_from(KEYS),
-            st.sampled_from((1_000, 5_000, 128 << 20)),
-        ),
-    }
+pipelines = st.builds(
+    lambda zone, rules, tolerance, cost, filter, keys, size: {
+        "timezone": zone,
+        "rows": rules,
+        "event_time": {"column": "at", "future_tolerance": tolerance},
+        "source": {
+            "split": {"open_cost": cost},
+            "read": {} if filter is None else {"filter": filter},
+        },
+        "target": {"partition_by": keys or {}, "rolling": {"file_size": size}},
+    },
+    zone=st.sampled_from(ZONES),
+    rules=rarely([], *RULES),
+    tolerance=st.sampled_from(("0s", "1d", "1d")),
+    cost=st.sampled_from((1, 1 << 40)),
+    filter=rarely(None, "id > 1", "at is not null"),
+    keys=st.sampled_from(KEYS),
+    size=st.sampled_from((1_000, 4_000, 6_000, 6_000, 20_000, 128 << 20)),
 )
 
 
@@ -218,7 +218,9 @@ TABLES: dict[str, Callable[[Path, str, list[Made]], dict[str, Any]]] = {
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(
-    "examples", [25, pytest.param(600, marks=pytest.mark.slow)], ids=["quick", "long"]
+    "examples",
+    [25, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(3_000)])],
+    ids=["quick", "long"],
 )
 def test_random_table_comes_out_alike_copied_or_read(
     table: str, examples: int, tmp_path: Path
@@ -226,7 +228,13 @@ def test_random_table_comes_out_alike_copied_or_read(
     found: list[int] = []
     ledger = f"sqlite:///{tmp_path}/ledger.db"
 
-    @settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    # The few of every day are always the same ones, so that their share of copies is, too.
+    @settings(
+        max_examples=examples,
+        derandomize=examples < 100,
+        deadline=None,
+        suppress_health_check=[HealthCheck.too_slow],
+    )
     @given(
         kind=st.sampled_from(KINDS), made=st.lists(files, min_size=1, max_size=3), keys=pipelines
     )

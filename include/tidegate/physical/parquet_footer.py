@@ -104,8 +104,14 @@ class ParquetFooter:
     @property
     def has_pandas_index(self) -> bool:
         """Whether pandas makes a column the index of its frames, so that it is no column there."""
-        found = (self._schema.pandas_metadata or {}).get("index_columns", ())
-        return any(isinstance(column, str) for column in found)
+        note = self.key_values.get(b"pandas")
+        if note is None:
+            return False
+        try:
+            return any(isinstance(column, str) for column in json.loads(note)["index_columns"])
+        except (ValueError, TypeError, KeyError):
+            # What cannot be read may say so.
+            return True
 
     @property
     def codecs(self) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 A copy has to be what reading and writing would have given: the same rows in the same partition,
 with the same bounds, in a file as this pipeline writes them. Whatever is not known for sure from
-the footer is read the long way.
+the footer is read the long way (PC-F13).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class WholeFiles:
         """
         try:
             return self._part(piece)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException, UnicodeDecodeError):
             # Whoever reads it names the file, and what is wrong with it.
             return None
 

@@ -106,6 +106,42 @@ def test_layout_differs_where_columns_do(other: pa.Table) -> None:
     assert footer(written(one)).layout != footer(written(other)).layout
 
 
+@pytest.mark.parametrize(
+    ("note", "expected"),
+    [
+        (None, False),
+        ('{"index_columns": []}', False),
+        ('{"index_columns": [{"kind": "range"}]}', False),
+        ('{"index_columns": ["n"]}', True),
+        ('{"index_columns"', True),
+        ("[]", True),
+        ("{}", True),
+    ],
+)
+def test_index_of_pandas_is_found(note: str | None, expected: bool) -> None:
+    table = NUMBERS.replace_schema_metadata(None if note is None else {"pandas": note})
+
+    assert footer(written(table)).has_pandas_index == expected
+
+
+@pytest.mark.parametrize(
+    ("notes", "expected"),
+    [
+        ({}, False),
+        ({"org.apache.spark.version": "3.0.0"}, False),
+        ({"org.apache.spark.version": "4.1.0-preview1"}, False),
+        ({"org.apache.spark.version": "2.4.8"}, True),
+        ({"org.apache.spark.version": "unknown"}, True),
+        ({"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyDateTime": ""}, True),
+        ({"org.apache.spark.version": "3.5.0", "org.apache.spark.legacyINT96": ""}, True),
+        ({"writer.date.proleptic": "true"}, False),
+        ({"writer.date.proleptic": "false"}, True),
+    ],
+)
+def test_old_calendar_is_told_by_its_writer(notes: dict[str, str], expected: bool) -> None:
+    assert footer(written(NUMBERS.replace_schema_metadata(notes))).is_of_old_calendar == expected
+
+
 def test_nullability_that_moves_inside_is_another_layout() -> None:
     def of(*, outside: bool, inside: bool) -> bytes:
         kind = pa.struct([pa.field("x", pa.int64(), nullable=inside)])

@@ -445,7 +445,7 @@ def test_row_width_counts_fixed_types_and_assumes_the_others() -> None:
 def test_file_that_nobody_decodes_is_not_cut() -> None:
     files = Files({name: [Group(100, 100) for _ in range(4)] for name in "abc"})
     keys = SplitConfig(target_size=100, open_cost=1, max_rows=50)
-    small = replace(files.pieces()[0], path="small", rows=10, size_bytes=10)
+    small = Piece(FileSlice("small"), 10, 10)
     asked: list[str] = []
 
     def uncut(piece: Piece) -> bool:

@@ -1,0 +1,97 @@
+"""Copied files stand beside written ones: named, described and forced to the disk like them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
+from tidegate.errors import SourceFileDamaged
+from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.partition import Partition, PartitionField, Transform
+from tidegate.physical import ParquetRows
+from tidegate.physical.whole_file import WholeFile
+from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
+from tidegate.stage.whole_copy import WholePart
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+DAY = Partition((("dt", "2026-03-01"),))
+SCHEMA = pa.schema([("id", pa.int64()), ("at", pa.timestamp("us", "UTC"))])
+SPEC = StageSpec(
+    fields=(PartitionField("dt", "at", Transform.DAY),), event_time="at", counts_until=NOON
+)
+
+
+def whole(path: Path, *ids: int) -> WholePart:
+    """Write a file; gives it as one to copy."""
+    pq.write_table(pa.table([ids, [NOON] * len(ids)], SCHEMA), path, compression="zstd")
+
+    def look() -> WholeFile:
+        with ParquetRows(pa.OSFile(str(path))) as rows:
+            return WholeFile(str(path), rows.footer, tuple(rows.schema.names), {})
+
+    return WholePart(look(), look, DAY, EventTimes(NOON, NOON))
+
+
+def staged(root: Path, parts: list[WholePart], storage: LocalStorage) -> CommitMessage:
+    rows = [pa.RecordBatch.from_arrays([pa.array([9]), pa.array([NOON])], schema=SCHEMA)]
+    place = AttemptPlace(str(root), "0123456789abcdef", "5b5b5b5b5b5b", "w1.t0.aa")
+    return stage_sub_split(rows, SCHEMA, SPEC, place, storage, parts)
+
+
+def ids(root: Path, message: CommitMessage) -> list[list[int]]:
+    """The ids of each part file."""
+    tables = [pq.read_table(root / part.staged, partitioning=None) for part in message.parts]
+    return [table.column("id").to_pylist() for table in tables]
+
+
+def test_copies_and_rows_of_one_partition_get_names_of_their_own(tmp_path: Path) -> None:
+    parts = [whole(tmp_path / "a", 1, 2), whole(tmp_path / "b", 3)]
+
+    message = staged(tmp_path, parts, LocalStorage())
+
+    assert ids(tmp_path, message) == [[1, 2], [3], [9]]
+    assert [part.name for part in message.parts] == [
+        f"part-0123456789abcdef-5b5b5b5b5b5b-{number}.zstd.parquet" for number in range(3)
+    ]
+    assert {part.partition for part in message.parts} == {DAY}
+    assert (message.rows_read, message.rows_kept) == (4, 4)
+    assert message.event_times == EventTimes(NOON, NOON)
+
+
+def test_copies_that_a_message_names_stand_after_a_power_cut(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    stopper = Stopper()
+    stopper.disk = Disk(root, tmp_path / "kept")
+    parts = [whole(tmp_path / "a", 1, 2)]
+
+    message = staged(root, parts, stopping_storage(stopper))
+    stopper.disk.leave(tmp_path / "after", chance("lost", 0))
+
+    assert ids(tmp_path / "after", message) == [[1, 2], [9]]
+
+
+def test_file_that_became_another_is_no_part(tmp_path: Path) -> None:
+    part = whole(tmp_path / "a", 1, 2)
+    whole(tmp_path / "a", 1, 2, 3)
+
+    with pytest.raises(SourceFileDamaged, match="footer"):
+        staged(tmp_path, [part], LocalStorage())
+
+
+def test_file_that_is_whole_no_more_is_no_part(tmp_path: Path) -> None:
+    part = whole(tmp_path / "a", 1, 2)
+    changed = WholePart(part.file, lambda: None, part.partition, part.event_times)
+
+    with pytest.raises(SourceFileDamaged, match="footer"):
+        staged(tmp_path, [changed], LocalStorage())
