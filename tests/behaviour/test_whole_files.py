@@ -453,6 +453,7 @@ def test_files_in_an_exchange_are_read(twice: Twice, raw: Folder) -> None:
     days = range(0, 24 * 70, 24)
     for name in ("a.parquet", "b.parquet"):
         raw.put(orders(*days), name)
+    raw.put(orders(0, 1), "c.parquet")
     one_by_one = {"split": {"open_cost": 1 << 40}}
 
     assert twice.copied(source=one_by_one) == []

@@ -141,6 +141,12 @@ def swapped_names(table: WholeIceberg) -> None:
     table.evolve(Schema(ID, AT, NestedField(4, "b", LongType()), NestedField(5, "a", LongType())))
 
 
+def swapped_names_and_places(table: WholeIceberg) -> None:
+    table.evolve(Schema(ID, AT, NestedField(4, "a", LongType()), NestedField(5, "b", LongType())))
+    table.append([{"id": 1, "at": NOON, "a": 1, "b": 2}])
+    table.evolve(Schema(ID, AT, NestedField(5, "a", LongType()), NestedField(4, "b", LongType())))
+
+
 def added(table: WholeIceberg) -> None:
     table.append(orders(0, 1))
     table.evolve(Schema(*SCHEMA.fields, NestedField(4, "more", LongType())))
@@ -203,6 +209,7 @@ FORBIDDEN: dict[str, tuple[Callable[[WholeIceberg], None], dict[str, Any]]] = {
     "a renamed field inside": (renamed_inside, {}),
     "fields inside that swapped their names": (swapped_inside, {}),
     "columns that swapped their names": (swapped_names, {}),
+    "columns that swapped names and places": (swapped_names_and_places, {}),
     "an added column": (added, {}),
     "a dropped column": (dropped, {}),
     "another column of the same name": (dropped_and_added_again, {}),

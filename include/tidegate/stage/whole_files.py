@@ -26,7 +26,6 @@ from tidegate.stage.whole_copy import WholePart
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tidegate.model.partition import Partition, PartitionField
     from tidegate.model.plan import Piece
     from tidegate.physical.parquet_footer import Layout
     from tidegate.physical.whole_file import WholeFile
@@ -98,7 +97,8 @@ class WholeFiles:
         ends = self._ends(file)
         if ends is None or not self._is_steady(ends):
             return None
-        partitions = self._partitions(ends)
+        # Values of times name intervals: an hour of the day only stands beside its day.
+        partitions = self._computer.split(ends).partitions
         event_times = self._clock.measure(ends) if self._clock else EventTimes()
         if len(partitions) > 1 or event_times.future or event_times.missing:
             return None
@@ -139,15 +139,6 @@ class WholeFiles:
             columns.append(ends)
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
-    def _partitions(self, ends: pa.RecordBatch) -> tuple[Partition, ...]:
-        """Return the partitions between both ends; more than one as soon as it may be more."""
-        for computer in self._by_key:
-            # By itself: beside a day an hour is one of 24, and the same a day later.
-            found = computer.split(ends).partitions
-            if len(found) > 1:
-                return found
-        return self._computer.split(ends).partitions
-
     def _is_steady(self, ends: pa.RecordBatch) -> bool:
         """Return whether everything between two times comes out between what they come out as.
 
@@ -168,15 +159,9 @@ class WholeFiles:
 
     @cached_property
     def _computer(self) -> PartitionComputer:
-        return self._computer_of(self.spec.fields)
-
-    @cached_property
-    def _by_key(self) -> tuple[PartitionComputer, ...]:
-        return tuple(self._computer_of((field,)) for field in self.spec.fields)
-
-    def _computer_of(self, fields: Sequence[PartitionField]) -> PartitionComputer:
+        spec = self.spec
         return PartitionComputer(
-            self.schema, fields, timezone=self.spec.timezone, default_name=self.spec.default_name
+            self.schema, spec.fields, timezone=spec.timezone, default_name=spec.default_name
         )
 
     @cached_property
