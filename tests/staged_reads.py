@@ -63,5 +63,5 @@ def _parts(pipeline: Pipeline, window: PlannedWindow) -> Iterator[pa.Table]:
         for sub_split in split.sub_splits:
             path = layout.message_file(window.uri, sub_split.id)
             message = CommitMessage.from_text(pipeline.storage.read_bytes(path))
-            for part in message.parts:
+            for part in message.staged.parts:
                 yield pq.read_table(f"{window.uri}/{part.staged}", partitioning=None)

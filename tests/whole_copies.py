@@ -146,18 +146,19 @@ def _of(found: Iterable[tuple[str, CommitMessage]]) -> Staged:
     held: set[Any] = set()
     read, kept, times = 0, 0, EventTimes()
     for uri, message in found:
-        read, kept = read + message.rows_read, kept + message.rows_kept
-        times = times.merged(message.event_times)
-        hits.update(message.rule_hits)
-        held.update(message.held)
-        for part in message.parts:
+        staged = message.staged
+        read, kept = read + staged.rows_read, kept + staged.rows_kept
+        times = times.merged(staged.event_times)
+        hits.update(staged.rule_hits)
+        held.update(item.partition for item in staged.held)
+        for part in staged.parts:
             table, path = _rows_of(uri, part), part.partition.path
             rows.setdefault(path, Counter()).update(bag(table))
             shown = frozenset(str(each).replace("large_", "") for each in table.schema)
             schemas[path] = schemas.get(path, frozenset()) | shown
             count, bounds = said.get(path, (0, EventTimes()))
             said[path] = count + part.rows, bounds.merged(part.event_times)
-        for part in message.quarantined:
+        for part in staged.quarantined:
             aside.update(bag(_rows_of(uri, part)))
     return Staged(rows, aside, said, (read, kept, times), (dict(hits), frozenset(held)), schemas)
 

@@ -354,7 +354,9 @@ def test_rows_that_no_contribution_has_are_not_announced_and_the_remedy_helps(
         pipeline.stage(planned, executor)
     (message,) = (path for path in Path(planned.uri, "messages").iterdir() if path.is_file())
     said = json.loads(message.read_text())
-    message.write_text(json.dumps({**said, "parts": said["parts"][:1]}))
+    message.write_text(
+        json.dumps({**said, "staged": {**said["staged"], "parts": said["staged"]["parts"][:1]}})
+    )
 
     with pytest.raises(RowsUnaccounted, match=r"expected the 2 rows .* found 1") as refused:
         pipeline.announce([planned], NOW)

@@ -15,6 +15,7 @@ import pytest
 from hooked_reader import PlainHooks, piece_of, read_pieces
 from tidegate.errors import SourceFileGone, StorageFull
 from tidegate.execute.local import LocalExecutor
+from tidegate.model.message import CommitMessage
 from tidegate.model.partition import PartitionField, Transform
 from tidegate.predicate import Predicate
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tidegate.execute import Executor
-    from tidegate.model.message import CommitMessage
 
 FILES = 5
 ROWS = 400
@@ -47,7 +47,8 @@ def stage_file(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, 
         piece = piece_of(path, ROWS // 2, row_start=half * ROWS // 2)
         place = AttemptPlace(plan_uri, "d1d1", f"sub-{index}-{half}", f"{attempt}.x{half}")
         batches = read_pieces([piece], PlainHooks(), filter=wanted, batch_rows=64)
-        messages.append(stage_sub_split(batches, schema, spec, place, LocalStorage()))
+        done = stage_sub_split(batches, schema, spec, place, LocalStorage())
+        messages.append(CommitMessage(place.sub_split, place.attempt, done))
     return tuple(messages)
 
 
@@ -113,7 +114,7 @@ def staged_bytes(plan: str, messages: list[CommitMessage]) -> dict[str, str]:
     """Final path of each file → hash of what stands on disk, checked against the message."""
     found = {}
     for message in messages:
-        for part in message.parts:
+        for part in message.staged.parts:
             content = Path(plan, part.staged).read_bytes()
             assert (len(content), hashlib.sha256(content).hexdigest()) == (part.length, part.sha256)
             found[f"{part.partition.path}/{part.name}"] = part.sha256
@@ -126,7 +127,7 @@ def test_run_all_splits_stage_every_wanted_row_once(executor: Executor, plan: st
     rows = [
         value
         for message in messages
-        for part in message.parts
+        for part in message.staged.parts
         for value in pq.read_table(Path(plan, part.staged), partitioning=None)
         .column("n")
         .to_pylist()

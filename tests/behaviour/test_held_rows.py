@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from small_lake import NOW, SmallLake, day, load, local, publish
 from terminal import text_of
 from tidegate.cli.explain_view import explanation
-from tidegate.execute.local import LocalExecutor
 from tidegate.model.publication import Outcome
 from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 SMALL = {"name": "small", "where": "amount < 50", "on_failure": "hold"}
 HAS_ID = {"name": "has_id", "where": "id > 0", "on_failure": "hold"}
@@ -95,21 +96,3 @@ def test_hold_that_a_replay_made_pointless_is_shown_no_more(lake: SmallLake) -> 
 
     assert (found.report.name, found.report.rows_pending, found.proposed) == ("committed", 0, None)
     assert "not yet" not in text_of(explanation(found, None, "UTC"))
-
-
-def test_hold_of_a_window_that_was_staged_without_the_rules_names_all(lake: SmallLake) -> None:
-    lake.keys["rows"] = [SMALL, HAS_ID]
-    lake.commit({1: 2}, amount=100)
-    pipeline = lake.pipeline()
-    (planned,) = pipeline.plan(Run("run", "cli"), NOW)
-    with LocalExecutor(1) as executor:
-        pipeline.stage(planned, executor)
-    (message,) = Path(planned.uri).glob("messages/*.json")
-    written = json.loads(message.read_text())
-    assert written.pop("held_rules") == [["small"]]
-    message.write_text(json.dumps(written))
-
-    pipeline.announce([planned], NOW)
-    publish(lake.pipeline())
-
-    assert why(lake, 1).startswith("row rule small, has_id: ")

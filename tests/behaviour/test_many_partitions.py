@@ -98,7 +98,7 @@ def staged(pipeline: Pipeline, executor: Executor) -> tuple[dict[str, list[int]]
     ids: dict[str, list[int]] = {}
     files: Counter[str] = Counter()
     for message in messages(pipeline, planned):
-        for part in message.parts:
+        for part in message.staged.parts:
             content = pq.ParquetFile(f"{planned.uri}/{part.staged}").read(["id"])
             ids.setdefault(part.partition.path, []).extend(content["id"].to_pylist())
             files[part.partition.path] += 1
@@ -150,7 +150,7 @@ def test_rows_staged_again_after_a_death_have_the_same_bytes(folder: Path, tmp_p
             stage_some(loading, planned.uri, done)
         loading.stage(planned, LocalExecutor(2))
         found = messages(loading, planned)
-        return {part.partition.path: part.sha256 for item in found for part in item.parts}
+        return {part.partition.path: part.sha256 for item in found for part in item.staged.parts}
 
     assert hashes(again, dies=True) == hashes(once, dies=False)
 
@@ -206,7 +206,7 @@ def test_changes_of_small_commits_are_settled_before_they_spread(tmp_path: Path)
 
     found: Counter[tuple[int, str]] = Counter()
     for message in messages(changes, planned):
-        for part in message.parts:
+        for part in message.staged.parts:
             rows = pq.ParquetFile(f"{planned.uri}/{part.staged}").read(["id", "_change_type"])
             found.update((row["id"], row["_change_type"]) for row in rows.to_pylist())
     expected = Counter((number, "INSERT") for number in range(1, 3 * 98 + 1))

@@ -145,7 +145,7 @@ def _staged(pipeline: Pipeline, column: str) -> Counter[object]:
     for name, content in _messages(pipeline).items():
         message = CommitMessage.from_text(content)
         root = f"{pipeline.roots.work}/{name.partition('/messages/')[0]}"
-        for part in message.parts:
+        for part in message.staged.parts:
             table = pq.read_table(f"{root}/{part.staged}", columns=[column])
             found.update(table[column].to_pylist())
     return found

@@ -157,7 +157,9 @@ def test_announce_whose_messages_are_not_whole_is_not_told(
 
 def stages_rows(messages: Path, line: str) -> bool:
     ids = [part.id for part in Split.from_json(json.loads(line)).sub_splits]
-    return any(json.loads((messages / f"{name}.json").read_text())["parts"] for name in ids)
+    return any(
+        json.loads((messages / f"{name}.json").read_text())["staged"]["parts"] for name in ids
+    )
 
 
 def test_announce_is_not_told_without_the_split_whose_rows_were_all_put_aside(

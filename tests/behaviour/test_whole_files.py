@@ -546,7 +546,7 @@ def test_task_that_dies_in_a_copy_is_done_again(twice: Twice, raw: Folder) -> No
         pipeline.stage(planned, executor)
 
     ((_, message),) = messages(pipeline, planned.uri)
-    (part,) = message.parts
+    (part,) = message.staged.parts
     assert Path(f"{planned.uri}/{part.staged}").read_bytes() == file.read_bytes()
     assert (part.staged.split("/")[2], part.name) != (half.parent.parent.name, "")
     assert part.name == half.name

@@ -294,7 +294,7 @@ def quarantined(root: Path) -> list[tuple[str, str, str]]:
     """Give what a message says was put aside: its file, by rule and name, as said and as found."""
     found = []
     for path in root.rglob("windows/*/*/messages/*.json"):
-        for part in CommitMessage.from_text(path.read_bytes()).quarantined:
+        for part in CommitMessage.from_text(path.read_bytes()).staged.quarantined:
             file = path.parent.parent / part.staged
             content = hashlib.sha256(file.read_bytes()).hexdigest() if file.exists() else "no file"
             found.append((f"{file.parent.name}/{file.name}", part.sha256, content))

@@ -60,7 +60,7 @@ def believed_without_files(plan: Path) -> list[str]:
     return [
         part.staged
         for path in plan.glob("messages/*.json")
-        for part in CommitMessage.from_text(path.read_bytes()).parts
+        for part in CommitMessage.from_text(path.read_bytes()).staged.parts
         if not (plan / part.staged).exists()
     ]
 

@@ -213,6 +213,6 @@ def test_worker_lost_inside_a_dense_file_reads_no_finished_sub_split_again(
     attempts = {message.attempt for message in found}
     assert (tmp_path / "died").exists()
     assert set(messages(planned_dense)) == sub_splits(planned_dense)
-    assert sum(message.rows_kept for message in found) == 1_997_000
+    assert sum(message.staged.rows_kept for message in found) == 1_997_000
     # What the lost attempt had finished stands; the rest of its split is another attempt's.
     assert len(attempts) == planned_dense.splits + 1

@@ -14,7 +14,7 @@ import pytest
 from tidegate.execute.frames import spark_frame
 from tidegate.execute.session import open_session
 from tidegate.execute.spark import SparkExecutor
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import CommitMessage, Staged
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ def look_around(plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage,
         "pandas": int("pandas" in sys.modules),
         "same_python": int(sys.executable == plan_uri),
     }
-    return (CommitMessage(str(index), attempt, (), (), 0, 0, EventTimes(), seen),)
+    return (CommitMessage(str(index), attempt, Staged(rule_hits=seen)),)
 
 
 @pytest.fixture
@@ -53,13 +53,14 @@ def messages(spark: SparkSession) -> list[CommitMessage]:
 
 
 def test_task_has_one_thread_of_each_library(messages: list[CommitMessage]) -> None:
-    assert {(m.rule_hits["polars_threads"], m.rule_hits["arrow_threads"]) for m in messages} == {
-        (1, 1)
-    }
+    assert {
+        (m.staged.rule_hits["polars_threads"], m.staged.rule_hits["arrow_threads"])
+        for m in messages
+    } == {(1, 1)}
 
 
 def test_task_runs_the_drivers_python(messages: list[CommitMessage]) -> None:
-    assert all(message.rule_hits["same_python"] for message in messages)
+    assert all(message.staged.rule_hits["same_python"] for message in messages)
 
 
 def test_run_each_split_is_a_task_of_one_stage(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from typing import Any, ClassVar, Self
 
 from tidegate.model.bag_sum import BagSum
 from tidegate.model.exchange import SpreadFile
@@ -55,33 +56,77 @@ class PartFile(Value):
 
 
 @dataclass(frozen=True)
-class CommitMessage(Value):
-    """What one finished sub-split staged; the first one written wins."""
+class HeldPartition(Value):
+    """A partition with rows that failed a rule whose effect is `hold`."""
 
-    sub_split: str
-    attempt: str
-    """Name of the attempt directory that the parts stand in."""
-    parts: tuple[PartFile, ...]
-    quarantined: tuple[PartFile, ...]
+    partition: Partition
+    rules: tuple[str, ...]
+    """The rules that they failed, sorted."""
+
+
+@dataclass(frozen=True)
+class Staged(Value):
+    """What became of the rows of a sub-split; every file is closed and forced to the disk."""
+
+    parts: tuple[PartFile, ...] = ()
+    quarantined: tuple[PartFile, ...] = ()
     """Rows that a rule put aside, one file per rule; their `partition` is empty."""
-    rows_read: int
-    rows_kept: int
-    event_times: EventTimes
+    rows_read: int = 0
+    rows_kept: int = 0
+    event_times: EventTimes = field(default_factory=EventTimes)
     rule_hits: Mapping[str, int] = field(default_factory=dict)
     """Rule name → rows that failed it."""
-    held: tuple[Partition, ...] = ()
-    """Partitions with rows that failed a rule whose effect is `hold`."""
-    held_rules: tuple[tuple[str, ...], ...] | None = field(default=None, metadata={SPARSE: True})
-    """The rules that rows of each of `held` failed; None: nothing is held, or it was written before
-    they were told apart."""
+    held: tuple[HeldPartition, ...] = ()
+    """By path."""
+
+
+@dataclass(frozen=True)
+class ReadNotes(Value):
+    """What reading a sub-split told besides its rows."""
+
     settled: SettleCounts = field(default_factory=SettleCounts)
     """What became of changed rows that are not among those read."""
-    spread: SpreadFile | None = None
-    """Rows for other sub-splits of the plan, which count them; there are no parts then."""
     balance: Mapping[str, BagSum] = field(default_factory=dict)
     """Commit → what its changes and states read here sum up to, where that is checked."""
     ignored: IgnoredDeletes | None = field(default=None, metadata={SPARSE: True})
     """Deletes that hit nothing; None: there were none."""
+
+
+@dataclass(frozen=True)
+class CommitMessage(Value):
+    """What one finished sub-split did; the first one written wins."""
+
+    FORMAT: ClassVar[int] = 2
+
+    sub_split: str
+    attempt: str
+    """Name of the attempt directory that the files stand in."""
+    staged: Staged = field(default_factory=Staged)
+    """Nothing where the rows were handed on, or were only read for a check."""
+    noted: ReadNotes = field(default_factory=ReadNotes)
+    spread: SpreadFile | None = None
+    """Rows for other sub-splits of the plan, which stage and count them."""
+
+    @classmethod
+    def from_json(cls, raw: Mapping[str, Any]) -> Self:
+        """Build the value from what `to_json` gave, or gave before messages had groups.
+
+        Sealed windows rely on their messages as long as they count.
+        """
+        return super().from_json(_grouped(raw) if raw.get("format") == 1 else raw)
+
+
+def _grouped(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """Put the fields of a message of the first format into their groups."""
+    left = dict(raw)
+    partitions, rules = left.pop("held", ()), left.pop("held_rules", None)
+    held = zip(partitions, rules or [()] * len(partitions), strict=True)
+    groups = {
+        name: {item.name: left.pop(item.name) for item in fields(group) if item.name in left}
+        for name, group in (("staged", Staged), ("noted", ReadNotes))
+    }
+    groups["staged"]["held"] = [{"partition": item, "rules": named} for item, named in held]
+    return {**left, **groups, "format": CommitMessage.FORMAT}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
     parts: dict[Partition, list[PartFile]] = defaultdict(list)
     speakers: dict[Partition, dict[str, None]] = defaultdict(dict)
     for message in messages:
-        for part in message.parts:
+        for part in message.staged.parts:
             parts[part.partition].append(part)
             speakers[part.partition][message.sub_split] = None
     rules = _holding_rules(messages, scan)
@@ -51,7 +51,7 @@ def emptied(
 
     The ledger adds those of a window that replaces everything (design §2).
     """
-    filled = {part.partition for message in messages for part in message.parts}
+    filled = {part.partition for message in messages for part in message.staged.parts}
     for partition in scan.window.partitions:
         if partition not in filled and is_known(partition):
             yield Contribution(
@@ -68,15 +68,17 @@ def emptied(
 
 def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
     """Return what the load of a window did."""
-    parts = [part for message in messages for part in message.parts]
-    ignored = [message.ignored for message in messages if message.ignored is not None]
+    parts = [part for message in messages for part in message.staged.parts]
+    ignored = [message.noted.ignored for message in messages if message.noted.ignored is not None]
     return RunSummary(
-        rows_read=sum(message.rows_read for message in messages),
-        rows_kept=sum(message.rows_kept for message in messages),
-        rows_quarantined=sum(part.rows for message in messages for part in message.quarantined),
-        rows_future=sum(message.event_times.future for message in messages),
-        rows_carried_over=sum(message.settled.carried_over for message in messages),
-        rows_unpaired=sum(message.settled.unpaired for message in messages),
+        rows_read=sum(message.staged.rows_read for message in messages),
+        rows_kept=sum(message.staged.rows_kept for message in messages),
+        rows_quarantined=sum(
+            part.rows for message in messages for part in message.staged.quarantined
+        ),
+        rows_future=sum(message.staged.event_times.future for message in messages),
+        rows_carried_over=sum(message.noted.settled.carried_over for message in messages),
+        rows_unpaired=sum(message.noted.settled.unpaired for message in messages),
         deletes_ignored=functools.reduce(IgnoredDeletes.plus, ignored, IgnoredDeletes()).total,
         bytes_written=sum(part.length for part in parts),
         files_written=len(parts),
@@ -90,10 +92,10 @@ def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Pa
     names = [rule["name"] for rule in scan.config["rows"] if rule["on_failure"] == "hold"]
     failed: dict[Partition, set[str]] = defaultdict(set)
     for message in messages:
-        rules = message.held_rules or [names] * len(message.held)
-        for partition, found in zip(message.held, rules, strict=True):
-            failed[partition].update(found)
+        for held in message.staged.held:
+            failed[held.partition].update(held.rules)
     return {
-        partition: ", ".join(name for name in names if name in found)
+        # Messages of the first format do not always say which rule it was.
+        partition: ", ".join(name for name in names if name in found) or ", ".join(names)
         for partition, found in failed.items()
     }

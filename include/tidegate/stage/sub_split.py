@@ -1,6 +1,6 @@
-"""Stage one sub-split: batches in, part files and the commit message that names them out.
+"""Stage one sub-split: batches in, part files and an account of them out.
 
-Does not write the message: whoever called decides whether this attempt won.
+Writes no commit message: whoever called decides whether this attempt won.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
-from tidegate.model.message import CommitMessage, EventTimes, PartFile
+from tidegate.model.message import EventTimes, HeldPartition, PartFile, Staged
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.physical.arrays import repeated_text
 from tidegate.stage import layout
@@ -96,7 +96,7 @@ def stage_sub_split(
     place: AttemptPlace,
     storage: Storage,
     whole: Iterable[WholePart] = (),
-) -> CommitMessage:
+) -> Staged:
     """Write the part files of one attempt.
 
     *Runs on:* the task of a split. *Called:* at least once per sub-split. *Failure:* what was
@@ -111,7 +111,7 @@ def stage_sub_split(
         whole: files of the sub-split that are copied, and not among the batches.
 
     Returns:
-        The message; every file it names is closed and forced to the disk.
+        What was staged; every file of it is closed and forced to the disk.
 
     Raises:
         PredicateInvalid: a row rule does not fit the schema.
@@ -126,7 +126,7 @@ def stage_sub_split(
             attempt.copy(part)
         for batch in batches:
             attempt.take(batch)
-        return attempt.message()
+        return attempt.finish()
     except BaseException:
         attempt.abandon()
         raise
@@ -182,7 +182,7 @@ class _Attempt:
         self._rows_kept += part.rows
         self._kept.adopt(self._destination(part.partition), lambda path: self._copied(part, path))
 
-    def message(self) -> CommitMessage:
+    def finish(self) -> Staged:
         """Finish all files and describe them."""
         parts, quarantined = self._kept.close(), self._aside.close()
         staged = [part.staged for part in (*parts, *quarantined)]
@@ -191,17 +191,14 @@ class _Attempt:
         for part in parts:
             bounds = bounds.merged(part.event_times)
         held = sorted(self._held, key=lambda item: item.path)
-        return CommitMessage(
-            sub_split=self._place.sub_split,
-            attempt=self._place.attempt,
+        return Staged(
             parts=parts,
             quarantined=quarantined,
             rows_read=self._rows_read,
             rows_kept=self._rows_kept,
             event_times=bounds,
             rule_hits=dict(self._hits),
-            held=tuple(held),
-            held_rules=tuple(tuple(sorted(self._held[item])) for item in held) or None,
+            held=tuple(HeldPartition(item, tuple(sorted(self._held[item]))) for item in held),
         )
 
     def abandon(self) -> None:

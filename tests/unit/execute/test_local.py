@@ -9,7 +9,7 @@ import pytest
 from tidegate.errors import SourceFileGone, StorageFull
 from tidegate.execute import local
 from tidegate.execute.local import LocalExecutor
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import CommitMessage
 
 PATIENCE = 60
 """Seconds after which something that has to happen is taken for missing."""
@@ -30,7 +30,7 @@ def stopped(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
 
 
 def message(name: str, attempt: str = "") -> CommitMessage:
-    return CommitMessage(name, attempt, (), (), 0, 0, EventTimes())
+    return CommitMessage(name, attempt)
 
 
 def test_run_splits_that_end_out_of_order_come_in_order() -> None:

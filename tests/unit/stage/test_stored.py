@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tidegate.errors import FormatUnknown, StateFileDamaged, StateFileLost
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import (
+    CommitMessage,
+    EventTimes,
+    HeldPartition,
+    PartFile,
+    ReadNotes,
+    Staged,
+)
 from tidegate.model.partition import Partition
+from tidegate.model.settling import SettleCounts
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 from tidegate.storage import LocalStorage
@@ -16,7 +24,7 @@ from tidegate.storage import LocalStorage
 if TYPE_CHECKING:
     from pathlib import Path
 
-MESSAGE = CommitMessage("s", "a", (), (), 0, 0, EventTimes())
+MESSAGE = CommitMessage("s", "a")
 DAY = Partition((("dt", "2026-02-01"),))
 REBUILD = "let `tidegate fsck PIPELINE --rebuild` find what stands"
 REPLAY = "read its window again with `tidegate replay PIPELINE 12`"
@@ -67,3 +75,41 @@ def test_remedy_is_chosen_by_where_the_file_lies(path: str, remedy: str) -> None
         read_stored(LocalStorage(), path, CommitMessage)
 
     assert lost.value.remedy == f"{remedy}, then publish with `tidegate publish PIPELINE`"
+
+
+def test_message_of_the_first_format_is_read() -> None:
+    part = {
+        "partition": {"values": [["dt", "2026-03-01"]]},
+        "name": "part-1.parquet",
+        "staged": "staged/s/a/part-1.parquet",
+        "length": 9,
+        "sha256": "ab",
+        "rows": 3,
+        "event_times": {"smallest": None, "largest": None, "missing": 3, "future": 0},
+    }
+    written = {
+        "format": 1,
+        "sub_split": "s",
+        "attempt": "a",
+        "parts": [part],
+        "quarantined": [],
+        "rows_read": 4,
+        "rows_kept": 3,
+        "event_times": {"smallest": None, "largest": None, "missing": 3, "future": 0},
+        "rule_hits": {"low": 1},
+        "held": [{"values": [["dt", "2026-03-01"]]}],
+        "held_rules": [["low"]],
+        "settled": {"carried_over": 2, "unpaired": 0},
+        "spread": None,
+        "balance": {},
+    }
+
+    found = CommitMessage.from_json(written)
+
+    day = Partition((("dt", "2026-03-01"),))
+    times = EventTimes(missing=3)
+    file = PartFile(day, "part-1.parquet", "staged/s/a/part-1.parquet", 9, "ab", 3, times)
+    held = (HeldPartition(day, ("low",)),)
+    staged = Staged((file,), (), 4, 3, times, {"low": 1}, held)
+    assert found == CommitMessage("s", "a", staged, ReadNotes(SettleCounts(2)))
+    assert CommitMessage.from_text(found.to_text()) == found

@@ -19,7 +19,7 @@ from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from tidegate.config import RowRule
 from tidegate.errors import StorageFull
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import EventTimes, Staged
 from tidegate.model.partition import Partition, PartitionField, Transform
 from tidegate.stage.part_writers import WriteLimits
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
@@ -67,12 +67,12 @@ def staged(
     *,
     attempt: str = "w1.t0.aa",
     storage: LocalStorage | None = None,
-) -> CommitMessage:
+) -> Staged:
     place = AttemptPlace(str(root), "0123456789abcdef", "5b5b5b5b5b5b", attempt)
     return stage_sub_split(rows, SCHEMA, how or spec(), place, storage or LocalStorage())
 
 
-def content(root: Path, message: CommitMessage) -> dict[str, bytes]:
+def content(root: Path, message: Staged) -> dict[str, bytes]:
     """Final path below the table → bytes."""
     return {
         f"{part.partition.path}/{part.name}": (root / part.staged).read_bytes()
@@ -180,11 +180,11 @@ def test_stage_hold_rule_names_the_partitions_of_failing_rows(tmp_path: Path) ->
 
     message = staged(tmp_path, rows, spec(rules=rules))
 
-    assert [part.path for part in message.held] == [
+    assert [item.partition.path for item in message.held] == [
         "dt=2026-03-02/region=eu",
         "dt=2026-03-03/region=eu",
     ]
-    assert message.held_rules == (("low", "small"), ("small",))
+    assert [item.rules for item in message.held] == [("low", "small"), ("small",)]
     assert message.rows_kept == 3
 
 
@@ -213,7 +213,7 @@ def test_stage_no_rows_gives_an_empty_message(tmp_path: Path) -> None:
 def test_stage_message_survives_json(tmp_path: Path) -> None:
     message = staged(tmp_path, batches([order(1), order(2, region=None)]))
 
-    assert CommitMessage.from_text(message.to_text()) == message
+    assert Staged.from_text(message.to_text()) == message
 
 
 def test_stage_event_time_of_year_one_survives_json(tmp_path: Path) -> None:
@@ -221,7 +221,7 @@ def test_stage_event_time_of_year_one_survives_json(tmp_path: Path) -> None:
 
     message = staged(tmp_path, batches([first]))
 
-    assert CommitMessage.from_text(message.to_text()).event_times.smallest == first["at"]
+    assert Staged.from_text(message.to_text()).event_times.smallest == first["at"]
 
 
 def test_stage_second_attempt_has_the_same_names_and_bytes(tmp_path: Path) -> None:

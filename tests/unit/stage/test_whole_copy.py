@@ -12,7 +12,7 @@ import pytest
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from tidegate.errors import SourceFileDamaged
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import EventTimes, Staged
 from tidegate.model.partition import Partition, PartitionField, Transform
 from tidegate.physical import ParquetRows
 from tidegate.physical.whole_file import WholeFile
@@ -42,13 +42,13 @@ def whole(path: Path, *ids: int) -> WholePart:
     return WholePart(look(), look, DAY, EventTimes(NOON, NOON))
 
 
-def staged(root: Path, parts: list[WholePart], storage: LocalStorage) -> CommitMessage:
+def staged(root: Path, parts: list[WholePart], storage: LocalStorage) -> Staged:
     rows = [pa.RecordBatch.from_arrays([pa.array([9]), pa.array([NOON])], schema=SCHEMA)]
     place = AttemptPlace(str(root), "0123456789abcdef", "5b5b5b5b5b5b", "w1.t0.aa")
     return stage_sub_split(rows, SCHEMA, SPEC, place, storage, parts)
 
 
-def ids(root: Path, message: CommitMessage) -> list[list[int]]:
+def ids(root: Path, message: Staged) -> list[list[int]]:
     """The ids of each part file."""
     tables = [pq.read_table(root / part.staged, partitioning=None) for part in message.parts]
     return [table.column("id").to_pylist() for table in tables]

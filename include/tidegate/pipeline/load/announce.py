@@ -159,7 +159,7 @@ class Announcer:
     def _draft(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
         state = self.ledger.pipeline.get()
         messages = list(self.loader.messages(item))
-        check_balance(self.loader.source.name, (message.balance for message in messages))
+        check_balance(self.loader.source.name, (message.noted.balance for message in messages))
         return drafted(scan, messages, state, now, is_known=self._is_known)
 
     def _is_known(self, partition: Partition) -> bool:

@@ -61,9 +61,9 @@ def _step(
 ) -> WatermarkStep:
     event_times = EventTimes()
     for message in messages:
-        event_times = event_times.merged(message.event_times)
+        event_times = event_times.merged(message.staged.event_times)
     said = PipelineConfig.from_resolved(scan.config).event_time
     if said is not None and said.watermark_from == "commit_time":
         event_times = commit_times(scan.window.range.end_inclusive.time, said, now)
-    rows_read = sum(message.rows_read for message in messages)
+    rows_read = sum(message.staged.rows_read for message in messages)
     return advance(said, previous, event_times, rows_read=rows_read, now=now)

@@ -59,7 +59,10 @@ class PlanNames:
         found = [
             path
             for path, message in messages.items()
-            if any(self._is_lost(uri, part) for part in (*message.parts, *message.quarantined))
+            if any(
+                self._is_lost(uri, part)
+                for part in (*message.staged.parts, *message.staged.quarantined)
+            )
         ]
         wanted = sum(len(split.sub_splits) for split in read_splits(self.storage, uri))
         if found or len(messages) < wanted:
@@ -117,7 +120,7 @@ class PlanNames:
 
     def _parts(self, uri: str) -> Iterator[PartFile]:
         for _path, message in self._messages(uri):
-            yield from message.parts
+            yield from message.staged.parts
 
     def _messages(self, uri: str) -> Iterator[tuple[str, CommitMessage]]:
         root = layout.messages_root(uri)

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import CommitMessage, ReadNotes, Staged
 from tidegate.model.row_changes import is_check
+from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.copying import whole_files
 from tidegate.pipeline.load.exchanging import PlanExchange, SpreadRows, spreading, write_spread
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tidegate.model.exchange import Exchange
+    from tidegate.model.exchange import Exchange, SpreadFile
     from tidegate.model.plan import Piece, ScanPlan, Split, SubSplit
     from tidegate.pipeline.load.exchanging import Spreading
     from tidegate.read.changes import Settler
@@ -100,18 +101,19 @@ class _Attempt:
         whole, rest = self._told_apart(sub_split, config, rows)
         changes = rows.changes(rest) if whole else self._changes(sub_split, rows, settler)
         balance = rows.balance()
+        staged, spread = Staged(), None
         if exchange is not None and exchange.spreads:
             placement = self._placement(exchange, config, rows)
-            message = self._spread(sub_split, SpreadRows(changes, rows.changes_schema, placement))
+            spread = self._spread(sub_split, SpreadRows(changes, rows.changes_schema, placement))
         else:
             counted = balance.changes(changes) if balance else changes
-            message = self._stage(sub_split, config, rows, rows.shown(counted), whole)
-        return replace(
-            message,
-            settled=settler.counts if settler else message.settled,
+            staged = self._stage(sub_split, config, rows, rows.shown(counted), whole)
+        noted = ReadNotes(
+            settled=settler.counts if settler else SettleCounts(),
             balance=balance.sums if balance else {},
             ignored=rows.ignored,
         )
+        return CommitMessage(sub_split.id, self.name, staged, noted, spread)
 
     def _told_apart(
         self, sub_split: SubSplit, config: PipelineConfig, rows: Reading
@@ -145,11 +147,11 @@ class _Attempt:
 
     def _check(self, sub_split: SubSplit, rows: Reading) -> CommitMessage:
         """Read what changes are checked with; nothing of it is staged."""
-        balance = rows.balance()
-        if balance is None:
-            return self._without_parts(sub_split)
-        balance.states(sub_split.pieces, rows.changes)
-        return replace(self._without_parts(sub_split), balance=balance.sums)
+        balance, noted = rows.balance(), ReadNotes()
+        if balance is not None:
+            balance.states(sub_split.pieces, rows.changes)
+            noted = ReadNotes(balance=balance.sums)
+        return CommitMessage(sub_split.id, self.name, noted=noted)
 
     def _stage(
         self,
@@ -158,7 +160,7 @@ class _Attempt:
         rows: Reading,
         batches: Iterator[pa.RecordBatch],
         whole: Sequence[WholePart],
-    ) -> CommitMessage:
+    ) -> Staged:
         return stage_sub_split(
             batches,
             rows.schema,
@@ -180,22 +182,9 @@ class _Attempt:
         )
         return PartitionPlacement(computer, exchange.buckets)
 
-    def _spread(self, sub_split: SubSplit, spread: SpreadRows) -> CommitMessage:
+    def _spread(self, sub_split: SubSplit, spread: SpreadRows) -> SpreadFile:
         path = layout.attempt_exchange(sub_split.id, self.name)
-        file = write_spread(self.storage, self.plan_uri, path, spread)
-        return replace(self._without_parts(sub_split), spread=file)
-
-    def _without_parts(self, sub_split: SubSplit) -> CommitMessage:
-        """Begin the message of a sub-split whose rows count elsewhere, if anywhere."""
-        return CommitMessage(
-            sub_split=sub_split.id,
-            attempt=self.name,
-            parts=(),
-            quarantined=(),
-            rows_read=0,
-            rows_kept=0,
-            event_times=EventTimes(),
-        )
+        return write_spread(self.storage, self.plan_uri, path, spread)
 
     def _discard(self, sub_split: SubSplit) -> None:
         for path in (

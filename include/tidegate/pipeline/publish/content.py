@@ -144,7 +144,7 @@ class Contents:
                     plan_digest=contribution.plan_digest,
                     staged=f"{staged_root}/{part.staged}",
                 )
-                for part in message.parts
+                for part in message.staged.parts
                 if part.partition == contribution.partition
             ]
         return found

@@ -237,8 +237,8 @@ class Sweeper:
             if name.startswith("."):
                 continue
             path = f"{layout.messages_root(root)}/{name}"
-            message = read_stored(self.storage, path, CommitMessage)
-            needed |= {f"{root}/{part.staged}" for part in (*message.parts, *message.quarantined)}
+            staged = read_stored(self.storage, path, CommitMessage).staged
+            needed |= {f"{root}/{part.staged}" for part in (*staged.parts, *staged.quarantined)}
         for partition in self.ledger.partitions.all():
             begun = self.ledger.publications.unrecorded(partition.partition)
             if begun is not None:

@@ -13,7 +13,7 @@ from crash.power import Disk, chance
 from tidegate.errors import ExchangeFileLost, ExchangeIncomplete
 from tidegate.model.exchange import Exchange, SpreadFile
 from tidegate.model.file_slice import FileSlice
-from tidegate.model.message import CommitMessage, EventTimes
+from tidegate.model.message import CommitMessage
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.exchanging import (
@@ -102,7 +102,7 @@ class Plan:
 
     def finish(self, part: SubSplit, numbers: list[int]) -> None:
         file = write(self.root, layout.attempt_exchange(part.id, "w1"), numbers)
-        message = CommitMessage(part.id, "w1", (), (), 0, 0, EventTimes(), spread=file)
+        message = CommitMessage(part.id, "w1", spread=file)
         STORAGE.write_once(layout.message_file(str(self.root), part.id), pretty(message.to_json()))
 
     def gathered(self, bucket: int) -> list[int]:
