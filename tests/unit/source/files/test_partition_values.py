@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tidegate.errors import (
     PartitionValueInvalid,
@@ -64,3 +66,29 @@ def test_default_partition_reads_as_null_of_the_type(text: str | None) -> None:
 
     assert not value.is_valid
     assert value.type == arrow_type("date")
+
+
+@given(st.integers(-(2**31), 2**31 - 1) | st.integers(-9, 9))
+def test_whole_number_has_one_spelling(number: int) -> None:
+    """PC-P06."""
+    assert _value("int", str(number)) == number
+    for other in (f"0{number}", f"+{number}", f" {number}", f"{number}.0"):
+        with pytest.raises(PartitionValueInvalid):
+            _value("int", other)
+
+
+@pytest.mark.parametrize(
+    ("declared", "text"),
+    [
+        ("int", "1\N{FULLWIDTH DIGIT TWO}"),
+        ("long", "1\N{FULLWIDTH DIGIT TWO}"),
+        ("decimal(9,2)", "\N{FULLWIDTH DIGIT ONE}.50"),
+        ("date", "\N{FULLWIDTH DIGIT TWO}020-01-01"),
+        ("timestamp", "\N{FULLWIDTH DIGIT TWO}020-01-01T00:00:00"),
+    ],
+    ids=["int", "long", "decimal", "date", "timestamp"],
+)
+def test_digits_of_another_script_are_no_number(declared: str, text: str) -> None:
+    """Python reads them; two directories would be one value (PC-P06)."""
+    with pytest.raises(PartitionValueInvalid):
+        _value(declared, text)
