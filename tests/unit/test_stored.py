@@ -38,7 +38,7 @@ def test_file_that_cannot_be_read_is_not_called_lost(tmp_path: Path) -> None:
     [
         lambda: json.loads("{"),
         lambda: {}["window"],
-        lambda: list("")[0],
+        lambda: json.loads("[]")[0],
         lambda: int(None),
         lambda: None.window,
         lambda: b"\xff".decode(),
