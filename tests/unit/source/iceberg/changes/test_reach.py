@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyiceberg.conversions import to_bytes
@@ -97,6 +99,24 @@ def _summary(kind: Any, column: list[Any]) -> Summary:
     known = [value for value in column if value is not None]
     bounds = [to_bytes(kind, each(known)) if known else None for each in (min, max)]
     return Summary(len(known) < len(column), *bounds)
+
+
+@pytest.mark.parametrize("spec", [GLOBAL, BY_REGION, OF_UNKNOWN_TYPE])
+def test_delete_reaches_the_manifest_of_every_file_that_it_applies_to(spec: int) -> None:
+    places = list(product([None, "a", "b"], [None, 0, 1]))
+    kinds: list[dict[str, Any]] = [
+        {"content": Content.EQUALITY_DELETES, "equality_ids": (KEY,)},
+        {"content": Content.POSITION_DELETES},
+    ]
+
+    for place, other, age, kind in product(places, places, (1, 2, 3), kinds):
+        file = entry_of(spec_id=spec, partition=_partition(spec, place), sequence_number=2)
+        told = entry_of(
+            spec_id=spec, partition=_partition(spec, other), sequence_number=age, **kind
+        )
+        delete = found_delete(told, RULES)
+        applies = DeleteIndex(RULES, [delete]).touches(file)
+        assert Reach(RULES, [delete]).touches(_listed([file])) >= applies
 
 
 @given(files=data_files(), found=st.lists(deletes(), max_size=4))
