@@ -70,7 +70,7 @@ def test_word_is_read_in_any_case_and_with_either_dash(word: str, data: st.DataO
 
 @pytest.mark.parametrize(
     ("found", "problem"),
-    [("fulll", "full"), (7, "found 7"), ("later", "is not there yet")],
+    [("ful", "full"), (7, "found 7"), ("later", "is not there yet")],
 )
 def test_word_that_is_none_of_them_is_refused(found: object, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
