@@ -60,10 +60,6 @@ REASONS = {
         "tidegate/config/sources/files",
         "tidegate/config/sources/iceberg/*",
     ),
-    "policies: tests/unit/commit/test_publisher.py, tests/behaviour/test_policies.py": (
-        "tidegate/commit/policies/custom",
-        "tidegate/commit/policies/success_file",
-    ),
     "part of decoding Avro: tests/unit/physical/test_avro.py and the files beside it": (
         "tidegate/physical/avro_primitives",
     ),
@@ -131,8 +127,6 @@ REASONS = {
     "migrations: tests/unit/ledger/test_connect.py upgrades through all of them": (
         "tidegate/ledger/migrations/versions/*",
     ),
-    "who owns a target: tests/behaviour/test_survival_owner.py": ("tidegate/target/owner",),
-    "places that overlap: tests/behaviour/test_survival_overlap.py": ("tidegate/config/overlap",),
     "Great Expectations, in pandas and Spark: tests/behaviour/test_gate.py": (
         "tidegate/gate/library",
     ),
@@ -150,7 +144,6 @@ REASONS = {
         "tidegate/pipeline/load/announce",
         "tidegate/pipeline/load/loader",
         "tidegate/pipeline/load/pins",
-        "tidegate/pipeline/load/plan_names",
         "tidegate/pipeline/load/scanning",
         "tidegate/pipeline/load/staging",
         "tidegate/pipeline/load/taker",
@@ -163,10 +156,8 @@ REASONS = {
         "tidegate/pipeline/state/behind",
         "tidegate/pipeline/state/delta_table",
         "tidegate/pipeline/state/reading",
-        "tidegate/pipeline/state/records",
         "tidegate/pipeline/state/work",
         "tidegate/pipeline/upkeep/findings",
-        "tidegate/pipeline/upkeep/forgotten",
         "tidegate/pipeline/upkeep/lost_announces",
         "tidegate/pipeline/upkeep/lost_plans",
         "tidegate/pipeline/upkeep/past",
