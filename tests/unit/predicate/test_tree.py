@@ -32,7 +32,15 @@ PLAIN = [
     "a between 1 and 2",
     "a is distinct from 1",
 ]
-MORE = ["a + 1 = 2", "upper(s) = 'X'", "a = a", "s like 'x%'", "a = length(s)", "length(s) in (1)"]
+MORE = [
+    "a + 1 = 2",
+    "upper(s) = 'X'",
+    "a = a",
+    "s like 'x%'",
+    "a = length(s)",
+    "length(s) in (1)",
+    "cast(a as boolean)",
+]
 
 
 def _tree(text: str) -> Any:
@@ -49,6 +57,10 @@ def test_condition_that_does_more_is_not_plain(text: str) -> None:
     assert not is_plain(_tree(text))
     assert not is_plain(_tree(f"a = 1 or {text}"))
     assert not is_plain(_tree(f"not ({text})"))
+
+
+def test_arithmetic_is_no_comparison() -> None:
+    assert not is_plain(tree_of(pl.col("a") + 1))
 
 
 @pytest.mark.parametrize("text", PLAIN + MORE)
