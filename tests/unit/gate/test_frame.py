@@ -85,6 +85,15 @@ def test_files_of_unlike_types_are_read_apart_and_joined() -> None:
     assert frame.columns == ["`a`"]
 
 
+def test_files_that_agree_on_one_column_only_are_read_apart() -> None:
+    one = pa.schema([("a", pa.int64()), ("b", pa.int32())])
+    other = pa.schema([("a", pa.int64()), ("b", pa.int64())])
+
+    read, _ = _read(_footers(x=one, y=other), ["a", "b"])
+
+    assert read == [["x"], ["y"]]
+
+
 def test_file_that_lacks_a_column_is_read_with_any_other() -> None:
     read, frame = _read(_footers(x=LONG, y=OTHER), ["a", "b"])
 

@@ -48,12 +48,16 @@ class Life:
     recorded: list[CommitFile] = field(default_factory=list)
     content: tuple[PublishedFile, ...] = ()
 
-    def plan(self, adds: int, removes: int) -> CommitFile:
-        """Write a plan from what stands; nothing moves yet."""
+    before: tuple[PublishedFile, ...] = ()
+    """The content of the last revision but one."""
+
+    def plan(self, adds: int, removes: int, *, is_stale: bool = False) -> CommitFile:
+        """Write a plan from what stands, or stood before the last commit; nothing moves yet."""
         coming = tuple(_file(f"f{next(self.names)}") for _ in range(adds))
-        going = self.content[:removes]
+        content = self.before if is_stale else self.content
+        base = len(self.recorded) - is_stale
         publication = with_content(
-            Publication(DAY, len(self.recorded), coming, going, (), {"1": "p1"}), self.content
+            Publication(DAY, base, coming, content[:removes], (), {"1": "p1"}), content
         )
         number = next(self.names)
         made = CommitPlan(
@@ -94,7 +98,7 @@ class Life:
         self.begin(plan)
         (self.folder / MARKER).write_text(plan.plan.marker)
         self.recorded.append(plan)
-        self.content = plan.plan.publication.content
+        self.before, self.content = self.content, plan.plan.publication.content
 
     def chain(self, order: Any = None) -> Chain:
         plans = self.plans if order is None else order(self.plans)
@@ -103,7 +107,7 @@ class Life:
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["commit", "lapsed"]), st.integers(0, 2), st.integers(0, 2)),
+    st.tuples(st.sampled_from(["commit", "lapsed", "stale"]), st.integers(0, 2), st.integers(0, 2)),
     max_size=6,
 )
 
@@ -114,8 +118,8 @@ def _lived(folder: Path, steps: list[tuple[str, int, int]]) -> Life:
         # A commit without a file would change nothing, and is never written.
         if what == "commit":
             life.commit(adds + 1, removes)
-        else:
-            life.plan(adds + 1, removes)
+        elif what == "lapsed" or life.recorded:
+            life.plan(adds + 1, removes, is_stale=what == "stale")
     return life
 
 

@@ -43,7 +43,7 @@ def _taken(*windows: Any, known: bool = True) -> list[int | None]:
         ([], [None] * 5),
         ([_window(1, None, "s2"), _window(2, "s2", "s3")], [1, 1, 2, None, None]),
         ([_window(1, "s2", "s4")], [None, None, 1, 1, None]),
-        ([_window(1, None, "s3"), _window(2, "s1", "s2", REBUILD)], [1, 1, 1, None, None]),
+        ([_window(1, "s1", "s3"), _window(2, None, "s3", REBUILD)], [None, 1, 1, None, None]),
         ([_window(1, None, "s2"), _window(2, "s2", "s5", RELOAD)], [1, 1, 2, 2, 2]),
         ([_window(1, None, "s2"), _window(2, None, "s3", RELOAD)], [2, 2, 2, None, None]),
         ([_window(1, None, "s2"), _window(2, "gone", "s4")], [1, 1, 2, 2, None]),
