@@ -141,6 +141,9 @@ def test_commit_that_died_half_way_is_finished_next(
     life = _lived(tmp_path_factory.mktemp("target") / DAY.path, steps)
     begun = life.plan(2, 2)
     life.begin(begun, moves)
+    if life.recorded:
+        # Whoever lost its fence may still write what it had worked out.
+        life.plan(1, 2, is_stale=True)
 
     assert life.chain() == Chain(tuple(life.recorded), begun)
 
