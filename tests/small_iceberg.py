@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pyiceberg.types import PrimitiveType
+    from pyiceberg.types import IcebergType, PrimitiveType
 
 Row = dict[str, Any]
 LOCATION = "/small/table"
@@ -269,7 +269,23 @@ def _write_parquet(place: Path, schema: Schema, rows: Sequence[Row]) -> None:
 
 
 def _write_orc(place: Path, schema: Schema, rows: Sequence[Row]) -> None:
-    orc.write_table(_table(schema, rows, with_ids=False), place)
+    # Behind a NULL struct inside of one that is there, pyarrow writes the values of other rows.
+    held = [
+        {
+            field.name: _filled(field.field_type, row.get(field.name), is_inner=False)
+            for field in schema.fields
+        }
+        for row in rows
+    ]
+    orc.write_table(_table(schema, held, with_ids=False), place)
+
+
+def _filled(kind: IcebergType, value: Any, *, is_inner: bool = True) -> Any:
+    """Put a struct of NULLs in the place of a NULL one inside of another."""
+    if not isinstance(kind, StructType) or (value is None and not is_inner):
+        return value
+    held = value or {}
+    return {field.name: _filled(field.field_type, held.get(field.name)) for field in kind.fields}
 
 
 def _write_avro(place: Path, schema: Schema, rows: Sequence[Row]) -> None:

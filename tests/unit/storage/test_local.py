@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +10,10 @@ from pathlib import Path
 import pytest
 
 from tidegate.errors import (
-    FileContentWrong,
-    FileLengthWrong,
-    PathEscapes,
-    StagedFileMissing,
     StorageDenied,
     StorageFull,
 )
-from tidegate.storage import LocalStorage, OsCalls, below, has_to_move, same_file_system
-
-MEMORY = Path("/dev/shm")
+from tidegate.storage import LocalStorage, OsCalls
 
 
 @dataclass(frozen=True)
@@ -111,116 +104,3 @@ def test_lock_says_nothing_of_a_longer_holder_before(tmp_path: Path) -> None:
 
     assert said.startswith("b (process ")
     assert "long" not in said
-
-
-CONTENT = b"four"
-SHA = hashlib.sha256(CONTENT).hexdigest()
-
-
-def is_to_move(folder: Path) -> bool:
-    staged, target = str(folder / "staged"), str(folder / "target")
-    return has_to_move(LocalStorage(), staged, target, length=len(CONTENT), sha256=SHA, window=7)
-
-
-def test_has_to_move_staged_only_has_to_move(tmp_path: Path) -> None:
-    """PC-F20."""
-    (tmp_path / "staged").write_bytes(CONTENT)
-
-    assert is_to_move(tmp_path)
-
-
-def test_has_to_move_target_only_is_done(tmp_path: Path) -> None:
-    """PC-F22."""
-    (tmp_path / "target").write_bytes(CONTENT)
-
-    assert not is_to_move(tmp_path)
-
-
-def test_has_to_move_both_equal_is_done(tmp_path: Path) -> None:
-    """PC-F25, as a crash inside the move leaves it."""
-    (tmp_path / "staged").write_bytes(CONTENT)
-    os.link(tmp_path / "staged", tmp_path / "target")
-
-    assert not is_to_move(tmp_path)
-
-
-def test_has_to_move_neither_names_both_places_and_the_window(tmp_path: Path) -> None:
-    """PC-F24."""
-    with pytest.raises(StagedFileMissing) as refused:
-        is_to_move(tmp_path)
-
-    assert refused.value.window == 7
-    assert str(tmp_path / "target") in str(refused.value)
-
-
-@pytest.mark.parametrize("name", ["staged", "target"])
-@pytest.mark.parametrize("found", [b"", b"abc", b"fiver"], ids=["empty", "shorter", "longer"])
-def test_has_to_move_a_file_of_another_length_is_refused(
-    tmp_path: Path, name: str, found: bytes
-) -> None:
-    """PC-F21 and F23."""
-    (tmp_path / name).write_bytes(found)
-
-    with pytest.raises(FileLengthWrong) as refused:
-        is_to_move(tmp_path)
-
-    assert (refused.value.expected, refused.value.found) == (len(CONTENT), len(found))
-
-
-def test_has_to_move_both_with_a_shorter_target_is_refused(tmp_path: Path) -> None:
-    """PC-F26."""
-    (tmp_path / "staged").write_bytes(CONTENT)
-    (tmp_path / "target").write_bytes(b"fou")
-
-    with pytest.raises(FileLengthWrong, match="target"):
-        is_to_move(tmp_path)
-
-
-def test_has_to_move_both_with_other_bytes_at_the_target_is_refused(tmp_path: Path) -> None:
-    """PC-F25, second half."""
-    (tmp_path / "staged").write_bytes(CONTENT)
-    (tmp_path / "target").write_bytes(b"FOUR")
-
-    with pytest.raises(FileContentWrong):
-        is_to_move(tmp_path)
-
-
-def test_below_inside_the_root_gives_the_joined_path(tmp_path: Path) -> None:
-    assert below(str(tmp_path), "dt=1/hr=2") == f"{tmp_path}/dt=1/hr=2"
-    assert below(str(tmp_path), "") == f"{tmp_path}/"
-
-
-@pytest.mark.parametrize("path", ["..", "../other", "dt=1/../../other", "dt=1/../dt=2"])
-def test_below_with_steps_upwards_is_refused(tmp_path: Path, path: str) -> None:
-    """PC-P11."""
-    with pytest.raises(PathEscapes):
-        below(str(tmp_path / "root"), path)
-
-
-def test_below_through_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
-    """PC-P11: links are resolved before paths are compared."""
-    (tmp_path / "root").mkdir()
-    (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "root" / "dt=1").symlink_to(tmp_path / "elsewhere")
-
-    with pytest.raises(PathEscapes):
-        below(str(tmp_path / "root"), "dt=1")
-
-
-def test_below_with_a_root_that_is_a_link_is_inside(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "root").symlink_to(tmp_path / "real")
-
-    assert below(str(tmp_path / "root"), "dt=1") == f"{tmp_path}/root/dt=1"
-
-
-def test_same_file_system_of_places_not_there_yet_looks_at_their_parents(tmp_path: Path) -> None:
-    assert same_file_system(str(tmp_path / "a" / "b"), str(tmp_path / "c"))
-
-
-@pytest.mark.skipif(
-    not MEMORY.is_dir() or MEMORY.stat().st_dev == Path("/tmp").stat().st_dev,
-    reason="needs a second file system",
-)
-def test_same_file_system_of_memory_and_disk_is_false() -> None:
-    assert not same_file_system("/dev/shm/tidegate-none", "/tmp/tidegate-none")

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_NANOSECONDS = 1_000
+"""In a microsecond."""
 _GONE = "gone"
 _CUT = "@"
 
@@ -110,7 +113,8 @@ class ListingDifference:
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
     """Leave out files that came at or after a moment, but none whose path was known before."""
-    bound = until.timestamp() * 1e9
+    # In whole numbers: a float of today's nanoseconds is off by up to two hundred of them.
+    bound = (until - _EPOCH) // _MICROSECOND * _NANOSECONDS
     kept = tuple(file for file in listing.files if file.modified < bound or file.path in known)
     return Listing(kept, listing.skipped)
 
@@ -195,4 +199,4 @@ def came(file: ListedFile, listed: Instant) -> datetime:
 
 def _moment(nanoseconds: int) -> datetime:
     # Floor division: a time after the file's own would put it into the next interval.
-    return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
+    return _EPOCH + timedelta(microseconds=nanoseconds // _NANOSECONDS)

@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
     from tidegate.model.partition import Partition
 
-_INTEGER = re.compile(r"0|-?[1-9]\d*")
+# Digits of ASCII only: Python reads others, too, so that two directories would be one value.
+_INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 _DECIMAL_TYPE = re.compile(r"decimal\((\d+),\s*(\d+)\)")
-_DECIMAL = re.compile(r"-?\d+(\.\d+)?")
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?")
+_DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_TIMESTAMP = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}:\d{2}(\.\d{1,6})?", re.ASCII)
 _BOOLEANS = {"true": True, "false": False}
 
 _PLAIN_TYPES: Mapping[str, pa.DataType] = {

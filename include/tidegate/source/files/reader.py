@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 MODIFIED, PARTITION = "modified", "partition"
 """Details of a slice: when its file was written, in nanoseconds since 1970; what its path says."""
+_HALF = 1 << 63
 
 
 class FilesReader:
@@ -166,7 +167,7 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
     """
     try:
         file = pa.OSFile(path)
-        found, written = file.size(), Path(path).stat().st_mtime_ns
+        found, written = file.size(), _as_listed(Path(path).stat().st_mtime_ns)
     except FileNotFoundError as gone:
         raise ListedFileGone(path=path) from gone
     except OSError as refused:
@@ -188,6 +189,11 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         file.close()
         damaged = SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}")
         raise (silence_of(path, broken) or damaged) from broken
+
+
+def _as_listed(nanoseconds: int) -> int:
+    """Return a time as Arrow lists it: in 64 bits, which wrap after 2262 and before 1677."""
+    return (nanoseconds + _HALF) % (2 * _HALF) - _HALF
 
 
 def _moment(nanoseconds: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,8 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from refusing import without_descriptors
-from tidegate.errors import SourceFileDamaged, StorageSilent
+from tidegate.config import read_source
+from tidegate.errors import ListedFileChanged, SourceFileDamaged, StorageSilent
 from tidegate.source.files.reader import open_listed
+from tidegate.source.files.walk import list_directory
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,3 +34,24 @@ def test_file_on_a_busy_machine_is_not_called_damaged(tmp_path: Path) -> None:
 def test_file_that_is_a_directory_is_called_damaged(tmp_path: Path) -> None:
     with pytest.raises(SourceFileDamaged, match="directory"):
         open_listed(str(tmp_path), 0, 0)
+
+
+@pytest.mark.parametrize("year", [1600, 1901, 1970, 2261, 2263, 2400, 11_000])
+def test_file_of_any_time_is_the_one_that_was_listed(tmp_path: Path, year: int) -> None:
+    """Nanoseconds in 64 bits end in 2262, and clocks that are wrong do not."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1]}), path)
+    seconds = round((year - 1970) * 365.2425 * 86_400)
+    os.utime(path, (seconds, seconds))
+    config = read_source({"kind": "files", "path": str(tmp_path)})
+
+    (listed,) = list_directory(config).files
+    with open_listed(str(path), listed.size, listed.modified) as file:
+        assert file.rows == 1
+    os.utime(path, (seconds + 1, seconds + 1))
+    changed = list_directory(config).files != (listed,)
+
+    # Some file systems hold no such time, so that nothing changed.
+    if changed:
+        with pytest.raises(ListedFileChanged, match="found what was written at"):
+            open_listed(str(path), listed.size, listed.modified)

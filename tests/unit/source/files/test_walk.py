@@ -16,8 +16,6 @@ from tidegate.errors import (
     SourceReadTwice,
     SourceUnreachable,
 )
-from tidegate.model.partition import Partition
-from tidegate.source.files.partition_values import arrow_type, parse_values
 from tidegate.source.files.walk import list_directory
 
 if TYPE_CHECKING:
@@ -123,59 +121,6 @@ def test_directory_that_cannot_be_listed_fails_the_run(
 
     with pytest.raises(SourceUnreachable, match="Permission denied"):
         list_directory(_config(tmp_path))
-
-
-def _value(declared: str, text: str) -> Any:
-    partition = Partition((("k", text),))
-    return parse_values(partition, {"k": declared}, "__NONE__", "p")["k"].as_py()
-
-
-@pytest.mark.parametrize(
-    ("declared", "text", "shown"),
-    [
-        ("string", "a=b", "a=b"),
-        ("int", "-5", "-5"),
-        ("long", "3000000000", "3000000000"),
-        ("date", "2020-12-01", "2020-12-01"),
-        ("timestamp", "2020-12-01T11:00:00", "2020-12-01 11:00:00"),
-        ("timestamp", "2020-12-01 11:00:00.5", "2020-12-01 11:00:00.500000"),
-        ("boolean", "false", "False"),
-        ("decimal(9,2)", "12.30", "12.30"),
-    ],
-    ids=lambda value: str(value).replace(" ", "_"),
-)
-def test_canonical_text_reads_as_its_type(declared: str, text: str, shown: str) -> None:
-    assert str(_value(declared, text)) == shown
-
-
-@pytest.mark.parametrize(
-    ("declared", "text"),
-    [
-        ("int", "05"),
-        ("int", "3000000000"),
-        ("int", "1.0"),
-        ("date", "2020-13-01"),
-        ("date", "18597"),
-        ("timestamp", "2020-12-01"),
-        ("boolean", "TRUE"),
-        ("decimal(4,2)", "123.45"),
-        ("decimal(9,2)", "1e3"),
-        ("decimal(9,2)", "1.234"),
-    ],
-)
-def test_other_text_names_path_value_and_type(declared: str, text: str) -> None:
-    with pytest.raises(PartitionValueInvalid) as refused:
-        _value(declared, text)
-
-    assert refused.value.values == {"path": "p", "value": text, "type": declared}
-
-
-@pytest.mark.parametrize("text", ["__NONE__", None])
-def test_default_partition_reads_as_null_of_the_type(text: str | None) -> None:
-    value = parse_values(Partition((("k", text),)), {"k": "date"}, "__NONE__", "p")["k"]
-
-    assert not value.is_valid
-    assert value.type == arrow_type("date")
 
 
 def _linked(root: Path, link: str, place: Path) -> None:

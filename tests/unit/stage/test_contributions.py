@@ -1,0 +1,102 @@
+"""What a window brought is what its messages say, added up once (PC-W02)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.model.message import CommitMessage, EventTimes, HeldPartition, PartFile, Staged
+from tidegate.model.partition import Partition
+from tidegate.model.plan import WindowKind
+from tidegate.stage.contributions import contributions_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+DAYS = [Partition((("dt", f"2026-01-0{number}"),)) for number in (1, 2, 3)]
+RULES = ["late", "odd", "dropped"]
+SCAN: Any = SimpleNamespace(
+    digest="p1",
+    window=SimpleNamespace(sequence=7, kind=WindowKind.LOAD),
+    config={
+        "rows": [
+            {"name": name, "on_failure": "drop" if name == "dropped" else "hold"} for name in RULES
+        ]
+    },
+)
+
+
+def _part(day: Partition, hour: int, rows: int) -> PartFile:
+    times = EventTimes(NOW + timedelta(hours=hour), NOW + timedelta(hours=hour + 1), 1)
+    return PartFile(day, "part", "staged/part", rows * 10, "00", rows, times)
+
+
+PARTS = st.lists(
+    st.builds(_part, st.sampled_from(DAYS), st.integers(0, 9), st.integers(1, 5)), max_size=4
+)
+
+
+def _message(number: int, parts: list[PartFile], **keys: Any) -> CommitMessage:
+    return CommitMessage(f"s{number}", "a", Staged(tuple(parts), (), 9, 9, **keys))
+
+
+@given(st.lists(PARTS, max_size=4))
+def test_contributions_add_up_what_was_staged_by_partition(staged: list[list[PartFile]]) -> None:
+    messages = [_message(number, parts) for number, parts in enumerate(staged)]
+
+    found = contributions_of(messages, SCAN)
+
+    assert [it.partition for it in found] == sorted(
+        {part.partition for parts in staged for part in parts}, key=lambda it: it.path
+    )
+    for each in found:
+        own = [part for parts in staged for part in parts if part.partition == each.partition]
+        assert (each.rows, each.bytes) == (
+            sum(part.rows for part in own),
+            sum(part.length for part in own),
+        )
+        assert each.event_times == EventTimes(
+            min(part.event_times.smallest for part in own if part.event_times.smallest),
+            max(part.event_times.largest for part in own if part.event_times.largest),
+            len(own),
+        )
+        assert each.messages == tuple(
+            f"s{number}"
+            for number, parts in enumerate(staged)
+            if any(part.partition == each.partition for part in parts)
+        )
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from(DAYS), st.sets(st.sampled_from(RULES[:2]), min_size=1)),
+        max_size=3,
+    )
+)
+def test_partition_is_held_by_the_rules_that_its_rows_failed(
+    failed: list[dict[Partition, set[str]]],
+) -> None:
+    messages = [
+        _message(
+            number,
+            [_part(day, 0, 1) for day in DAYS],
+            held=tuple(HeldPartition(day, tuple(names)) for day, names in rules.items()),
+        )
+        for number, rules in enumerate(failed or [{}])
+    ]
+
+    found = {it.partition: it.held_rule for it in contributions_of(messages, SCAN)}
+
+    for day in DAYS:
+        names = {name for rules in failed for name in rules.get(day, ())}
+        assert found[day] == (", ".join(it for it in RULES if it in names) or None)
+
+
+def test_message_from_before_rules_were_told_apart_names_all_that_hold() -> None:
+    message = _message(1, [_part(DAYS[0], 0, 1)], held=(HeldPartition(DAYS[0], ()),))
+
+    (found,) = contributions_of([message], SCAN)
+
+    assert found.held_rule == "late, odd"

@@ -1,0 +1,169 @@
+"""A target and a work directory belong to one pipeline of one ledger, by the files they hold."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidegate.config import OWNER_FILE
+from tidegate.errors import (
+    LedgerLost,
+    OwnerInvalid,
+    TargetGone,
+    TargetOwned,
+    WorkOwned,
+    WorkUnfit,
+)
+from tidegate.storage import LocalStorage
+from tidegate.target.owner import Grounds, Owner
+
+MINE, OTHERS = Owner("orders", "L1"), Owner("other", "L2")
+MARKER = {"pipeline": "orders", "revision": 1, "files": []}
+
+
+def _grounds(folder: Path, target: str = "out", work: str = "work") -> Grounds:
+    place, beside = folder / target, folder / work
+    place.mkdir(exist_ok=True)
+    scratch = str(beside / "scratch")
+    return Grounds(LocalStorage(), str(place), str(beside), f"{beside}/owner.json", scratch)
+
+
+def _mark(folder: Path, **changed: Any) -> None:
+    marker = folder / "out" / "dt=1" / "_SUCCESS"
+    marker.parent.mkdir(parents=True, exist_ok=True)
+    marker.write_text(json.dumps({**MARKER, **changed}))
+
+
+def test_grounds_that_were_put_are_the_pipelines(tmp_path: Path) -> None:
+    grounds = _grounds(tmp_path)
+    assert not grounds.check("orders", "L1")
+
+    grounds.put(MINE)
+    grounds.put(MINE)
+
+    assert grounds.check("orders", "L1")
+    assert grounds.of_target() == grounds.of_work() == MINE
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "ledger", "error"),
+    [
+        ("other", "L1", TargetOwned),
+        ("orders", "L2", LedgerLost),
+        ("orders", None, LedgerLost),
+    ],
+    ids=["another pipeline", "another ledger", "a ledger that knows nothing"],
+)
+def test_whoever_else_comes_is_refused(
+    tmp_path: Path, pipeline: str, ledger: str | None, error: type[Exception]
+) -> None:
+    _grounds(tmp_path).put(MINE)
+
+    with pytest.raises(error):
+        _grounds(tmp_path).check(pipeline, ledger)
+
+
+def test_second_that_puts_its_file_finds_the_first_one(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(MINE)
+    second = _grounds(tmp_path, work="work-2")
+
+    second.put(OTHERS)
+
+    assert second.of_target() == MINE
+    assert second.of_work() is None
+
+
+def test_target_is_owned_through_a_link_too(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(MINE)
+    (tmp_path / "link").symlink_to(tmp_path / "out")
+
+    with pytest.raises(TargetOwned):
+        _grounds(tmp_path, "link", "work-2").check("other", "L2")
+
+
+def test_target_above_or_below_an_owned_one_is_refused(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(MINE)
+    (tmp_path / "out" / "deep").mkdir()
+
+    with pytest.raises(TargetOwned):
+        _grounds(tmp_path, "out/deep", "work-2").check("other", "L2")
+    with pytest.raises(TargetOwned):
+        _grounds(tmp_path, ".", "work-2").check("other", "L2")
+
+
+@pytest.mark.parametrize(("work", "named"), [("work-2", "work"), ("deep/work", "work")])
+def test_work_directory_that_does_not_fit_is_refused_with_the_one_that_does(
+    tmp_path: Path, work: str, named: str
+) -> None:
+    _grounds(tmp_path).put(MINE)
+
+    with pytest.raises(WorkUnfit) as unfit:
+        _grounds(tmp_path, work=work).check("orders", "L1")
+
+    assert unfit.value.values["fits"] == str(tmp_path / named)
+
+
+def test_target_and_work_directory_may_move_together(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(MINE)
+    moved = tmp_path / "elsewhere"
+    moved.mkdir()
+    for name in ("out", "work"):
+        shutil.move(tmp_path / name, moved / name)
+
+    assert _grounds(moved).check("orders", "L1")
+
+
+def test_work_directory_of_another_pipeline_is_refused(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(OTHERS)
+
+    with pytest.raises(WorkOwned):
+        _grounds(tmp_path, "out-2").check("orders", "L1")
+
+
+def test_target_without_its_file_is_missed_only_if_something_was_published(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(MINE)
+    (tmp_path / "out" / OWNER_FILE).unlink()
+
+    with pytest.raises(TargetGone):
+        _grounds(tmp_path).check("orders", "L1")
+    assert not _grounds(tmp_path).check("orders", "L1", was_published=False)
+
+
+@pytest.mark.parametrize(
+    ("marker", "worked_in", "error"),
+    [
+        ({}, "work", None),
+        ({}, None, WorkUnfit),
+        ({}, "work-2", WorkUnfit),
+        ({"pipeline": "other"}, "work", TargetOwned),
+    ],
+    ids=["its own", "no work known", "another work directory", "another pipeline"],
+)
+def test_target_with_markers_alone_is_whose_they_name(
+    tmp_path: Path, marker: dict[str, str], worked_in: str | None, error: type[Exception] | None
+) -> None:
+    _mark(tmp_path, **marker)
+    known = None if worked_in is None else str(tmp_path / worked_in)
+
+    if error is None:
+        assert not _grounds(tmp_path).check("orders", "L1", known)
+    else:
+        with pytest.raises(error):
+            _grounds(tmp_path).check("orders", "L1", known)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"format": 9, "pipeline": "a", "ledger": "b"}']
+)
+@pytest.mark.parametrize("place", ["target_file", "work_file"])
+def test_file_that_says_something_else_is_refused(tmp_path: Path, place: str, content: str) -> None:
+    grounds = _grounds(tmp_path)
+    grounds.put(MINE)
+    Path(getattr(grounds, place)).write_text(content)
+
+    with pytest.raises(OwnerInvalid):
+        grounds.check("orders", "L1")
