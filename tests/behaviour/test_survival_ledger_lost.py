@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -114,3 +115,52 @@ def test_damaged_ledger_moved_away_and_restored_is_the_one_that_it_was(lake: Sma
     after = ledger_content(lake.root)
     for table, content in before.items():
         assert after[table] == content, table
+
+
+def plans_hold_options_of_every_kind(lake: SmallLake) -> None:
+    """Write into the plans that stand what versions before options per kind wrote there."""
+    foreign = {"path": None, "format": "parquet", "partition_by": {}, "path_regex": None}
+    foreign |= {"on_bad_path": "fail", "on_changed_file": "fail", "default_partition_name": "none"}
+    for path in lake.work.rglob("plan.json"):
+        raw = json.loads(path.read_text())
+        raw["config"]["source"] |= foreign
+        path.write_text(json.dumps(raw))
+
+
+def test_lost_ledger_is_restored_from_plans_of_an_earlier_version(lake: SmallLake) -> None:
+    lake.keys["commit"] = {"trigger": "process-time"}
+    lived(lake)
+    plans_hold_options_of_every_kind(lake)
+    before, published = ledger_content(lake.root), lake.ids()
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+
+    lake.pipeline().restore_ledger()
+
+    look_again(lake.pipeline(), NOW)
+    after = ledger_content(lake.root)
+    for table, content in before.items():
+        assert after[table] == content, table
+    ids = lake.commit({4: 2})
+    load(lake.pipeline(), interval(4))
+    publish(lake.pipeline())
+    assert lake.ids() == {**published, "dt=2026-02-04": ids}
+
+
+def test_gate_takes_the_columns_of_nothing_from_plans_of_an_earlier_version(
+    lake: SmallLake,
+) -> None:
+    lake.keys["commit"] = {"trigger": "process-time"}
+    lived(lake)
+    pipeline = lake.pipeline(source={"read": {"filter": "id > 100"}})
+    planned = pipeline.rebuild([day(2)], Run("rebuild", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+    plans_hold_options_of_every_kind(lake)
+    suite = lake.root / "suite.json"
+    has_amounts = {"type": "expect_column_to_exist", "kwargs": {"column": "amount"}}
+    suite.write_text(json.dumps({"name": "sane", "expectations": [has_amounts]}))
+
+    publish(lake.pipeline(gate={"suite": str(suite)}))
+
+    state = lake.pipeline().ledger.partitions.get(day(2))
+    assert (state.revision, lake.ids()["dt=2026-02-02"]) == (2, [])

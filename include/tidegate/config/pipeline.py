@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
 from tidegate.config.section import Section
-from tidegate.config.sources import AnySource
+from tidegate.config.sources import AnySource, of_one_kind
 from tidegate.config.target import RowRule, TargetConfig, field_text
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition import Transform
@@ -118,8 +118,12 @@ class PipelineConfig(Section):
 
     @classmethod
     def from_resolved(cls, raw: Mapping[str, Any]) -> Self:
-        """Build the configuration that `resolved` gave."""
-        return cls.model_validate(dict(raw))
+        """Build the configuration that `resolved` gave, in this version or an earlier one.
+
+        Raises:
+            ValueError: this version does not know what stands there.
+        """
+        return cls.model_validate({**raw, "source": of_one_kind(raw["source"])})
 
     def identity(self) -> dict[str, str]:
         """Return what may not change under one name: key → value as text (design §4)."""

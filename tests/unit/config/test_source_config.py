@@ -152,6 +152,32 @@ def test_resolved_source_has_the_options_of_its_kind_alone() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "foreign"),
+    [
+        ({"kind": "files", "path": "/in"}, {"table": None, "limits": {"rows": None}, "tag": None}),
+        (TABLE, {"path": None, "format": "parquet", "partition_by": {}, "on_bad_path": "fail"}),
+    ],
+    ids=["files", "iceberg"],
+)
+def test_resolved_source_of_earlier_versions_had_the_options_of_every_kind(
+    said: dict[str, Any], foreign: dict[str, Any]
+) -> None:
+    config = PipelineConfig.from_resolved({"name": "a", "source": said, "target": {"path": "/x"}})
+    resolved = config.resolved()
+
+    again = PipelineConfig.from_resolved({**resolved, "source": {**resolved["source"], **foreign}})
+
+    assert again.resolved() == resolved
+
+
+def test_resolved_source_has_no_options_that_no_kind_knows() -> None:
+    whole = {"name": "a", "source": {**TABLE, "teh_path": 1}, "target": {"path": "/x"}}
+
+    with pytest.raises(ValueError, match="teh_path"):
+        PipelineConfig.from_resolved(whole)
+
+
+@pytest.mark.parametrize(
     "said",
     [
         {"kind": "files", "path": "/in", "table": "a.b.c"},

@@ -24,6 +24,7 @@ __all__ = [
     "IcebergSourceConfig",
     "InstantTime",
     "SourceConfig",
+    "of_one_kind",
     "source_meant_by",
 ]
 
@@ -48,6 +49,19 @@ def _with_kind(found: Any) -> Any:
 
 
 AnySource = Annotated[KnownSource, Field(discriminator="kind"), BeforeValidator(_with_kind)]
+
+
+def of_one_kind(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """Leave out of a stored `source` what belongs to other kinds than its own.
+
+    Plans of earlier versions hold the options of every kind, those of the others at their defaults.
+    """
+    own = KINDS.get(str(resolved.get("kind")))
+    if own is None:
+        return dict(resolved)
+    foreign = {name for model in KINDS.values() for name in model.model_fields}
+    foreign -= own.model_fields.keys()
+    return {key: item for key, item in resolved.items() if key not in foreign}
 
 
 def source_meant_by(table: str) -> dict[str, Any]:
