@@ -601,3 +601,19 @@ def test_pipeline_file_changed_between_plan_and_read_has_no_effect(lake: SmallLa
     assert changed_since(after) == []
     assert announced.watermark == datetime(2026, 2, 2, 0, 1, tzinfo=UTC)
     assert lake.ids() == {"dt=2026-02-01": ids[:3]}
+
+
+@pytest.mark.parametrize(("further", "notes"), [({"path": None}, 0), ({"of_tomorrow": 1}, 1)])
+def test_plan_of_another_version_says_that_the_file_changed_only_where_it_may_have(
+    lake: SmallLake, further: dict[str, Any], notes: int
+) -> None:
+    """An earlier version wrote the options of every kind of source, a later one may know more."""
+    lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    (planned,) = pipeline.plan(Run("a", "scheduled__a"), NOW)
+    path = Path(planned.uri) / "plan.json"
+    written = json.loads(path.read_text())
+    written["config"]["source"] |= further
+    path.write_text(json.dumps(written))
+
+    assert len(changed_since(lake.pipeline())) == notes

@@ -6,18 +6,18 @@ Changes nothing but the `why` that the ledger keeps with a partition that waits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tidegate.config import PipelineConfig
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 from tidegate.target.content import counted, counting
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import (
         PartitionState,
@@ -111,13 +111,20 @@ class Reporter:
             notes += self._changed_since(item)
         return notes
 
+    def _says_the_same(self, planned: Mapping[str, Any]) -> bool:
+        """Return whether a configuration in a plan, perhaps of another version, is today's."""
+        try:
+            return PipelineConfig.from_resolved(planned).resolved() == self.config.resolved()
+        except ValueError:
+            return False
+
     def _changed_since(self, item: WindowState) -> list[str]:
         """Say that a pipeline file changed under a running window, which does not notice."""
         sequence = item.window.sequence
         uri = self.ledger.plans.uri(sequence)
         if uri is None or not has_plan(self.storage, uri):
             return []
-        if dict(read_plan(self.storage, uri).config) == self.config.resolved():
+        if self._says_the_same(read_plan(self.storage, uri).config):
             return []
         return [
             f"the pipeline file changed after window {sequence} was planned; the run that works on "

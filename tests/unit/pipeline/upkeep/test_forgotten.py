@@ -10,7 +10,7 @@ import pytest
 from tidegate.errors import StateFileDamaged, StateFileLost, WorkBehind
 from tidegate.pipeline.upkeep.forgotten import Forgotten
 
-LOST = StateFileLost(path="/work/plan.json", remedy="replay it")
+LOST = StateFileLost(path="/lake/plan.json", remedy="replay it")
 
 
 def _forgotten(*untold: int, lost: set[int]) -> Forgotten:
@@ -51,7 +51,7 @@ def test_lost_file_says_itself_what_helps_where_that_is_possible() -> None:
 
 
 def test_file_that_is_damaged_is_not_called_lost() -> None:
-    damaged = StateFileDamaged(path="/work/plan.json", found="x", remedy="move it")
+    damaged = StateFileDamaged(path="/lake/plan.json", found="x", remedy="move it")
 
     with pytest.raises(StateFileDamaged), _forgotten(4, lost={4}).naming():
         raise damaged
