@@ -94,12 +94,13 @@ class WholeFiles:
         file = self.reader.whole_file(piece)
         if file is None or not self._is_as_written(file):
             return None
-        ends = self._ends(file)
+        # Made first: it refuses a column that is not there, as reading would.
+        clock, ends = self._clock, self._ends(file)
         if ends is None or not self._is_steady(ends):
             return None
         # Values of times name intervals: an hour of the day only stands beside its day.
         partitions = self._computer.split(ends).partitions
-        event_times = self._clock.measure(ends) if self._clock else EventTimes()
+        event_times = clock.measure(ends) if clock else EventTimes()
         if len(partitions) > 1 or event_times.future or event_times.missing:
             return None
         if self.spec.only and partitions[0] not in self.spec.only:

@@ -12,6 +12,7 @@ import pyarrow.parquet.encryption as pe
 import pytest
 
 from hooked_reader import piece_of
+from tidegate.errors import ColumnMissing
 from tidegate.model.partition import Partition, PartitionField, Transform
 from tidegate.physical import ParquetRows
 from tidegate.physical.whole_file import WholeFile
@@ -124,3 +125,8 @@ def test_same_hour_of_another_day_is_another_hour() -> None:
 
     assert decided(reader, fields=(DAY, hour)) is None
     assert decided(reader, fields=(hour,)) is None
+
+
+def test_event_time_that_is_no_column_is_refused_as_by_reading() -> None:
+    with pytest.raises(ColumnMissing, match="when"):
+        decided(Reader(), event_time="when")
