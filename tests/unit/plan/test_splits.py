@@ -342,10 +342,10 @@ def test_split_with_a_file_without_bounds_has_none() -> None:
 
 def test_idle_workers_lower_the_target_but_not_below_a_least_size() -> None:
     mebibyte = 1 << 20
-    files = Files({f"f{number}": [Group(1, 16 * mebibyte)] for number in range(8)})
+    files = Files({f"f{number}": [Group(1, 24 * mebibyte)] for number in range(8)})
 
     def count(parallelism: int) -> int:
-        config = SplitConfig(target_size=256 * mebibyte, open_cost=1)
+        config = SplitConfig(target_size=384 * mebibyte, open_cost=1)
         return len(plan_splits(files.pieces(), files.row_groups, config, 1, parallelism))
 
     assert (count(1), count(2), count(4), count(64)) == (1, 2, 4, 4)
