@@ -97,6 +97,7 @@ def test_heavy_rows_have_more_buckets_than_partitions_ask_for_but_no_more_than_t
         pytest.param([split(n, bounds(1, n)) for n in range(100)], id="each its own day"),
         pytest.param([split(n, bounds(84), 1 << 30) for n in range(10)], id="large files"),
         pytest.param([split(n, bounds(3)) for n in range(10)], id="few files"),
+        pytest.param([split(n, bounds(31)) for n in range(10)], id="few partitions"),
         pytest.param([split(n, None) for n in range(100)], id="no bounds"),
         pytest.param([split(n, bounds(9) if n else None) for n in range(100)], id="one without"),
         pytest.param([split(0, bounds(64))], id="one that keeps all files open"),
