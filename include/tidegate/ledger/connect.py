@@ -60,6 +60,11 @@ def open_engine(url: str) -> sa.Engine:
     return engine
 
 
+def reading(engine: sa.Engine) -> sa.Connection:
+    """Connect to read only, which waits for no writer."""
+    return engine.connect().execution_options(**{READS_ONLY: True})
+
+
 def _name_refusals(engine: sa.Engine, ledger: str) -> None:
     """Turn what the database refuses, now or in any later transaction, into our error."""
 
@@ -95,7 +100,7 @@ def _make_folder(address: sa.URL, folder: Path) -> None:
 
 def _is_up_to_date(engine: sa.Engine) -> bool:
     """Return whether the newest migration of this version was the last one applied."""
-    with engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+    with reading(engine) as connection:
         if not sa.inspect(connection).has_table(_VERSIONS.name):
             return False
         return connection.scalars(sa.select(_VERSIONS.c.version_num)).all() == [newest_migration()]

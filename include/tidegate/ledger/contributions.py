@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from tidegate.ledger import rows
-from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.connect import reading
 from tidegate.ledger.schema import contribution, partition
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Contributions:
             .where(contribution.c.pipeline == self.name, contribution.c.partition == target.path)
             .order_by(contribution.c.window)
         )
-        with self._reading() as connection:
+        with reading(self.engine) as connection:
             return tuple(
                 rows.read_contribution(row, target) for row in connection.execute(query).mappings()
             )
@@ -53,11 +53,8 @@ class Contributions:
             .where(contribution.c.pipeline == self.name, contribution.c.window == sequence)
             .order_by(contribution.c.partition)
         )
-        with self._reading() as connection:
+        with reading(self.engine) as connection:
             return tuple(
                 rows.read_contribution(row, rows.read_partition(row["partition_values"]))
                 for row in connection.execute(query).mappings()
             )
-
-    def _reading(self) -> sa.Connection:
-        return self.engine.connect().execution_options(**{READS_ONLY: True})

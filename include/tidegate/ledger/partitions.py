@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from tidegate.errors import ClaimHeld, FenceLost, LedgerMoved, PartitionNotFound
 from tidegate.ledger import rows
-from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.connect import reading
 from tidegate.ledger.schema import contribution, partition
 from tidegate.model.ledger_rows import Claim, PartitionState
 
@@ -41,14 +41,14 @@ class Partitions:
             .where(partition.c.pipeline == self.name)
             .order_by(partition.c.start.is_(None), partition.c.start, partition.c.partition)
         )
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             return tuple(
                 rows.read_partition_state(row) for row in connection.execute(query).mappings()
             )
 
     def find(self, target: Partition) -> PartitionState | None:
         """Return one partition, None if no window ever touched it."""
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             row = (
                 connection.execute(sa.select(partition).where(*self._key(target)))
                 .mappings()
@@ -127,7 +127,7 @@ class Partitions:
         if held is None:
             return True
         holder = holder.asked_about(held.owner)
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             return holder.may_take(held.owner, held.expires, self.clock(connection))
 
     def renew(self, target: Partition, claim: Claim, timeout: timedelta) -> None:

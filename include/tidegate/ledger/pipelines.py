@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from tidegate.errors import TargetOwned
 from tidegate.ledger import numbers, rows
-from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.connect import reading
 from tidegate.ledger.identity import check_identity
 from tidegate.ledger.schema import pipeline, window
 
@@ -33,7 +33,7 @@ class Pipelines:
 
     def find(self) -> PipelineState | None:
         """Return the pipeline's state, None if this ledger does not know it."""
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             row = (
                 connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name))
                 .mappings()
@@ -112,7 +112,7 @@ class Pipelines:
             PipelineChanged: a key of the identity differs.
         """
         registered = sa.select(pipeline.c.identity).where(pipeline.c.name == self.name)
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             known = connection.scalar(registered)
             if known is not None:
                 check_identity(connection, self.name, known, identity, same_place)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from tidegate.errors import LedgerMoved, WindowNotFound
-from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.connect import reading
 from tidegate.ledger.schema import plan, window
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Plans:
 
     def is_known(self, sequence: int, digest: str) -> bool:
         """Return whether the ledger knows of a plan of a window."""
-        with self._reading() as connection:
+        with reading(self.engine) as connection:
             return plan_state(connection, self.name, sequence, digest) is not None
 
     def uri(self, sequence: int) -> str | None:
@@ -71,7 +71,7 @@ class Plans:
         effective = sa.select(window.c.plan_digest).where(
             window.c.pipeline == self.name, window.c.sequence == sequence
         )
-        with self._reading() as connection:
+        with reading(self.engine) as connection:
             held = connection.execute(effective).first()
             if held is None:
                 raise WindowNotFound(pipeline=self.name, sequence=sequence)
@@ -80,11 +80,8 @@ class Plans:
 
     def was_announced(self, sequence: int, digest: str) -> bool:
         """Return whether a plan of a window was in effect at some time, or is."""
-        with self._reading() as connection:
+        with reading(self.engine) as connection:
             return plan_state(connection, self.name, sequence, digest) == "staged"
-
-    def _reading(self) -> sa.Connection:
-        return self.engine.connect().execution_options(**{READS_ONLY: True})
 
 
 def select_uri(pipeline: str, sequence: int, effective: str | None) -> sa.Select[Any]:

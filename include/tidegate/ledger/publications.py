@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from tidegate.errors import PublicationLapsed
 from tidegate.ledger import numbers, rows
-from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.connect import reading
 from tidegate.ledger.deciding import Deciding
 from tidegate.ledger.lapsing import check_current, is_approved, lapse
 from tidegate.ledger.partitions import check_fence
@@ -56,7 +56,7 @@ class Publications:
 
     def approved(self, target: Partition) -> PublicationEntry | None:
         """Return the publication that a person let out, while it can be committed as shown."""
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             return self._approved(connection, target)
 
     def propose(
@@ -295,7 +295,7 @@ class Publications:
 
     def is_replaced(self, target: Partition, digest: str) -> bool:
         """Return whether something came since that takes the place of what a publication holds."""
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             row = self._row(connection, target, digest)
             return row is not None and lapse(connection, row, as_shown=True) is not None
 
@@ -330,7 +330,7 @@ class Publications:
             .where(revision.c.pipeline == self.name, revision.c.partition == target.path)
             .order_by(revision.c.revision)
         )
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             return tuple(
                 rows.read_revision(row, target) for row in connection.execute(query).mappings()
             )
@@ -339,7 +339,7 @@ class Publications:
         self, target: Partition, *conditions: sa.ColumnElement[bool]
     ) -> PublicationEntry | None:
         query = sa.select(publication).where(*self._of(target), *conditions)
-        with self.engine.connect().execution_options(**{READS_ONLY: True}) as connection:
+        with reading(self.engine) as connection:
             row = connection.execute(query).mappings().first()
         return None if row is None else rows.read_publication(row, target)
 

@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from tidegate.errors import FenceLost, LedgerMoved, WindowNotFound, WindowOpen
 from tidegate.ledger import numbers, rows
 from tidegate.ledger.announcing import Announcement, Announcing
-from tidegate.ledger.connect import READS_ONLY
+from tidegate.ledger.connect import reading
 from tidegate.ledger.pipelines import store_watermark
 from tidegate.ledger.plans import plan_state, select_uri
 from tidegate.ledger.schema import pipeline, plan, window
@@ -169,7 +169,7 @@ class Windows:
         if held is None:
             return True
         holder = holder.asked_about(held.owner)
-        with self._reading() as connection:
+        with reading(self.engine) as connection:
             return holder.may_take(held.owner, held.expires, self.clock(connection))
 
     def give_back(self, sequence: int, attempt: int, *, lost_plan: str | None = None) -> bool:
@@ -324,14 +324,11 @@ class Windows:
             )
         return held
 
-    def _reading(self) -> sa.Connection:
-        return self.engine.connect().execution_options(**{READS_ONLY: True})
-
     def _where(self, *conditions: sa.ColumnElement[bool]) -> sa.Select[Any]:
         return sa.select(window).where(window.c.pipeline == self.name, *conditions)
 
     def _select(self, *conditions: sa.ColumnElement[bool]) -> tuple[WindowState, ...]:
-        with self._reading() as connection:
+        with reading(self.engine) as connection:
             found = connection.execute(
                 self._where(*conditions).order_by(window.c.sequence)
             ).mappings()

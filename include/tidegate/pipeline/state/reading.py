@@ -61,7 +61,8 @@ class Reading:
         """
         import pyarrow as pa
 
-        read, whole, rules = config.read, source.reading.schema(pin), source.reading.settling(pin)
+        read, reader, rules = config.read, source.reading.reader(pin), source.reading.settling(pin)
+        whole = reader.schema
         hidden = set(rules.hidden) if rules else set()
         for_filter = set(filter_columns(read)) - hidden
         carried = [name for name in whole.names if name not in for_filter]
@@ -69,7 +70,7 @@ class Reading:
             schema=pa.schema([whole.field(name) for name in carried if name not in hidden]),
             changes_schema=pa.schema([whole.field(name) for name in carried]),
             rules=rules,
-            _reader=source.reading.reader(pin),
+            _reader=reader,
             _options=ReadOptions(
                 # A name that fits two columns was refused when the source was pinned.
                 Predicate.parse(read.filter, whole, _WHERE, case_sensitive=config.tells_case)
