@@ -65,6 +65,20 @@ def there_and_back(lake: SmallLake) -> None:
         finish(pipeline, planned, hour)
 
 
+def lose_and_restore(lake: SmallLake) -> None:
+    """Restore a ledger that is lost: every table has what it had."""
+    before = ledger_content(lake.root)
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+
+    lake.pipeline().restore_ledger()
+
+    look_again(lake.pipeline(), NOW)
+    after = ledger_content(lake.root)
+    for table, content in before.items():
+        assert after[table] == content, table
+
+
 @pytest.mark.parametrize(
     "steps",
     [
@@ -82,16 +96,10 @@ def test_restored_ledger_is_the_one_that_was_lost(
     lived(lake)
     for step in steps:
         step(lake)
-    before, rows = ledger_content(lake.root), lake.ids()
-    for path in lake.root.glob("ledger.db*"):
-        path.unlink()
+    rows = lake.ids()
 
-    lake.pipeline().restore_ledger()
+    lose_and_restore(lake)
 
-    look_again(lake.pipeline(), NOW)
-    after = ledger_content(lake.root)
-    for table, content in before.items():
-        assert after[table] == content, table
     ids = lake.commit({1: 1})
     load(lake.pipeline(), now=NOW.replace(hour=9))
     publish(lake.pipeline(), now=NOW.replace(hour=9))
@@ -131,16 +139,10 @@ def test_lost_ledger_is_restored_from_plans_of_an_earlier_version(lake: SmallLak
     lake.keys["commit"] = {"trigger": "process-time"}
     lived(lake)
     plans_hold_options_of_every_kind(lake)
-    before, published = ledger_content(lake.root), lake.ids()
-    for path in lake.root.glob("ledger.db*"):
-        path.unlink()
+    published = lake.ids()
 
-    lake.pipeline().restore_ledger()
+    lose_and_restore(lake)
 
-    look_again(lake.pipeline(), NOW)
-    after = ledger_content(lake.root)
-    for table, content in before.items():
-        assert after[table] == content, table
     ids = lake.commit({4: 2})
     load(lake.pipeline(), interval(4))
     publish(lake.pipeline())

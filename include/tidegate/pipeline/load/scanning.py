@@ -54,7 +54,7 @@ def pinned_at(source: Source, pin: Pin, window: Window) -> Pin:
 def volumes_of(source: Source, pin: Pin) -> Volumes:
     """Return what tells how much the instants of a pinned source bring."""
     hints = source.hints
-    return functools.partial(hints.volumes, pin) if hints else lambda after, instants: None  # noqa: ARG005
+    return functools.partial(hints.volumes, pin) if hints else lambda *_: None
 
 
 @contextmanager
