@@ -449,14 +449,14 @@ def test_wall_clock_that_was_skipped_is_read(twice: Twice, raw: Folder) -> None:
     assert staged.read[2].largest == datetime(2026, 3, 8, 7, 50, tzinfo=UTC)
 
 
-def test_files_in_an_exchange_are_read(twice: Twice, raw: Folder) -> None:
+def test_file_of_one_partition_is_copied_beside_rows_to_assemble(twice: Twice, raw: Folder) -> None:
     days = range(0, 24 * 70, 24)
     for name in ("a.parquet", "b.parquet"):
         raw.put(orders(*days), name)
-    raw.put(orders(0, 1), "c.parquet")
+    of_one_day = raw.put(orders(0, 1), "c.parquet")
     one_by_one = {"split": {"open_cost": 1 << 40}}
 
-    assert twice.copied(source=one_by_one) == []
+    assert twice.copied(source=one_by_one) == [str(of_one_day)]
 
 
 def test_partition_that_is_rebuilt_is_copied_and_another_is_not(twice: Twice, raw: Folder) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tidegate.model.time_bounds import TimeBounds
 
 _SPLITS_SHOWN = 10
-_CHANGES = "large commit"
 _NO_BOUNDS = "unknown: the metadata of {files} does not say"
 
 
@@ -163,21 +162,18 @@ def _commits(totals: PlanTotals, record: PlanRecord | None) -> str:
 def _exchange_rows(splits: Sequence[Split]) -> Iterator[tuple[str, str]]:
     """Yield how rows are brought together, stage by stage.
 
-    Those of a large commit (ICE-3.13), or of a partition (design §6).
+    Those of a large commit (ICE-3.13), and those of partitions (design §4a).
     """
     exchanges = [found for split in splits if (found := _exchange(split))]
-    stages = Counter((found.stage, _does(found), _meet(found)) for found in exchanges)
-    for number, ((stage, does, meet), count) in enumerate(sorted(stages.items())):
-        of = meet
-        if meet == _CHANGES:
-            alike = [each for each in exchanges if each.stage == stage and _meet(each) == meet]
-            of = wording.plural(len({each.group for each in alike}), meet)
+    stages = Counter((found.stage, _does(found)) for found in exchanges)
+    for number, ((stage, does), count) in enumerate(sorted(stages.items())):
+        groups = {each.group for each in exchanges if each.stage == stage}
+        of = wording.plural(len(groups), "large commit")
         yield "" if number else "exchange", f"{does}: {wording.plural(count, 'split')} of {of}"
-
-
-def _meet(exchange: Exchange) -> str:
-    """Name what rows of an exchange have in common."""
-    return _CHANGES if exchange.partitions is None else "rows of many partitions"
+    assembling = sum(part.assembly is not None for split in splits for part in split.sub_splits)
+    if assembling:
+        of = wording.plural(assembling, "split")
+        yield "assembly", f"{of} for rows of partitions whose files would be many and small"
 
 
 def _exchange(split: Split) -> Exchange | None:

@@ -1,19 +1,18 @@
-"""A sub-split's part in bringing rows together: those of one large commit, or of one partition."""
+"""A sub-split's part in bringing the rows of one large commit together."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from tidegate.model.wire import SPARSE, Value
+from tidegate.model.wire import Value
 
 
 @dataclass(frozen=True)
 class Exchange(Value):
     """Which rows a sub-split reads, and whether it spreads or stages them (ICE-3.13).
 
-    Stage 0 reads pieces, where changes meet those of one commit; each later stage reads one bucket
-    of what all sub-splits of the stage before spread. The last stage stages part files, the others
-    spread.
+    Stage 0 reads the pieces of one commit; each later stage reads one bucket of what all sub-splits
+    of the stage before spread. The last stage stages part files, the others spread.
     """
 
     group: str
@@ -26,9 +25,6 @@ class Exchange(Value):
     """What a later stage reads; None in stage 0."""
     net: bool = False
     """Whether the commit is the difference of two states, whose updates are not paired."""
-    partitions: int | None = field(default=None, metadata={SPARSE: True})
-    """How many target partitions to expect, where rows are placed by theirs; None: by the change.
-    """
 
     @property
     def spreads(self) -> bool:

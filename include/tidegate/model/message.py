@@ -102,10 +102,13 @@ class CommitMessage(Value):
     attempt: str
     """Name of the attempt directory that the files stand in."""
     staged: Staged = field(default_factory=Staged)
-    """Nothing where the rows were handed on, or were only read for a check."""
+    """Nothing of rows that were handed on, or were only read for a check."""
     noted: ReadNotes = field(default_factory=ReadNotes)
     spread: SpreadFile | None = None
-    """Rows for other sub-splits of the plan, which stage and count them."""
+    """Rows for other sub-splits of the plan, which stage them.
+
+    Those to assemble are counted as read here, and as kept there.
+    """
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:

@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any, ClassVar
 
+from tidegate.model.assembly import Assembly
 from tidegate.model.exchange import Exchange
 from tidegate.model.file_slice import FileSlice
 from tidegate.model.instant import DataInterval, Instant, InstantRange
@@ -136,6 +137,8 @@ class SubSplit(Value):
     pieces: tuple[Piece, ...]
     exchange: Exchange | None = field(default=None, metadata={SPARSE: True})
     """Its part in an exchange of rows between sub-splits; None: it takes part in none."""
+    assembly: Assembly | None = field(default=None, metadata={SPARSE: True})
+    """What it assembles instead of reading pieces; None: nothing."""
 
     @property
     def id(self) -> str:
@@ -146,6 +149,13 @@ class SubSplit(Value):
     def rows(self) -> int:
         """Physical rows."""
         return sum(piece.rows for piece in self.pieces)
+
+    @property
+    def stage(self) -> int:
+        """How many stages of the plan have to be through before it can be read."""
+        if self.assembly is not None:
+            return self.assembly.stage
+        return self.exchange.stage if self.exchange is not None else 0
 
 
 @dataclass(frozen=True)
@@ -169,8 +179,8 @@ class Split(Value):
 
     @property
     def stage(self) -> int:
-        """How many exchanges have to be through before it can be read."""
-        return max((part.exchange.stage for part in self.sub_splits if part.exchange), default=0)
+        """How many stages of the plan have to be through before it can be read."""
+        return max((part.stage for part in self.sub_splits), default=0)
 
 
 @dataclass(frozen=True)

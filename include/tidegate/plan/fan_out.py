@@ -1,9 +1,4 @@
-"""Decide whether rows meet by target partition before they are staged (design §6).
-
-A sub-split writes a file for every partition that its rows fall into. Where each of many sub-splits
-has rows of each of many partitions, the files would be many and tiny: slow to write, and worse to
-read. Then the rows go through an exchange first, so that one sub-split has all rows of a partition.
-"""
+"""Count the target partitions that rows fall into, by the bounds of their event times."""
 
 from __future__ import annotations
 
@@ -11,54 +6,38 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
-from tidegate.model.exchange import Exchange
 from tidegate.model.partition import Transform
-from tidegate.model.wire import items_digest
-from tidegate.plan.exchanges import gathering, spreading
-from tidegate.plan.splits import merged_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
-    from tidegate.model.plan import Split
     from tidegate.model.time_bounds import TimeBounds
-
-_SMALL_FILE = 8 << 20
-"""Bytes of source files that a part file holds on average, below which files are tiny."""
-_MANY_FILES = 64
-"""Fewer part files are no trouble, however small."""
-_MANY_PARTITIONS = 32
-"""With fewer, a partition gets a file of each sub-split, which costs readers little; the exchange
-would take half as long as all the rest."""
-_MOST_BUCKETS = 512
-_LIGHT_BUCKET = 4 << 20
-"""Weight, in bytes, below which rows of many partitions wait in memory for their files."""
-_MOST_WAITING = 512
-"""Partitions whose rows may wait so in one sub-split."""
 
 
 @dataclass(frozen=True)
 class FanOut:
-    """How many partitions of a target the rows between two event times fall into.
+    """How many partitions of a target the rows between two event times fall into."""
 
-    Keys beside the time are not known from bounds, and counted as if they had one value.
-    """
-
-    transform: Transform
-    """The finest of the keys that are made from the event time."""
+    transform: Transform | None
+    """The finest of the keys that are made from the event time; None: no key is."""
     timezone: str
+    has_other_keys: bool = False
+    """Whether there are keys beside those, of whose values bounds of event times say nothing."""
     most: int | None = None
     """How many partitions are written at most, as a rebuild says; None: all."""
 
-    def of(self, bounds: TimeBounds | None) -> int | None:
-        """Count partitions; None where the bounds do not say."""
-        if bounds is None:
+    def at_least(self, bounds: TimeBounds | None) -> int | None:
+        """Count partitions as if other keys had one value; None where the bounds do not say."""
+        if bounds is None or self.transform is None:
             return None
         if bounds.smallest is None or bounds.largest is None:
             return 1
         count = self._unit(bounds.largest) - self._unit(bounds.smallest) + 1
         return count if self.most is None else min(count, self.most)
+
+    def at_most(self, bounds: TimeBounds | None) -> int | None:
+        """Count partitions that may have rows; None where the bounds do not say."""
+        return self.most if self.has_other_keys else self.at_least(bounds) or self.most
 
     def _unit(self, moment: datetime) -> int:
         """Count hours, days or months of the wall clock."""
@@ -71,71 +50,3 @@ class FanOut:
             return local.year * 12 + local.month
         day = local.toordinal()
         return day * 24 + local.hour if self.transform is Transform.HOUR else day
-
-
-@dataclass(frozen=True)
-class Limits:
-    """What one sub-split can bear."""
-
-    partitions: int
-    """Part files that it keeps open."""
-    weight: int
-    """Of a split, in bytes, at least 1."""
-
-
-def exchanged_by_partition(
-    splits: Sequence[Split], fan_out: FanOut, limits: Limits
-) -> tuple[Split, ...]:
-    """Let rows meet by partition where their files would be many and tiny; else change nothing.
-
-    Args:
-        splits: of a window; those whose rows are settled through an exchange stay as they are.
-        fan_out: counts the partitions of bounds.
-        limits: of the sub-splits that stage.
-
-    Returns:
-        The splits, which spread their rows, and splits that gather a bucket of partitions each.
-    """
-    plain: list[Split] = []
-    others: list[Split] = []
-    for split in splits:
-        is_exchanged = any(part.exchange for part in split.sub_splits)
-        (others if is_exchanged else plain).append(split)
-    parts = [part for split in plain for part in split.sub_splits]
-    pieces = [piece for part in parts for piece in part.pieces]
-    touched = [fan_out.of(merged_bounds(part.pieces)) for part in parts]
-    span = fan_out.of(merged_bounds(pieces)) if pieces else None
-    size_bytes = sum(piece.size_bytes for piece in pieces)
-    if span is None or not _is_worth_it(touched, span, size_bytes, limits):
-        return tuple(splits)
-    # A single row of the year 9999 makes a span of millions.
-    partitions = min(span, sum(piece.rows for piece in pieces))
-    weight = sum(split.weight for split in plain)
-    begin = Exchange(
-        group=items_digest((piece.to_text() for piece in pieces), 12),
-        stages=1,
-        buckets=_bucket_count(partitions, weight, limits),
-        partitions=partitions,
-    )
-    return (*spreading(plain, begin), *others, *gathering(begin, weight, plain[0].term))
-
-
-def _is_worth_it(
-    touched: Sequence[int | None], partitions: int, size_bytes: int, limits: Limits
-) -> bool:
-    """Compare the files that sub-splits would write by themselves with one per partition."""
-    if partitions < _MANY_PARTITIONS:
-        return False
-    known = [count for count in touched if count is not None]
-    files = sum(known)
-    tiny = files >= _MANY_FILES and size_bytes < files * _SMALL_FILE
-    # A sub-split with more partitions than open files writes some of them more than once.
-    crowded = max(known, default=0) > limits.partitions
-    return tiny and (files >= 2 * partitions or crowded)
-
-
-def _bucket_count(partitions: int, weight: int, limits: Limits) -> int:
-    """Return over how many sub-splits the partitions are divided, at least 1."""
-    with_open_files = min(-(-partitions // limits.partitions), -(-weight // _LIGHT_BUCKET))
-    wanted = max(with_open_files, -(-partitions // _MOST_WAITING), -(-weight // limits.weight))
-    return max(1, min(wanted, partitions, _MOST_BUCKETS))

@@ -17,13 +17,11 @@ import pyarrow.ipc
 
 from tidegate.model.settling import ROW_ID
 from tidegate.physical.arrays import flags, integer_column
-from tidegate.read.row_hash import hash_rows
+from tidegate.read.row_hash import Hashes, hash_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from typing import BinaryIO
-
-    from tidegate.read.row_hash import Hashes
 
 BUCKET_BITS = 32
 """The place of a row is its bucket above these bits, and below them what orders it there."""
@@ -94,22 +92,14 @@ def spread(
     Returns:
         How many rows were written.
     """
-    waiting: list[pa.RecordBatch] = []
-    size = rows = 0
-    with pa.ipc.new_file(file, schema, options=_OPTIONS) as arrow_file:
-        writer = _RoundWriter(arrow_file, placement, _origin(name, schema))
+    writer = SpreadWriter(file, schema, placement.buckets, name)
+    try:
         for batch in batches:
-            # Before, not after: texts of one round must not pass what one batch can hold.
-            if waiting and size + batch.nbytes > _ROUND_BYTES:
-                writer.write(waiting)
-                waiting, size = [], 0
-            waiting.append(batch)
-            size += batch.nbytes
-            rows += batch.num_rows
-        if waiting:
-            writer.write(waiting)
-        writer.end(schema)
-    return rows
+            writer.append(batch, placement.of(batch))
+        writer.end()
+    finally:
+        writer.close()
+    return writer.rows
 
 
 def gather(file: pa.NativeFile, bucket: int, buckets: int, name: str) -> Iterator[pa.RecordBatch]:
@@ -128,35 +118,65 @@ def gather(file: pa.NativeFile, bucket: int, buckets: int, name: str) -> Iterato
             yield batch
 
 
-class _RoundWriter:
-    """Writes rounds of one batch per bucket."""
+class SpreadWriter:
+    """Writes rows to one file in rounds of one batch per bucket.
 
-    def __init__(
-        self, file: pa.ipc.RecordBatchFileWriter, placement: Placement, origin: int
-    ) -> None:
-        self._file = file
-        self._placement = placement
-        self._origin = origin
+    Args:
+        file: new; is not closed.
+        schema: of the rows.
+        buckets: how many there are, at least 1.
+        name: of the file, see `spread`.
+    """
+
+    def __init__(self, file: BinaryIO, schema: pa.Schema, buckets: int, name: str) -> None:
+        self.rows = 0
+        """Rows taken so far."""
+        self._arrow_file = pa.ipc.new_file(file, schema, options=_OPTIONS)
+        self._schema = schema
+        self._starts = np.arange(buckets + 1, dtype=np.uint64) << np.uint64(BUCKET_BITS)
+        self._origin = _origin(name, schema)
+        self._waiting: list[tuple[pa.RecordBatch, Hashes]] = []
+        self._waiting_bytes = 0
         self._batches = 0
 
-    def write(self, waiting: list[pa.RecordBatch]) -> None:
-        whole = pa.concat_batches(waiting)
-        places = np.concatenate([self._placement.of(batch) for batch in waiting])
+    def append(self, batch: pa.RecordBatch, places: Hashes) -> None:
+        """Take rows; they are written when a round is full.
+
+        Args:
+            batch: n rows of the schema.
+            places: uint64[n], see `Placement.of`.
+        """
+        # Before, not after: texts of one round must not pass what one batch can hold.
+        if self._waiting and self._waiting_bytes + batch.nbytes > _ROUND_BYTES:
+            self._write_round()
+        self._waiting.append((batch, places))
+        self._waiting_bytes += batch.nbytes
+        self.rows += batch.num_rows
+
+    def end(self) -> None:
+        """Write the rest, and after which batch there is none."""
+        if self._waiting:
+            self._write_round()
+        batch = pa.RecordBatch.from_pylist([], schema=self._schema)
+        checksum = _checksum(batch, self._origin, self._batches)
+        self._arrow_file.write_batch(batch, custom_metadata={_END: checksum})
+
+    def close(self) -> None:
+        """Write the footer; without `end` before it, the file is none that `gather` reads."""
+        self._arrow_file.close()
+
+    def _write_round(self) -> None:
+        whole = pa.concat_batches([batch for batch, _ in self._waiting])
+        places = np.concatenate([places for _, places in self._waiting])
+        self._waiting, self._waiting_bytes = [], 0
         order = np.argsort(places, kind="stable")
         sorted_rows = whole.take(integer_column(order))
-        starts = np.arange(self._placement.buckets + 1, dtype=np.uint64) << np.uint64(BUCKET_BITS)
-        bounds = np.searchsorted(places[order], starts).tolist()
+        bounds = np.searchsorted(places[order], self._starts).tolist()
         for start, end in pairwise(bounds):
             batch = sorted_rows.slice(start, end - start)
             checksum = _checksum(batch, self._origin, self._batches)
-            self._file.write_batch(batch, custom_metadata={_CHECKSUM: checksum})
+            self._arrow_file.write_batch(batch, custom_metadata={_CHECKSUM: checksum})
             self._batches += 1
-
-    def end(self, schema: pa.Schema) -> None:
-        """Write after which batch there is none."""
-        batch = pa.RecordBatch.from_pylist([], schema=schema)
-        checksum = _checksum(batch, self._origin, self._batches)
-        self._file.write_batch(batch, custom_metadata={_END: checksum})
 
 
 def _checked(

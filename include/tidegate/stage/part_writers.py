@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tidegate.model.partition import Partition
+    from tidegate.stage.handing_on import HandedOn
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,11 @@ class WriteLimits:
 
     file_bytes: int = 128 << 20
     """A file with more than this is closed; the size may pass it by one row group (PC-F08)."""
+    small_bytes: int = 32 << 20
+    """Uncompressed; a file of less is small, where rows may be handed on instead."""
     open_files: int = 64
     """When passed, the file whose destination got rows least recently is closed."""
-    destinations: int = 1 << 9
+    destinations: int = 1 << 12
     """When passed, the one that got rows least recently is closed; rows alone need no file yet."""
     group_rows: int = 1 << 18
     group_bytes: int = 64 << 20
@@ -77,6 +80,7 @@ class PartWriters:
         name: gives the final name of a destination's n-th file, from 0.
         shape: what is written of the rows.
         limits: when to write and close.
+        handed_on: takes rows that would be a small file; None: each gets one.
     """
 
     def __init__(
@@ -85,11 +89,13 @@ class PartWriters:
         name: Callable[[int], str],
         shape: PartShape,
         limits: WriteLimits,
+        handed_on: HandedOn | None = None,
     ) -> None:
         self._open_file = open_file
         self._name = name
         self._shape = shape
         self._limits = limits
+        self._handed_on = handed_on
         self._open: OrderedDict[Destination, _Open] = OrderedDict()
         self._begun: Counter[Destination] = Counter()
         self._buffered = 0
@@ -112,8 +118,7 @@ class PartWriters:
             if part.rows >= self._limits.group_rows or part.bytes >= self._limits.group_bytes:
                 self._write_group(to, part)
         while self._buffered > self._limits.buffer_bytes:
-            largest = max(self._open, key=lambda item: self._open[item].bytes)
-            self._write_group(largest, self._open[largest])
+            self._make_memory()
 
     def adopt(self, to: Destination, make: Callable[[str], PartFile]) -> None:
         """Count a file that somebody else makes under the name that a destination's next one has.
@@ -150,9 +155,30 @@ class PartWriters:
             self._close(next(iter(self._open)))
         return self._open.setdefault(to, _Open())
 
+    def _make_memory(self) -> None:
+        """Hand on what would be small files, or else write the largest buffer early."""
+        handed_on = [to for to, part in self._open.items() if self._is_handed_on(to, part)]
+        for to in handed_on:
+            del self._open[to]
+        if not handed_on:
+            largest = max(self._open, key=lambda item: self._open[item].bytes)
+            self._write_group(largest, self._open[largest])
+
+    def _is_handed_on(self, to: Destination, part: _Open) -> bool:
+        """Hand on rows that would be a small file; whether they were."""
+        if self._handed_on is None or part.file is not None or not part.batches:
+            return False
+        if part.bytes >= self._limits.small_bytes:
+            return False
+        if not self._handed_on.take(to.partition, part.batches):
+            return False
+        self._buffered -= part.bytes
+        part.batches = []
+        return True
+
     def _close(self, to: Destination) -> None:
         part = self._open[to]
-        if part.batches:
+        if part.batches and not self._is_handed_on(to, part):
             self._write_group(to, part)
         if part.file is not None:
             self._finish(to, part)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, RowRule
+    from tidegate.stage.handing_on import HandedOn
     from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
 
@@ -51,6 +52,11 @@ class StageSpec:
     only: frozenset[Partition] = frozenset()
     """The partitions that a rebuild writes; empty writes all."""
 
+    @property
+    def of_assembly(self) -> StageSpec:
+        """How rows are written that were judged before they were handed on."""
+        return replace(self, rules=(), only=frozenset())
+
     @classmethod
     def of(
         cls, config: PipelineConfig, planned_at: datetime, only: Iterable[Partition] = ()
@@ -72,7 +78,10 @@ class StageSpec:
             unit=event_time.unit if event_time else "us",
             default_name=target.default_partition_name,
             limits=WriteLimits(
-                file_bytes=target.rolling.file_size, open_files=target.max_open_partitions
+                file_bytes=target.rolling.file_size,
+                # In memory; in a file it is a third to a tenth of that.
+                small_bytes=target.rolling.file_size // 4,
+                open_files=target.max_open_partitions,
             ),
             only=frozenset(only),
         )
@@ -87,6 +96,8 @@ class AttemptPlace:
     sub_split: str
     attempt: str
     """Never used before: it ends with a random word (PC-F01)."""
+    handed_on: HandedOn | None = None
+    """Takes rows that would make many small files; None: every row gets a file here."""
 
 
 def stage_sub_split(
@@ -97,7 +108,7 @@ def stage_sub_split(
     storage: Storage,
     whole: Iterable[WholePart] = (),
 ) -> Staged:
-    """Write the part files of one attempt.
+    """Write the part files of one attempt, and hand on what would make many small ones.
 
     *Runs on:* the task of a split. *Called:* at least once per sub-split. *Failure:* what was
     written stays in the attempt's directory, which no message names; the next attempt has another.
@@ -111,7 +122,8 @@ def stage_sub_split(
         whole: files of the sub-split that are copied, and not among the batches.
 
     Returns:
-        What was staged; every file of it is closed and forced to the disk.
+        What was staged; every file of it is closed and forced to the disk. Rows that were handed on
+        are read, and neither kept nor put aside.
 
     Raises:
         PredicateInvalid: a row rule does not fit the schema.
@@ -148,9 +160,14 @@ class _Attempt:
         clock = None
         if spec.event_time is not None and spec.counts_until is not None:
             clock = EventClock(schema, spec.event_time, spec.timezone, spec.counts_until, spec.unit)
-        self._buffered_columns = _buffered_columns(schema, self._computer, clock)
+        self._handed_on = place.handed_on
+        self._buffered_columns = (
+            # Rows that are handed on are told into partitions anew.
+            schema.names if self._handed_on else _buffered_columns(schema, self._computer, clock)
+        )
         measure = clock.measure if clock else _no_event_times
-        self._kept = self._writers(PartShape(self._computer.data_columns, measure), spec.limits)
+        shape = PartShape(self._computer.data_columns, measure)
+        self._kept = self._writers(shape, spec.limits, self._handed_on)
         aside = PartShape((*schema.names, QUARANTINED_BY), _no_event_times)
         self._aside = self._writers(aside, spec.limits)
         self._rows_read = 0
@@ -173,6 +190,10 @@ class _Attempt:
         for rule, failed in judged.held.items():
             for partition in split.touched(failed):
                 self._held[partition].add(rule)
+        if self._handed_on is not None:
+            split, kept = self._handed_on.scattered(split, kept)
+        if not kept.num_rows:
+            return
         for partition, rows in split.slices(kept.select(self._buffered_columns)):
             self._kept.append(self._destination(partition), rows)
 
@@ -195,7 +216,7 @@ class _Attempt:
             parts=parts,
             quarantined=quarantined,
             rows_read=self._rows_read,
-            rows_kept=self._rows_kept,
+            rows_kept=self._rows_kept - (self._handed_on.rows if self._handed_on else 0),
             event_times=bounds,
             rule_hits=dict(self._hits),
             held=tuple(HeldPartition(item, tuple(sorted(self._held[item]))) for item in held),
@@ -236,13 +257,16 @@ class _Attempt:
         named = rows.append_column(QUARANTINED_BY, repeated_text(rule, rows.num_rows))
         self._aside.append(Destination(Partition(()), posixpath.join(root, rule)), named)
 
-    def _writers(self, shape: PartShape, limits: WriteLimits) -> PartWriters:
+    def _writers(
+        self, shape: PartShape, limits: WriteLimits, handed_on: HandedOn | None = None
+    ) -> PartWriters:
         place = self._place
         return PartWriters(
             self._open_file,
             lambda counter: layout.part_name(place.plan_digest, place.sub_split, counter),
             shape,
             limits,
+            handed_on,
         )
 
     def _open_file(self, path: str) -> BinaryIO:

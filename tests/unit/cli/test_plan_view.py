@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from strategies import values_of
 from terminal import text_of
 from tidegate.cli.plan_view import announced_facts, preview_facts, stored_facts
+from tidegate.model.assembly import Assembly
 from tidegate.model.exchange import Exchange
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.message import RunSummary
@@ -97,25 +98,24 @@ def test_plan_names_the_stages_of_an_exchange() -> None:
     assert "stage 2 gathers rows by bucket: 4 splits of 1 large commit" in text
 
 
-def test_plan_tells_rows_that_meet_by_partition_from_changes() -> None:
-    by_partition = Exchange("g", 1, 7, partitions=84)
+def test_plan_tells_splits_that_assemble_from_an_exchange() -> None:
     splits = [
         Split((SubSplit((), Exchange("c", 1, 3)),), 1),
-        *(Split((SubSplit((), by_partition),), number) for number in range(2)),
-        Split((SubSplit((), replace(by_partition, stage=1, bucket=0)),), 1),
+        *(Split((SubSplit((), assembly=Assembly(bucket, 2, 1)),), 1) for bucket in range(2)),
     ]
 
     text = text_of(stored_facts(_plan(), splits, "UTC"))
 
     assert "stage 0 spreads over 3 buckets: 1 split of 1 large commit" in text
-    assert "stage 0 spreads over 7 buckets: 2 splits of rows of many partitions" in text
-    assert "stage 1 gathers rows by bucket: 1 split of rows of many partitions" in text
+    assert "assembly" in text
+    assert "2 splits for rows of partitions whose files would be many and small" in text
 
 
 def test_plan_without_an_exchange_does_not_speak_of_one() -> None:
     text = text_of(stored_facts(_plan(), [Split((SubSplit(()),), 1)], "UTC"))
 
     assert "exchange" not in text
+    assert "assembly" not in text
 
 
 def _plan() -> ScanPlan:

@@ -1,4 +1,4 @@
-"""Rows meet by partition exactly where their files would be many and tiny."""
+"""Partitions are counted by the bounds of event times, as far as these tell."""
 
 from __future__ import annotations
 
@@ -6,33 +6,15 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tidegate.model.exchange import Exchange
-from tidegate.model.file_slice import FileSlice
 from tidegate.model.partition import Transform
-from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.time_bounds import TimeBounds
-from tidegate.plan.fan_out import FanOut, Limits, exchanged_by_partition
+from tidegate.plan.fan_out import FanOut
 
-DAY = timedelta(days=1)
 DAYS = FanOut(Transform.DAY, "UTC")
-LIMITS = Limits(partitions=64, weight=1 << 24)
-FIRST = datetime(2026, 1, 1, tzinfo=UTC)
-
-
-def bounds(days: int, start: int = 0) -> TimeBounds:
-    """Event times of as many days, from noon to noon."""
-    begin = FIRST + DAY * start + DAY / 2
-    return TimeBounds(begin, begin + DAY * (days - 1))
-
-
-def split(number: int, times: TimeBounds | None, size_bytes: int = 1 << 20) -> Split:
-    piece = Piece(FileSlice(f"f{number}.parquet"), 1_000, size_bytes, event_times=times)
-    return Split((SubSplit((piece,)),), size_bytes)
-
-
-def exchanges(splits: tuple[Split, ...]) -> list[Exchange]:
-    return [part.exchange for item in splits for part in item.sub_splits if part.exchange]
+FIRST = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @pytest.mark.parametrize(
@@ -53,100 +35,36 @@ def test_partitions_between_two_times(
         datetime.fromisoformat(f"{first}+00:00"), datetime.fromisoformat(f"{last}+00:00")
     )
 
-    assert FanOut(transform, zone).of(times) == count
+    assert FanOut(transform, zone).at_least(times) == count
 
 
 def test_rows_without_event_times_fall_into_one_partition() -> None:
-    assert DAYS.of(TimeBounds()) == 1
-    assert DAYS.of(None) is None
+    assert DAYS.at_least(TimeBounds()) == 1
+    assert DAYS.at_least(None) is None
 
 
 def test_first_and_last_moment_of_the_calendar_are_counted() -> None:
     ends = TimeBounds(datetime.min.replace(tzinfo=UTC), datetime.max.replace(tzinfo=UTC))
 
     for zone in ("America/New_York", "Asia/Tokyo"):
-        assert FanOut(Transform.MONTH, zone).of(ends) in range(9_998 * 12, 9_999 * 12 + 1)
+        assert FanOut(Transform.MONTH, zone).at_least(ends) in range(9_998 * 12, 9_999 * 12 + 1)
 
 
-def test_sub_splits_that_each_touch_many_partitions_spread_their_rows() -> None:
-    before = tuple(split(number, bounds(84)) for number in range(10))
+@given(days=st.integers(1, 400), most=st.none() | st.integers(1, 50))
+def test_rebuild_writes_no_more_partitions_than_it_names(days: int, most: int | None) -> None:
+    times = TimeBounds(FIRST, FIRST + timedelta(days=days - 1))
+    fan_out = replace(DAYS, most=most)
 
-    after = exchanged_by_partition(before, DAYS, LIMITS)
-
-    spread, gathered = after[:10], after[10:]
-    assert [item.sub_splits[0].pieces for item in spread] == [
-        item.sub_splits[0].pieces for item in before
-    ]
-    assert {found.partitions for found in exchanges(after)} == {84}
-    assert {found.stage for found in exchanges(spread)} == {0}
-    assert [found.bucket for found in exchanges(gathered)] == list(range(len(gathered)))
-    assert {found.buckets for found in exchanges(after)} == {len(gathered)}
-    assert len(gathered) == 2, "as many as keep no more than 64 files open"
-    assert sum(item.weight for item in gathered) <= sum(item.weight for item in before)
+    expected = days if most is None else min(days, most)
+    assert (fan_out.at_least(times), fan_out.at_most(times)) == (expected, expected)
+    assert (fan_out.at_least(None), fan_out.at_most(None)) == (None, most)
 
 
-def test_heavy_rows_have_more_buckets_than_partitions_ask_for_but_no_more_than_there_are() -> None:
-    heavy = tuple(replace(split(number, bounds(40)), weight=1 << 28) for number in range(4))
+def test_keys_beside_the_event_time_have_any_number_of_values() -> None:
+    times = TimeBounds(FIRST, FIRST)
 
-    assert len(exchanged_by_partition(heavy, DAYS, LIMITS)) == 4 + 40
-
-
-@pytest.mark.parametrize(
-    "splits",
-    [
-        pytest.param([split(n, bounds(1, n)) for n in range(100)], id="each its own day"),
-        pytest.param([split(n, bounds(84), 1 << 30) for n in range(10)], id="large files"),
-        pytest.param([split(n, bounds(3)) for n in range(10)], id="few files"),
-        pytest.param([split(n, bounds(31)) for n in range(10)], id="few partitions"),
-        pytest.param([split(n, None) for n in range(100)], id="no bounds"),
-        pytest.param([split(n, bounds(9) if n else None) for n in range(100)], id="one without"),
-        pytest.param([split(0, bounds(64))], id="one that keeps all files open"),
-        pytest.param([], id="nothing"),
-    ],
-)
-def test_other_splits_stay_as_they_are(splits: list[Split]) -> None:
-    assert exchanged_by_partition(tuple(splits), DAYS, LIMITS) == tuple(splits)
-
-
-def test_rebuild_of_few_partitions_spreads_nothing() -> None:
-    before = tuple(split(number, bounds(84)) for number in range(10))
-
-    assert exchanged_by_partition(before, replace(DAYS, most=3), LIMITS) == before
-    assert len(exchanged_by_partition(before, replace(DAYS, most=84), LIMITS)) > len(before)
-
-
-def test_one_sub_split_with_more_partitions_than_open_files_spreads() -> None:
-    heavy = replace(split(0, bounds(400)), weight=1 << 26)
-    after = exchanged_by_partition((heavy,), DAYS, LIMITS)
-
-    assert len(exchanges(after)) == 1 + 7
-
-
-def test_light_rows_of_many_partitions_wait_in_memory_for_their_files() -> None:
-    after = exchanged_by_partition((split(0, bounds(400)), split(1, bounds(400))), DAYS, LIMITS)
-
-    assert len(exchanges(after)) == 2 + 1
-
-
-def test_span_of_thousands_of_years_makes_no_thousands_of_splits() -> None:
-    far = TimeBounds(FIRST, datetime.max.replace(tzinfo=UTC))
-
-    after = exchanged_by_partition(tuple(split(n, far) for n in range(4)), DAYS, LIMITS)
-
-    assert {found.partitions for found in exchanges(after)} == {4_000}, "as many as there are rows"
-    assert len(after) == 4 + 8
-
-
-def test_rows_that_meet_by_what_they_change_stay_with_their_exchange() -> None:
-    settled = Exchange("commit", 1, 3)
-    own = Split(
-        (SubSplit((Piece(FileSlice("c.parquet"), 1, 1, event_times=bounds(84)),), settled),), 1
-    )
-    last = Split((SubSplit((), replace(settled, stage=1, bucket=0)),), 1)
-    plain = tuple(split(number, bounds(84)) for number in range(2))
-
-    after = exchanged_by_partition((*plain, own, last), DAYS, LIMITS)
-
-    assert own in after
-    assert last in after
-    assert len(after) > 4
+    by_day_and_region = replace(DAYS, has_other_keys=True)
+    by_region = FanOut(None, "UTC", has_other_keys=True)
+    assert (by_day_and_region.at_least(times), by_day_and_region.at_most(times)) == (1, None)
+    assert (by_region.at_least(times), by_region.at_most(times)) == (None, None)
+    assert replace(by_region, most=2).at_most(times) == 2

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from typing import BinaryIO
+from collections import Counter
+from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,7 +15,11 @@ from hypothesis import strategies as st
 
 from tidegate.model.message import EventTimes, PartFile
 from tidegate.model.partition import Partition
+from tidegate.stage.handing_on import HandedOn
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class Disk:
@@ -48,9 +53,11 @@ class Disk:
         ]
 
 
-def writers(disk: Disk, **limits: int) -> PartWriters:
+def writers(disk: Disk, handed_on: HandedOn | None = None, **limits: int) -> PartWriters:
     shape = PartShape(("n",), lambda rows: EventTimes(missing=rows.num_rows))
-    return PartWriters(disk.open_new, lambda n: f"part-{n}", shape, WriteLimits(**limits))
+    return PartWriters(
+        disk.open_new, lambda n: f"part-{n}", shape, WriteLimits(**limits), handed_on
+    )
 
 
 def numbers(*values: int) -> pa.RecordBatch:
@@ -222,3 +229,90 @@ def test_append_any_cut_into_batches_gives_the_same_bytes(runs: list[tuple[str, 
     )
 
     assert one.files == other.files
+
+
+class Bag(HandedOn):
+    """Keeps what it is handed; with `wants`, nothing of others."""
+
+    def __init__(self, wants: set[str] | None = None) -> None:
+        super().__init__(lambda *_: None, 1)
+        self.wants = wants
+        self.held: dict[str, list[int]] = {}
+
+    def take(self, partition: Partition, batches: Sequence[pa.RecordBatch]) -> bool:
+        name = str(dict(partition.values)["k"])
+        if self.wants is not None and name not in self.wants:
+            return False
+        values = [value for rows in batches for value in rows.column("n").to_pylist()]
+        self.held.setdefault(name, []).extend(values)
+        return True
+
+
+@given(
+    appends=st.lists(
+        st.tuples(st.sampled_from("abcd"), st.lists(st.integers(0, 99), min_size=1, max_size=9)),
+        max_size=12,
+    ),
+    wants=st.none() | st.sets(st.sampled_from("abcd")),
+    limits=st.fixed_dictionaries(
+        {
+            "group_rows": st.integers(1, 8),
+            "buffer_bytes": st.integers(16, 400),
+            "destinations": st.integers(1, 4),
+            "open_files": st.integers(1, 3),
+            "small_bytes": st.integers(0, 200),
+        }
+    ),
+)
+def test_every_row_is_written_or_handed_on(
+    appends: list[tuple[str, list[int]]], wants: set[str] | None, limits: dict[str, int]
+) -> None:
+    disk, bag = Disk(), Bag(wants)
+    made = writers(disk, bag, **limits)
+    for name, values in appends:
+        made.append(to(name), numbers(*values))
+
+    parts = made.close()
+
+    for name in "abcd":
+        wanted = Counter(value for to, values in appends if to == name for value in values)
+        assert Counter(disk.rows(f"staged/k={name}")) + Counter(bag.held.get(name)) == wanted
+    assert sum(part.rows for part in parts) == sum(
+        len(disk.rows(f"staged/k={name}")) for name in "abcd"
+    )
+    if wants is not None:
+        assert set(bag.held) <= wants
+
+
+def test_file_that_is_not_small_is_written_here() -> None:
+    disk, bag = Disk(), Bag()
+    made = writers(disk, bag, small_bytes=64)
+
+    made.append(to("a"), numbers(1, 2, 3))
+    made.append(to("b"), numbers(1, 2, 3, 4))
+    made.close()
+
+    assert bag.held == {"a": [1, 2, 3]}, "48 bytes"
+    assert disk.rows("staged/k=b") == [1, 2, 3, 4], "64 bytes"
+    assert not disk.rows("staged/k=a")
+
+
+def test_rest_of_a_file_that_was_begun_is_written_there() -> None:
+    disk, bag = Disk(), Bag()
+    made = writers(disk, bag, group_rows=2)
+
+    made.append(to("a"), numbers(1, 2, 3))
+    (part,) = made.close()
+
+    assert (part.rows, bag.held) == (3, {})
+
+
+def test_small_buffers_leave_memory_together() -> None:
+    disk, bag = Disk(), Bag()
+    made = writers(disk, bag, small_bytes=64, buffer_bytes=100)
+
+    for name in "abc":
+        made.append(to(name), numbers(1, 2, 3))
+
+    assert bag.held == {name: [1, 2, 3] for name in "abc"}
+    assert made.close() == ()

@@ -53,11 +53,11 @@ class UncutFiles:
     planned_at: datetime
     only: tuple[Partition, ...]
     fan_out: FanOut | None
-    """Counts partitions by bounds that are known already; None where no key is made of them."""
+    """Counts partitions by bounds that are known already; None where the target has no keys."""
 
     def __call__(self, piece: Piece) -> bool:
         """Return whether a file is copied; opens it unless its bounds say that it is not."""
-        count = self.fan_out.of(piece.event_times) if self.fan_out else None
+        count = self.fan_out.at_least(piece.event_times) if self.fan_out else None
         if self._files is None or count not in {None, 1}:
             return False
         try:

@@ -81,6 +81,24 @@ def read_bucket(
         raise ExchangeFileLost(path=path, expected=file.length, found=str(damaged)) from damaged
 
 
+def read_spread(
+    storage: Storage, plan_uri: str, givers: Iterable[str], bucket: int, buckets: int
+) -> Iterator[pa.RecordBatch]:
+    """Read one bucket of what sub-splits spread, in their order.
+
+    Raises:
+        ExchangeIncomplete: one of them has no message yet (Transient).
+        ExchangeFileLost: a file is gone, or not as it was written.
+    """
+    for giver in givers:
+        path = layout.message_file(plan_uri, giver)
+        if not storage.exists(path):
+            raise ExchangeIncomplete(plan=plan_uri, sub_split=giver)
+        message = read_stored(storage, path, CommitMessage)
+        if message.spread is not None:
+            yield from read_bucket(storage, plan_uri, message.spread, bucket, buckets)
+
+
 Spreading = Mapping[tuple[str, int], Sequence[str]]
 """Group and stage → the sub-splits that spread its rows, in plan order."""
 
@@ -111,12 +129,8 @@ class PlanExchange:
             ExchangeIncomplete: a sub-split of the stage before has no message yet (Transient).
             ExchangeFileLost: a file is gone, or not as it was written.
         """
-        for part in self.spreading.get((exchange.group, exchange.stage - 1), ()):
-            path = layout.message_file(self.plan_uri, part)
-            if not self.storage.exists(path):
-                raise ExchangeIncomplete(plan=self.plan_uri, sub_split=part)
-            message = read_stored(self.storage, path, CommitMessage)
-            if message.spread is not None and exchange.bucket is not None:
-                yield from read_bucket(
-                    self.storage, self.plan_uri, message.spread, exchange.bucket, exchange.buckets
-                )
+        givers = self.spreading.get((exchange.group, exchange.stage - 1), ())
+        if exchange.bucket is not None:
+            yield from read_spread(
+                self.storage, self.plan_uri, givers, exchange.bucket, exchange.buckets
+            )

@@ -67,12 +67,13 @@ class PlanNames:
         wanted = sum(len(split.sub_splits) for split in read_splits(self.storage, uri))
         if found or len(messages) < wanted:
             # What sub-splits handed each other goes once all of them are done.
-            found += self._spent(uri, messages)
-        return found
+            found = [*{*found, *self._spent(uri, messages)}]
+        return self._with_assembled(uri, messages, found)
 
     def spent(self, uri: str) -> list[str]:
         """Name the messages of a plan that speak for rows handed on, which are gone by now."""
-        return self._spent(uri, dict(self._messages(uri)))
+        messages = dict(self._messages(uri))
+        return self._with_assembled(uri, messages, self._spent(uri, messages))
 
     def is_silent(self, taken: WindowState) -> bool:
         """Return whether a publication of the effective plan has yet to read a lost message."""
@@ -90,6 +91,24 @@ class PlanNames:
             if message.spread is not None
             and self.storage.length(f"{uri}/{message.spread.path}") != message.spread.length
         ]
+
+    def _with_assembled(
+        self, uri: str, messages: Mapping[str, CommitMessage], dropped: list[str]
+    ) -> list[str]:
+        """Add the messages that speak for rows which sub-splits with a dropped message handed on.
+
+        Which rows a sub-split hands on, and which it keeps, may come out otherwise when it is
+        staged again: a row must not stand in both, or in neither.
+        """
+        if not any(messages[path].spread is not None for path in dropped):
+            return sorted(dropped)
+        assembled = {
+            layout.message_file(uri, part.id)
+            for split in read_splits(self.storage, uri)
+            for part in split.sub_splits
+            if part.assembly is not None
+        }
+        return sorted({*dropped, *(assembled & messages.keys())})
 
     def _lost(self, taken: WindowState, digest: str) -> bool:
         """Return whether a file is gone or cut that a publication of the plan has yet to move."""

@@ -25,8 +25,9 @@ from tidegate.plan import (
     row_width,
     split_totals,
 )
+from tidegate.plan.assembly import with_assembly
 from tidegate.plan.bounds import event_column, with_bounds
-from tidegate.plan.fan_out import FanOut, Limits, exchanged_by_partition
+from tidegate.plan.fan_out import FanOut
 from tidegate.plan.limits import limit_cut
 
 if TYPE_CHECKING:
@@ -181,23 +182,29 @@ class Scanner:
             splits = plan_splits(pieces, footers, split, width, _PARALLELISM, uncut)
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
-        if fan_out is not None and limit is None:
-            bears = Limits(self.config.target.max_open_partitions, target)
-            splits = exchanged_by_partition(splits, fan_out, bears)
         splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
+        splits = with_assembly(splits, fan_out, target)
         return _Found(units, pieces, splits, target, len(footers.paths))
 
     def _fan_out(self, window: Window) -> FanOut | None:
-        """Return what counts partitions by event times; None where no key is made from them."""
+        """Return what counts partitions by event times; None where the target has none."""
         column = event_column(self.config)
-        made = {
-            field.transform
-            for field in self.config.target.partition_by
-            if column is not None and field.column == column.name
-        }
-        finest = next((item for item in _FINEST_FIRST if item in made), None)
-        most = len(window.partitions) or None
-        return FanOut(finest, self.config.timezone, most) if finest else None
+        keys = self.config.target.partition_by
+        if not keys:
+            return None
+        made = [
+            item.transform
+            for item in keys
+            if column is not None
+            and item.column == column.name
+            and item.transform is not Transform.IDENTITY
+        ]
+        return FanOut(
+            transform=next((item for item in _FINEST_FIRST if item in made), None),
+            timezone=self.config.timezone,
+            has_other_keys=len(made) < len(keys),
+            most=len(window.partitions) or None,
+        )
 
     def _check_reads_changes(self, window: Window) -> None:
         """Refuse to read the whole source for a window that joins on to others."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
@@ -15,14 +15,19 @@ from tidegate.model.message import CommitMessage, ReadNotes, Staged
 from tidegate.model.row_changes import is_check
 from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import pretty
+from tidegate.pipeline.load.assembling import (
+    HandedOnFile,
+    buckets_of,
+    handing_on,
+    read_handed_on,
+)
 from tidegate.pipeline.load.copying import whole_files
 from tidegate.pipeline.load.exchanging import PlanExchange, SpreadRows, spreading, write_spread
-from tidegate.pipeline.load.partition_placement import PartitionPlacement
 from tidegate.pipeline.state.plan_files import read_plan, read_splits
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
-from tidegate.stage.partition_split import PartitionComputer
+from tidegate.stage.handing_on import HandedOn
 from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 
@@ -31,11 +36,11 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tidegate.model.assembly import Assembly
     from tidegate.model.exchange import Exchange, SpreadFile
     from tidegate.model.plan import Piece, ScanPlan, Split, SubSplit
     from tidegate.pipeline.load.exchanging import Spreading
     from tidegate.read.changes import Settler
-    from tidegate.read.exchange import Placement
     from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
 
@@ -95,6 +100,8 @@ class _Attempt:
     def _write(self, sub_split: SubSplit) -> CommitMessage:
         config = PipelineConfig.from_resolved(self.scan.config)
         rows = Reading.of(config.source, open_source(config.source, self.storage), self.scan.pin)
+        if sub_split.assembly is not None:
+            return self._assemble(sub_split, sub_split.assembly, config, rows)
         if is_check(sub_split.pieces):
             return self._check(sub_split, rows)
         exchange, settler = sub_split.exchange, rows.settler()
@@ -103,11 +110,11 @@ class _Attempt:
         balance = rows.balance()
         staged, spread = Staged(), None
         if exchange is not None and exchange.spreads:
-            placement = self._placement(exchange, config, rows)
-            spread = self._spread(sub_split, SpreadRows(changes, rows.changes_schema, placement))
+            placed = SpreadRows(changes, rows.changes_schema, rows.placement(exchange))
+            spread = self._spread(sub_split, placed)
         else:
             counted = balance.changes(changes) if balance else changes
-            staged = self._stage(sub_split, config, rows, rows.shown(counted), whole)
+            staged, spread = self._stage(sub_split, config, rows, rows.shown(counted), whole)
         noted = ReadNotes(
             settled=settler.counts if settler else SettleCounts(),
             balance=balance.sums if balance else {},
@@ -131,14 +138,14 @@ class _Attempt:
         exchange = sub_split.exchange
         if exchange is not None and exchange.stage > 0:
             return self._gathered(exchange, settler)
-        if settler is not None and (exchange is None or exchange.partitions is not None):
+        if settler is not None and exchange is None:
             return settler.commits(sub_split.pieces, rows.changes)
         return rows.changes(sub_split.pieces)
 
     def _gathered(self, exchange: Exchange, settler: Settler | None) -> Iterator[pa.RecordBatch]:
         spread = _spreading(self.storage, self.plan_uri)
         bucket = PlanExchange(self.storage, self.plan_uri, spread).read(exchange)
-        if settler is None or exchange.partitions is not None:
+        if settler is None:
             return bucket
         if not exchange.spreads:
             return settler.all(bucket, net=exchange.net)
@@ -160,27 +167,37 @@ class _Attempt:
         rows: Reading,
         batches: Iterator[pa.RecordBatch],
         whole: Sequence[WholePart],
-    ) -> Staged:
-        return stage_sub_split(
-            batches,
-            rows.schema,
-            StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions),
-            AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name),
-            self.storage,
-            whole,
+    ) -> tuple[Staged, SpreadFile | None]:
+        """Write part files, and the file of rows that are handed on."""
+        buckets = _buckets(self.storage, self.plan_uri)
+        path = layout.attempt_exchange(sub_split.id, self.name)
+        file = HandedOnFile(self.storage, self.plan_uri, path, rows.schema, max(buckets, 1))
+        place = replace(
+            self._place(sub_split),
+            handed_on=HandedOn(file.append, buckets) if buckets else None,
         )
+        try:
+            spec = self._spec(config)
+            staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
+            return staged, file.finish()
+        finally:
+            file.close()
 
-    def _placement(self, exchange: Exchange, config: PipelineConfig, rows: Reading) -> Placement:
-        if exchange.partitions is None:
-            return rows.placement(exchange)
-        target = config.target
-        computer = PartitionComputer(
-            rows.changes_schema,
-            target.partition_by,
-            timezone=config.timezone,
-            default_name=target.default_partition_name,
-        )
-        return PartitionPlacement(computer, exchange.buckets)
+    def _assemble(
+        self, sub_split: SubSplit, assembly: Assembly, config: PipelineConfig, rows: Reading
+    ) -> CommitMessage:
+        """Write part files of rows that others handed on, and read and judged."""
+        givers = _givers(self.storage, self.plan_uri)
+        batches = read_handed_on(self.storage, self.plan_uri, givers, assembly)
+        spec, place = self._spec(config).of_assembly, self._place(sub_split)
+        staged = stage_sub_split(batches, rows.schema, spec, place, self.storage)
+        return CommitMessage(sub_split.id, self.name, replace(staged, rows_read=0))
+
+    def _spec(self, config: PipelineConfig) -> StageSpec:
+        return StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions)
+
+    def _place(self, sub_split: SubSplit) -> AttemptPlace:
+        return AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name)
 
     def _spread(self, sub_split: SubSplit, spread: SpreadRows) -> SpreadFile:
         path = layout.attempt_exchange(sub_split.id, self.name)
@@ -205,3 +222,15 @@ def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, Sequence[Split]]:
 def _spreading(storage: Storage, plan_uri: str) -> Spreading:
     """Look through a plan once per process for what its sub-splits hand each other."""
     return spreading(_plan(storage, plan_uri)[1])
+
+
+@functools.lru_cache(maxsize=4)
+def _givers(storage: Storage, plan_uri: str) -> Sequence[str]:
+    """Look through a plan once per process for what hands on rows to assemble."""
+    return handing_on(_plan(storage, plan_uri)[1])
+
+
+@functools.lru_cache(maxsize=4)
+def _buckets(storage: Storage, plan_uri: str) -> int:
+    """Look at the end of a plan once per process."""
+    return buckets_of(_plan(storage, plan_uri)[1])

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.model.assembly import Assembly
 from tidegate.model.exchange import SpreadFile
 from tidegate.model.file_slice import FileSlice
 from tidegate.model.message import CommitMessage, EventTimes, PartFile, Staged
@@ -165,6 +166,27 @@ def test_rows_handed_on_are_missed_only_while_sub_splits_are_not_done(
 
     assert bool(life.names.hollow(root)) == is_hollow
     assert life.names.spent(root) == [layout.message_file(root, "s1")]
+
+
+@pytest.mark.parametrize("handed_on", [True, False])
+def test_what_was_assembled_goes_with_a_message_that_handed_rows_on(
+    tmp_path: Path, handed_on: bool
+) -> None:
+    """Staged again, a sub-split may hand on other rows than before, and keep others."""
+    life = Life(tmp_path)
+    root = f"{tmp_path}/work/windows/000001/p0"
+    assembles = SubSplit((), assembly=Assembly(0, 1, 1))
+    STORAGE.make_dirs(root)
+    write_splits(STORAGE, root, [Split((SubSplit(()),), 1), Split((assembles,), 1)])
+    assert life.stage("p0", spread=handed_on) == root
+    message = pretty(CommitMessage(assembles.id, "a").to_json())
+    STORAGE.write_once(layout.message_file(root, assembles.id), message)
+    STORAGE.delete(f"{root}/{'exchange/s1' if handed_on else 'staged/part-1'}")
+
+    found = life.names.spent(root) if handed_on else life.names.hollow(root)
+
+    wanted = ["s1", assembles.id] if handed_on else ["s1"]
+    assert set(found) == {layout.message_file(root, name) for name in wanted}
 
 
 def test_plan_is_silent_while_a_message_that_is_waited_for_is_gone(tmp_path: Path) -> None:

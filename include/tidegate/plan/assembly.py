@@ -1,0 +1,69 @@
+"""Plan the sub-splits that assemble rows which others would write to many small files (design §4a).
+
+Whether there are such rows is known only once they are read. So these splits are planned wherever
+it is possible; they run last, and do nothing where nothing was handed on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.model.assembly import MANY_PARTITIONS, Assembly
+from tidegate.model.plan import Split, SubSplit
+from tidegate.model.row_changes import is_check
+from tidegate.plan.splits import merged_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.plan.fan_out import FanOut
+
+_BUCKET_WEIGHT = 64 << 20
+"""In bytes; rows of a bucket with as much wait in memory for those of their partition."""
+_MOST_BUCKETS = 512
+
+
+def with_assembly(
+    splits: Sequence[Split], fan_out: FanOut | None, target_size: int
+) -> tuple[Split, ...]:
+    """Add splits that assemble, unless no sub-split can have rows of many partitions.
+
+    Args:
+        splits: of a window.
+        fan_out: counts the partitions of bounds; None: the target has no partitions.
+        target_size: weight of a split, in bytes.
+
+    Returns:
+        The splits as they are, and behind them at most one for each of 512 buckets.
+    """
+    giving = [split for split in splits if any(map(_stages, split.sub_splits))]
+    parts = [part for split in giving for part in split.sub_splits if _stages(part)]
+    weight = sum(split.weight for split in giving)
+    # A single light one has all rows of its partitions in memory.
+    is_alone = len(parts) == 1 and weight <= _BUCKET_WEIGHT
+    if fan_out is None or is_alone or not any(_may_scatter(part, fan_out) for part in parts):
+        return tuple(splits)
+    size = max(1, min(target_size, _BUCKET_WEIGHT))
+    buckets = max(1, min(-(-weight // size), _MOST_BUCKETS))
+    stage = 1 + max(split.stage for split in splits)
+    return (
+        *splits,
+        *(
+            Split(
+                (SubSplit((), assembly=Assembly(bucket, buckets, stage)),),
+                weight // buckets,
+                giving[0].term,
+            )
+            for bucket in range(buckets)
+        ),
+    )
+
+
+def _stages(part: SubSplit) -> bool:
+    spreads = part.exchange is not None and part.exchange.spreads
+    return not spreads and not is_check(part.pieces)
+
+
+def _may_scatter(part: SubSplit, fan_out: FanOut) -> bool:
+    most = fan_out.at_most(merged_bounds(part.pieces))
+    return most is None or most >= MANY_PARTITIONS

@@ -1,0 +1,107 @@
+"""Decide which rows would make many small files, and hand them on to be assembled (design §4a).
+
+A sub-split writes a file for every partition that its rows fall into. Where each of many sub-splits
+has a few rows of each of many partitions, the files would be slow to write and slow to read. Such
+rows go to sub-splits that run later, each of which has all those of its partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidegate.model.assembly import MANY_PARTITIONS
+from tidegate.model.wire import text_digest
+from tidegate.read.exchange import BUCKET_BITS
+from tidegate.stage.partition_split import BatchSplit
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pyarrow as pa
+
+    from tidegate.model.partition import Partition
+    from tidegate.physical.arrays import Flags
+    from tidegate.read.row_hash import Hashes
+
+_LARGE_SHARE = 8
+"""A partition with more than one in so many rows of a batch fills files of its own; in an assembly,
+a single task would have most of the work."""
+
+Append = Callable[["pa.RecordBatch", "Hashes"], None]
+"""Takes rows, and the place of each as `read.exchange` says it."""
+
+
+class HandedOn:
+    """The rows that one sub-split hands on.
+
+    Args:
+        append: takes them.
+        buckets: over how many sub-splits they are divided, at least 1.
+    """
+
+    def __init__(self, append: Append, buckets: int) -> None:
+        self.rows = 0
+        """Rows handed on so far."""
+        self._append = append
+        self._buckets = buckets
+        self._places: dict[Partition, int] = {}
+
+    def scattered(
+        self, split: BatchSplit, batch: pa.RecordBatch
+    ) -> tuple[BatchSplit, pa.RecordBatch]:
+        """Hand on the rows of a batch that is scattered over many partitions.
+
+        Args:
+            split: of the batch.
+            batch: all columns of its rows.
+
+        Returns:
+            The rows that get files here, and their partitions.
+        """
+        places = np.array([self._place(item) for item in split.partitions], dtype=np.uint64)
+        if len(split.partitions) < MANY_PARTITIONS:
+            return split, batch
+        counts = np.bincount(split.codes, minlength=len(split.partitions))
+        small = counts * _LARGE_SHARE <= batch.num_rows
+        if small.all():
+            self._hand_on(batch, places[split.codes])
+            return _rest(split, batch, np.zeros(batch.num_rows, dtype=bool))
+        scattered: Flags = small[split.codes]
+        self._hand_on(batch.filter(scattered), places[split.codes[scattered]])
+        return _rest(split, batch, ~scattered)
+
+    def take(self, partition: Partition, batches: Sequence[pa.RecordBatch]) -> bool:
+        """Hand on rows that would be a small file of a partition.
+
+        Returns:
+            Whether they were taken; where a sub-split has few partitions, they are not.
+        """
+        if len(self._places) < MANY_PARTITIONS:
+            return False
+        place = self._place(partition)
+        for batch in batches:
+            self._hand_on(batch, np.full(batch.num_rows, place, dtype=np.uint64))
+        return True
+
+    def _hand_on(self, batch: pa.RecordBatch, places: Hashes) -> None:
+        self._append(batch, places)
+        self.rows += batch.num_rows
+
+    def _place(self, partition: Partition) -> int:
+        """Return where rows of a partition go: one bucket, and together there."""
+        if partition not in self._places:
+            bucket = int(text_digest(partition.path, 12), 16) % self._buckets
+            self._places[partition] = bucket << BUCKET_BITS | len(self._places)
+        return self._places[partition]
+
+
+def _rest(
+    split: BatchSplit, batch: pa.RecordBatch, left: Flags
+) -> tuple[BatchSplit, pa.RecordBatch]:
+    """Return the marked rows, and the partitions that they have."""
+    found, codes = np.unique(split.codes[left], return_inverse=True)
+    partitions = tuple(split.partitions[code] for code in found.tolist())
+    return BatchSplit(codes, partitions), batch.filter(left)

@@ -1,0 +1,114 @@
+"""Splits that assemble are planned wherever rows may be scattered, and only there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.model.exchange import Exchange
+from tidegate.model.file_slice import CheckedState, FileSlice
+from tidegate.model.partition import Transform
+from tidegate.model.plan import Piece, Split, SubSplit
+from tidegate.model.row_changes import is_check
+from tidegate.model.time_bounds import TimeBounds
+from tidegate.plan.assembly import with_assembly
+from tidegate.plan.fan_out import FanOut
+
+if TYPE_CHECKING:
+    from tidegate.model.assembly import Assembly
+
+DAYS = FanOut(Transform.DAY, "UTC")
+REGIONS = FanOut(None, "UTC", has_other_keys=True)
+FIRST = datetime(2026, 1, 1, 12, tzinfo=UTC)
+TARGET = 48 << 20
+
+
+def days(count: int) -> TimeBounds:
+    return TimeBounds(FIRST, FIRST + timedelta(days=count - 1))
+
+
+def split(number: int, times: TimeBounds | None = None, weight: int = 1 << 20) -> Split:
+    piece = Piece(FileSlice(f"f{number}.parquet"), 1_000, weight, event_times=times)
+    return Split((SubSplit((piece,)),), weight)
+
+
+def assemblies(splits: tuple[Split, ...]) -> list[Assembly]:
+    return [part.assembly for it in splits for part in it.sub_splits if part.assembly is not None]
+
+
+@given(
+    weights=st.lists(st.integers(0, 1 << 30), min_size=2, max_size=9),
+    target=st.integers(0, 1 << 30),
+)
+def test_every_bucket_is_assembled_once_and_behind_all_others(
+    weights: list[int], target: int
+) -> None:
+    before = tuple(split(number, weight=weight) for number, weight in enumerate(weights))
+
+    after = with_assembly(before, REGIONS, target)
+
+    found = assemblies(after)
+    assert after[: len(before)] == before
+    assert [it.bucket for it in found] == list(range(len(after) - len(before)))
+    assert {it.buckets for it in found} == {len(found)}
+    assert {it.stage for it in after[len(before) :]} == {1}
+    assert 1 <= len(found) <= 512
+    assert len({it.id for it in after}) == len(after)
+    heaviest = max(1, min(target, 64 << 20))
+    assert all(it.weight <= heaviest for it in after[len(before) :]) or len(found) == 512
+
+
+@pytest.mark.parametrize(
+    ("splits", "fan_out"),
+    [
+        pytest.param([split(0), split(1)], None, id="no partitions"),
+        pytest.param([split(0)], REGIONS, id="one light split"),
+        pytest.param([split(n, days(31)) for n in range(9)], DAYS, id="few days each"),
+        pytest.param([split(0), split(1)], replace(REGIONS, most=31), id="rebuild of few"),
+        pytest.param([], REGIONS, id="nothing"),
+    ],
+)
+def test_other_plans_assemble_nothing(splits: list[Split], fan_out: FanOut | None) -> None:
+    assert with_assembly(splits, fan_out, TARGET) == tuple(splits)
+
+
+@pytest.mark.parametrize(
+    ("splits", "fan_out"),
+    [
+        pytest.param([split(0, days(32)), split(1, days(1))], DAYS, id="many days in one"),
+        pytest.param([split(0, days(1)), split(1)], DAYS, id="one without bounds"),
+        pytest.param([split(0, days(1))] * 2, replace(DAYS, has_other_keys=True), id="two keys"),
+        pytest.param([split(0, weight=65 << 20)], REGIONS, id="one heavy split"),
+        pytest.param([split(0), split(1)], replace(REGIONS, most=32), id="rebuild of many"),
+    ],
+)
+def test_plans_whose_rows_may_be_scattered_assemble(splits: list[Split], fan_out: FanOut) -> None:
+    assert assemblies(with_assembly(splits, fan_out, TARGET))
+
+
+def test_rows_that_meet_by_what_they_change_are_assembled_after_that() -> None:
+    begin = Exchange("commit", 2, 1)
+    piece = Piece(FileSlice("c.parquet"), 1, 1)
+    exchanged = [
+        Split((SubSplit((piece,), begin),), 1 << 20),
+        *(Split((SubSplit((), replace(begin, stage=n, bucket=0)),), 1 << 20) for n in (1, 2)),
+    ]
+
+    after = with_assembly([*exchanged, split(1)], REGIONS, TARGET)
+
+    assert [it.stage for it in after] == [0, 1, 2, 0, 3]
+    assert after[-1].weight == 2 << 20, "what spreads hands on nothing"
+
+
+def test_files_read_for_a_check_alone_are_not_counted() -> None:
+    checked = Piece(FileSlice("c.parquet", check=CheckedState(7, is_before=True)), 1, 1)
+    assert is_check((checked,))
+
+    alone = [split(0), Split((SubSplit((checked,)),), 1 << 30)]
+
+    assert with_assembly(alone, REGIONS, TARGET) == tuple(alone)
