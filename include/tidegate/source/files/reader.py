@@ -22,9 +22,10 @@ from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.read.merge import Conforming, MergeRead
 from tidegate.read.open_piece import open_piece
 from tidegate.read.removed import WHOLE
+from tidegate.source.column_kernels import Found
 from tidegate.source.files.columns import children_of, decode_schema, wanted
 from tidegate.source.files.partition_values import parse_values
-from tidegate.source.projection import Found, Projection, Projections
+from tidegate.source.projection import Projection, Projections
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
