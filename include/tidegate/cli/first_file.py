@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Draft:
+class DraftFile:
     """A pipeline file that is not written yet."""
 
     name: str
@@ -36,7 +36,7 @@ class Draft:
     """The column that was guessed."""
 
 
-def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str | None) -> Draft:
+def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str | None) -> DraftFile:
     """Look at a table and draft a pipeline file for it.
 
     Args:
@@ -60,7 +60,7 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     chosen = yaml.safe_load(text)["name"]
     where = _target(chosen, target, source.places())
     text = pipeline_template(mapping, columns, target=where, name=chosen)
-    return Draft(chosen, text, guess_event_time(columns))
+    return DraftFile(chosen, text, guess_event_time(columns))
 
 
 def _target(name: str, given: str | None, sources: Sequence[str]) -> str:

@@ -152,7 +152,7 @@ class PipelineParts(PipelineControl):
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
         """
         self._check_identity()
-        settled = check_owner(self.roots, self.ledger, self.storage)
-        if not settled and self.ledger.pipeline.find() is not None:
+        is_own = check_owner(self.roots, self.ledger, self.storage)
+        if not is_own and self.ledger.pipeline.find() is not None:
             self.adopt(now)
         self._watch.check_newest_window()

@@ -74,7 +74,7 @@ class FanOut:
 
 
 @dataclass(frozen=True)
-class Limits:
+class FanOutLimits:
     """What one sub-split can bear."""
 
     partitions: int
@@ -84,7 +84,7 @@ class Limits:
 
 
 def exchanged_by_partition(
-    splits: Sequence[Split], fan_out: FanOut, limits: Limits
+    splits: Sequence[Split], fan_out: FanOut, limits: FanOutLimits
 ) -> tuple[Split, ...]:
     """Let rows meet by partition where their files would be many and tiny; else change nothing.
 
@@ -121,7 +121,7 @@ def exchanged_by_partition(
 
 
 def _is_worth_it(
-    touched: Sequence[int | None], partitions: int, size_bytes: int, limits: Limits
+    touched: Sequence[int | None], partitions: int, size_bytes: int, limits: FanOutLimits
 ) -> bool:
     """Compare the files that sub-splits would write by themselves with one per partition."""
     if partitions < _MANY_PARTITIONS:
@@ -134,7 +134,7 @@ def _is_worth_it(
     return tiny and (files >= 2 * partitions or crowded)
 
 
-def _bucket_count(partitions: int, weight: int, limits: Limits) -> int:
+def _bucket_count(partitions: int, weight: int, limits: FanOutLimits) -> int:
     """Return over how many sub-splits the partitions are divided, at least 1."""
     with_open_files = min(-(-partitions // limits.partitions), -(-weight // _LIGHT_BUCKET))
     wanted = max(with_open_files, -(-partitions // _MOST_WAITING), -(-weight // limits.weight))

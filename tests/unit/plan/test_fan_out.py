@@ -12,11 +12,11 @@ from tidegate.model.file_slice import FileSlice
 from tidegate.model.partition import Transform
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.time_bounds import TimeBounds
-from tidegate.plan.fan_out import FanOut, Limits, exchanged_by_partition
+from tidegate.plan.fan_out import FanOut, FanOutLimits, exchanged_by_partition
 
 DAY = timedelta(days=1)
 DAYS = FanOut(Transform.DAY, "UTC")
-LIMITS = Limits(partitions=64, weight=1 << 24)
+LIMITS = FanOutLimits(partitions=64, weight=1 << 24)
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import HistoryChanged, LedgerMoved, TerminalError
 from tidegate.model.ledger_rows import PipelineState
 from tidegate.model.plan import Pin, Window, WindowKind
-from tidegate.model.start import Start
+from tidegate.model.start import FixedStart
 from tidegate.pipeline.load import window_choice
 from tidegate.pipeline.load.scanning import volumes_of
 from tidegate.pipeline.load.starting import fix_start
@@ -102,7 +102,7 @@ class Drafting:
             )
         return self._seen_of(state, run, now)
 
-    def _start(self, state: PipelineState, now: datetime) -> Start | None:
+    def _start(self, state: PipelineState, now: datetime) -> FixedStart | None:
         """Write down the boundary that `source.start` stands for; None if it is not known yet.
 
         It is looked up in the whole source, not only within the first run's interval: changes
@@ -116,7 +116,7 @@ class Drafting:
         if pin.head is None and self.config.source.start.kind != "latest":
             return None
         boundary = self.source.timeline.first_checkpoint(pin) if pin.head else None
-        found = Start(boundary, pin.identity)
+        found = FixedStart(boundary, pin.identity)
         return fix_start(self.watch.storage, self.watch.roots.work, found)
 
     def waits(self, state: PipelineState, now: datetime) -> str | None:

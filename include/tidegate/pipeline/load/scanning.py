@@ -26,7 +26,7 @@ from tidegate.plan import (
     split_totals,
 )
 from tidegate.plan.bounds import event_column, with_bounds
-from tidegate.plan.fan_out import FanOut, Limits, exchanged_by_partition
+from tidegate.plan.fan_out import FanOut, FanOutLimits, exchanged_by_partition
 from tidegate.plan.limits import limit_cut
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ class Scanner:
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
         if fan_out is not None and limit is None:
-            bears = Limits(self.config.target.max_open_partitions, target)
+            bears = FanOutLimits(self.config.target.max_open_partitions, target)
             splits = exchanged_by_partition(splits, fan_out, bears)
         splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
         return _Found(units, pieces, splits, target, len(footers.paths))

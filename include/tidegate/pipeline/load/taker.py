@@ -42,7 +42,7 @@ class Taken:
 
 
 @dataclass(frozen=True)
-class Draft:
+class WindowDraft:
     """What a load would go on with or take."""
 
     window: Window | None
@@ -115,7 +115,7 @@ class Taker:
         """
         return again_if(LedgerMoved, lambda: self._rebuild(partitions, run, now))
 
-    def preview(self, run: Run, now: datetime) -> Draft:
+    def preview(self, run: Run, now: datetime) -> WindowDraft:
         """Draft the window that a load would go on with or take; takes nothing (PC-C08).
 
         Before the first load it writes the boundary of `source.start` to the storage, which should
@@ -123,13 +123,13 @@ class Taker:
         """
         seen = self.drafting.previewed(run, now)
         if seen.open is not None and not self.pins.is_lost(seen.open, seen.pin):
-            return Draft(seen.open.window, seen.pin, None)
+            return WindowDraft(seen.open.window, seen.pin, None)
         sealed = self.drafting.sealed_for(run)
         if self.drafting.is_behind(run, seen, sealed):
             draft = self.drafting.history(run, seen, sealed)
         else:
             draft = self.drafting.following(run, seen)
-        return Draft(draft, seen.pin, self.drafting.waits(seen.state, now))
+        return WindowDraft(draft, seen.pin, self.drafting.waits(seen.state, now))
 
     def _look(self, run: Run, now: datetime) -> Look:
         held = self.ledger.windows.open()
