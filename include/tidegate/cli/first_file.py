@@ -42,13 +42,13 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     Args:
         table: an Iceberg table as `catalog.namespace.table`, directory or metadata file, or the
             root directory of plain Parquet files.
-        now: the clock, which a listing of files takes as its time.
-        name: of the pipeline; by default made from the table's.
-        target: where to publish; by default `published/<table>` right here, or beside the source
-            if that is its own directory.
+        now: the clock; the time of a listing of files.
+        name: of the pipeline; by default derived from the table's.
+        target: where to publish; by default `published/<table>` in the current directory, or beside
+            the source if that is the source's own directory.
 
     Raises:
-        PlacesOverlap: `target` lies inside the source, or around it.
+        PlacesOverlap: `target` is inside the source, or contains it.
         TidegateError: there is no table, or it cannot be read.
     """
     mapping = source_meant_by(table)
@@ -64,7 +64,7 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
 
 
 def _target(name: str, given: str | None, sources: Sequence[str]) -> str:
-    """Choose where to publish: what was asked for, or right here, or else outside the source."""
+    """Return where to publish: the given path, or the current directory, or beside the source."""
     target = str(Path(given or f"published/{name}").absolute())
     known = {"target.path": target, "target.work": work_beside(target)}
     try:
