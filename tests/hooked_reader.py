@@ -10,7 +10,7 @@ import pyarrow as pa
 from tidegate.model.file_slice import FileSlice
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
-from tidegate.read.merge import Conforming, MergeRead, ReadOptions, first_rows
+from tidegate.read.merge import Conforming, MergedPiece, ReadOptions, first_rows
 from tidegate.read.open_piece import open_piece
 from tidegate.read.removed import WHOLE, FileStates
 
@@ -62,7 +62,7 @@ class HookedReader:
                 hidden=self.hidden,
                 positional=getattr(self.hooks, "positional", False),
             )
-            yield from MergeRead(file, located, conforming, states).batches(options)
+            yield from MergedPiece(file, located, conforming, states).batches(options)
 
 
 def read_pieces(

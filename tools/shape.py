@@ -97,6 +97,11 @@ REASONS = {
         "tidegate/plan/cuts",
     ),
     "parts of merging: tests/unit/read/test_merge.py": ("tidegate/read/alive",),
+    "parts of projecting: tests/unit/source/test_projection.py": (
+        "tidegate/source/column_kernels",
+    ),
+    "parts of a mounted file system: tests/unit/storage/test_local.py, "
+    "tests/behaviour/test_storages.py": ("tidegate/storage/local_files",),
     "settling whole streams: tests/unit/read/test_settle.py, "
     "tests/unit/pipeline/load/test_change_stream.py": ("tidegate/read/changes",),
     "registry of policies: tests/unit/config/test_policies.py, tests/behaviour/test_policies.py": (
@@ -133,6 +138,8 @@ REASONS = {
         "tidegate/ledger/restoring",
         "tidegate/ledger/rows",
         "tidegate/ledger/schema",
+        "tidegate/ledger/taken_windows",
+        "tidegate/ledger/window_rows",
         "tidegate/ledger/windows",
     ),
     "migrations: tests/unit/ledger/test_connect.py upgrades through all of them": (
@@ -151,10 +158,14 @@ REASONS = {
     "loads, commits and upkeep of whole pipelines: tests/behaviour, tests/crash, tests/race": (
         "tidegate/pipeline/changes",
         "tidegate/pipeline/control",
+        "tidegate/pipeline/load_steps",
         "tidegate/pipeline/partition_preview",
+        "tidegate/pipeline/parts",
         "tidegate/pipeline/pipeline",
+        "tidegate/pipeline/publish_steps",
         "tidegate/pipeline/load/announce",
         "tidegate/pipeline/load/brought",
+        "tidegate/pipeline/load/drafting",
         "tidegate/pipeline/load/loader",
         "tidegate/pipeline/load/pins",
         "tidegate/pipeline/load/scanning",

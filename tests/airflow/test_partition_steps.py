@@ -272,7 +272,7 @@ def test_wait_marked_as_done_publishes_nothing_and_names_the_override(lake: Smal
 def test_proposal_marked_as_done_is_missed_by_every_task_after_it(held: Pipeline) -> None:
     context = task_context(partition=KEY)
 
-    with pytest.raises(ProposalMissing, match="`propose` handed no proposal over"):
+    with pytest.raises(ProposalMissing, match="`propose` returned no proposal"):
         check_partition("orders", context)
     with pytest.raises(ProposalMissing):
         answer(context, "Approve")

@@ -200,7 +200,7 @@ def test_approval_on_a_terminal_shows_rows_and_checks_and_asks(
     asked = tidegate("approve", "orders", SECOND, answers=answer)
 
     assert asked.exit_code == (0 if decision else 3)
-    for told in (digest, "revision 1 with 1 row", "row rule has_amount", "Let this out"):
+    for told in (digest, "revision 1 with 1 row", "row rule has_amount", "Approve this"):
         assert told in asked.stdout
     approval = said(tidegate("explain", "orders", SECOND, "--json"))["proposed"]["approval"]
     assert (approval and approval["approved"]) == decision
@@ -339,7 +339,7 @@ def test_partition_named_as_final_with_nothing_pending_is_said_to_be_unchanged(
     again = tidegate("publish", "orders", THIRD, "--final", "-m", "another reason")
 
     assert again.exit_code == 3
-    assert f"{THIRD}: nothing is pending, so that nothing was committed." in again.stdout
+    assert f"{THIRD}: nothing is pending, so nothing was committed." in again.stdout
     assert (root / "published" / THIRD / "_SUCCESS").read_bytes() == marker
 
 
@@ -545,7 +545,9 @@ def test_init_for_a_table_writes_a_file_that_passes_the_check(
         pytest.param(("explain", "orders", "dt"), "no partition", id="partition"),
         pytest.param(("replay", "orders", "9"), "no window 9", id="window"),
         pytest.param(("load", "orders", "--until", "soon"), "expected an ISO date", id="time"),
-        pytest.param(("load", "orders", "--from", "2024-05-01"), "needs an --until", id="interval"),
+        pytest.param(
+            ("load", "orders", "--from", "2024-05-01"), "requires a later --until", id="interval"
+        ),
         pytest.param(("gc", "orders", "--older-than", "3"), "a duration such as", id="age"),
     ],
 )

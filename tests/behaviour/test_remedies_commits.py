@@ -179,7 +179,7 @@ def test_begun_commit_whose_policy_is_gone_ends_with_what_the_file_names(
 ) -> None:
     ids = begin(lake, monkeypatch)
     write_module(lake, monkeypatch, None)
-    with pytest.raises(PolicyUnknown, match="where the commit was begun"):
+    with pytest.raises(PolicyUnknown, match="even if the commit has begun"):
         lake.pipeline().publish(day(1), process_owner("cli"), NOW)
     module, policies = WAYS[way]
 

@@ -125,7 +125,7 @@ def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
     tidegate.configure(**filtered)
     text = tidegate(f"tidegate {again}", 1)
     assert text.startswith("ListedFileChanged")
-    assert "If the source wrote it anew, set `source.on_changed_file: ignore`" in text
+    assert "If the source rewrote it, set `source.on_changed_file: ignore`" in text
 
     tidegate.configure(**filtered, on_changed_file="ignore")
     tidegate.printed(text, "load")

@@ -97,7 +97,7 @@ def test_partition_that_a_changed_file_has_rows_of_now_is_rebuilt(
     at = [DAY_1, DAY_1 + DAY * (DAYS + 1)]
     rows = pa.table({"id": [10, 55], "at": pa.array(at, pa.timestamp("us", "UTC"))})
     pq.write_table(rows, folder.root / "1.parquet")
-    with pytest.raises(SourceRewritten, match="had and of those that it has now"):
+    with pytest.raises(SourceRewritten, match="had, and of those that it has now"):
         load(folder.pipeline())
 
     folder.lake.keys = {"commit": {"trigger": "process-time"}}
@@ -247,7 +247,7 @@ def test_work_directory_of_yesterday_whose_windows_nothing_tells_is_told_at_once
 
     said = {}
     for name, step in STEPS.items():
-        with pytest.raises(WorkBehind, match="Put a newer copy") as refused:
+        with pytest.raises(WorkBehind, match="Restore it from a newer copy") as refused:
             step(folder.pipeline())
         said[name] = str(refused.value)
     (found,) = folder.pipeline().findings()

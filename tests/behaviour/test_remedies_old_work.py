@@ -129,7 +129,7 @@ def test_restoration_names_decisions_that_no_file_tells(lake: SmallLake, *, appr
 
     said = typed("tidegate fsck orders --rebuild")
 
-    assert f"{FIRST}: what a person decided on it is in no file" in said
+    assert f"{FIRST}: the decision on it is in no file" in said
     assert f"Next: tidegate explain orders {FIRST}" in said
     (line,) = re.findall(
         r"tidegate approve orders \S+ --digest \w+", typed(f"tidegate explain orders {FIRST}")

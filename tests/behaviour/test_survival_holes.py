@@ -236,7 +236,7 @@ def test_hole_is_refused_where_the_ledger_is_lost_and_a_copy_helps(
         said = refusal(lake)
 
     assert f"windows/{sequence:06d}/" in said.values["path"]
-    assert "Put it back from a copy, or start a new pipeline with a new name" in str(said)
+    assert "Restore it from a copy, or start a new pipeline with a new name" in str(said)
     assert "replay" not in str(said)
     with pytest.raises(LedgerLost):
         load(lake.pipeline())

@@ -220,7 +220,7 @@ def test_check_refuses_a_target_inside_the_source(landing: Path, tmp_path: Path)
     done = command(tmp_path, "check", "orders")
 
     assert done.exit_code == 1
-    assert "lie one inside the other" in " ".join(done.output.split())
+    assert "must not be inside one another" in " ".join(done.output.split())
 
 
 def test_check_refuses_a_target_in_the_table_of_a_catalog(tmp_path: Path) -> None:
@@ -233,7 +233,7 @@ def test_check_refuses_a_target_in_the_table_of_a_catalog(tmp_path: Path) -> Non
     done = command(tmp_path, "check", "orders")
 
     assert done.exit_code == 1
-    assert "lie one inside the other" in " ".join(done.output.split())
+    assert "must not be inside one another" in " ".join(done.output.split())
 
 
 def test_table_that_came_to_stand_in_the_target_is_not_to_be_moved(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def message_replaced() -> None:
 
     def staging_all(storage: Any, plan_uri: str, index: int, attempt: str) -> tuple[Any, ...]:
         scan, splits = staging._plan(storage, plan_uri)
-        task = staging._Attempt(storage, scan, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
+        task = staging._SplitTask(storage, scan, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
         return tuple(map(task.finish, splits[index].sub_splits))
 
     LocalStorage.write_once = replacing  # type: ignore[method-assign]

@@ -1,1 +1,1 @@
-"""The command line: arguments, clock, progress, exit codes. What is done stands in `pipeline`."""
+"""The command line: arguments, clock, progress, exit codes. The work is done in `pipeline`."""

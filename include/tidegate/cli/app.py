@@ -1,4 +1,4 @@
-"""The command `tidegate`: which commands there are, and what holds for all of them."""
+"""The command `tidegate`: its sub-commands and the options that they share."""
 
 from typing import Annotated
 
@@ -44,9 +44,11 @@ _SECTIONS = {
 }
 
 app = typer.Typer(
-    help="Read what changed in a lake table, and publish partitions when they are complete and "
-    "good. Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 nothing to do or not "
-    "committable.",
+    help=(
+        "Read the changes of a lake table, and publish partitions when they are complete and "
+        "good. Exit codes: 0 done, 1 failed, 2 bad usage or configuration, 3 nothing to do or "
+        "not committable."
+    ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -57,10 +59,10 @@ app = typer.Typer(
 @app.callback()
 def common(
     verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Tell on stderr what is being done.")
+        bool, typer.Option("--verbose", "-v", help="Log every step on stderr.")
     ] = False,
 ) -> None:
-    """Set up what all commands share."""
+    """Set up logging for all commands."""
     log_to_stderr(verbose=verbose)
 
 

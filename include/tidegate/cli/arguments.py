@@ -18,43 +18,51 @@ PartitionText = Annotated[
     typer.Argument(metavar="PARTITION", help="`dt=2013-02-09`, or its key `2013-02-09`."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
-Comment = Annotated[str, typer.Option("--comment", "-m", help="Why; kept with the decision.")]
+Comment = Annotated[
+    str, typer.Option("--comment", "-m", help=("The reason; stored with the decision."))
+]
 TakeOver = Annotated[
     bool,
     typer.Option(
         "--take-over",
-        help="Finish also what an Airflow run holds that is gone for good and no longer renews it.",
+        help=(
+            "Also take over from an Airflow run that is gone for good and no longer renews what "
+            "it holds."
+        ),
     ),
 ]
 From = Annotated[
     str | None,
-    typer.Option("--from", metavar="TIME", help="Begin of a data interval, included."),
+    typer.Option("--from", metavar="TIME", help="Start of a data interval, inclusive."),
 ]
 Until = Annotated[
     str | None,
     typer.Option(
         "--until",
         metavar="TIME",
-        help="Take source commits before this time: ISO, in the pipeline's zone without an offset.",
+        help=(
+            "Take source commits before this time (ISO; without an offset, in the pipeline's "
+            "time zone)."
+        ),
     ),
 ]
 
 
 def utc_now() -> datetime:
-    """Read the clock: once per command."""
+    """Return the time of the clock; called once per command."""
     return datetime.now(UTC)
 
 
 def judging(*, take_over: bool) -> Callable[[str], Life]:
-    """Return how a command finds out what became of a run that holds what it needs."""
+    """Return the function that finds out whether the holder of a window or partition is alive."""
     return life_by_time if take_over else life_of
 
 
 def read_moment(text: str, option: str, zone: str) -> datetime:
-    """Read an ISO date or time; without an offset it is wall clock in the pipeline's zone.
+    """Read an ISO date or time; without an offset it is wall clock time in the pipeline's zone.
 
     Raises:
-        BadParameter: it is none.
+        BadParameter: the text is neither.
     """
     try:
         moment = datetime.fromisoformat(text)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def instant_table(entries: Sequence[SourceInstant], zone: str) -> Table:
-    """List source commits: when, what they did, which window took them in."""
+    """Return a table of source commits: time, changes, and the window that took them in."""
     table = Table("instant", "time", "operation", "files", "rows", "taken in")
     for column in table.columns[3:5]:
         column.justify = "right"
@@ -34,7 +34,7 @@ def instant_table(entries: Sequence[SourceInstant], zone: str) -> Table:
 
 
 def row_table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
-    """List rows, NULL apart from the text of that name."""
+    """Return a table of rows, in which NULL differs from a text of that name."""
     table = Table(*names)
     for row in rows:
         cells = (row[name] for name in names)
@@ -43,6 +43,6 @@ def row_table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def difference(added: int | None, removed: int | None) -> str:
-    """Write what came and what went; nothing where the source does not tell."""
+    """Return the numbers of added and removed rows; empty if the source does not know them."""
     parts = [f"+{wording.count(added)}"] if added is not None else []
     return " ".join(parts + ([f"−{wording.count(removed)}"] if removed else []))

@@ -1,4 +1,4 @@
-"""What has to be right on this machine before a pipeline can run, each with its remedy."""
+"""Check the requirements of this machine, each with its remedy."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ _PYTHONS = ((3, 11), (3, 13))
 
 @dataclass(frozen=True)
 class Line(Value):
-    """One thing that has to be right."""
+    """The result of one check."""
 
     subject: str
     outcome: str
-    """`ok`, `problem`, or `note`: not needed by everybody."""
+    """`ok`, `problem`, or `note`, for a requirement that not every pipeline has."""
     found: str
     remedy: str = ""
 
 
 def ok(subject: str, found: str) -> Line:
-    """Say that something is right."""
+    """Return the result of a check that found no problem."""
     return Line(subject, "ok", found)
 
 
 def machine_lines() -> Iterator[Line]:
-    """Look at what all pipelines need of this machine."""
+    """Yield the checks that concern every pipeline."""
     yield python_line()
     yield java_line()
     yield spark_line()
@@ -51,7 +51,7 @@ def machine_lines() -> Iterator[Line]:
 
 
 def python_line() -> Line:
-    """Look at the version of Python."""
+    """Check the version of Python."""
     found = sys.version.split()[0]
     if _PYTHONS[0] <= sys.version_info[:2] <= _PYTHONS[1]:
         return ok("Python", found)
@@ -59,7 +59,7 @@ def python_line() -> Line:
 
 
 def java_line() -> Line:
-    """Look for the Java that Spark would start; without one, `engine: local` still works."""
+    """Check the Java that Spark would start; without one, `engine: local` still works."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
     remedy = f"Install Java {OLDEST_JAVA} or later and set JAVA_HOME, or run `make setup`."
@@ -73,7 +73,7 @@ def java_line() -> Line:
 
 
 def spark_line() -> Line:
-    """Look at the pair of packages that own the same files (AF-1.2)."""
+    """Check the versions of two packages that install the same files (AF-1.2)."""
     spark, client = _installed("pyspark"), _installed("pyspark-client")
     if spark is None:
         return Line("pyspark", "note", "none, so `engine: spark` cannot run", "`make setup`.")
@@ -84,7 +84,7 @@ def spark_line() -> Line:
 
 
 def ledger_line(url: str) -> Line:
-    """Look whether the ledger answers; it is made or migrated by that."""
+    """Check that the ledger answers; this creates or migrates it."""
     try:
         engine = open_engine(url)
     except TidegateError as refused:
@@ -94,12 +94,12 @@ def ledger_line(url: str) -> Line:
 
 
 def connection_line() -> Line:
-    """Look for the Spark connection of Airflow's tasks, which has no useful default (AF-2.10)."""
+    """Check the Spark connection of Airflow's tasks, which has no useful default (AF-2.10)."""
     if SPARK_CONNECTION in os.environ:
         return ok("Airflow", f"{SPARK_CONNECTION} is set")
     remedy = (
-        "Where Airflow submits to Spark: set it to "
-        '\'{"conn_type": "spark", "host": "local[2]"}\', or make the connection `spark_default`.'
+        'Where Airflow submits to Spark: set it to \'{"conn_type": "spark", "host": '
+        '"local[2]"}\', or create the connection `spark_default`.'
     )
     return Line("Airflow", "note", f"{SPARK_CONNECTION} is not set here", remedy)
 

@@ -1,4 +1,4 @@
-"""What a person decides on a held partition; a decision names the publication that was seen."""
+"""Commands that decide on a held partition; a decision names the publication that was seen."""
 
 import getpass
 import sys
@@ -19,8 +19,10 @@ Digest = Annotated[
     typer.Option(
         "--digest",
         metavar="DIGEST",
-        help="Of the publication that you saw, as `tidegate explain` shows it. Needed in scripts; "
-        "on a terminal it is shown and asked.",
+        help=(
+            "Digest of the publication that you saw, as shown by `tidegate explain`. Required in "
+            "scripts; on a terminal, the publication is shown and confirmed."
+        ),
     ),
 ]
 
@@ -32,7 +34,7 @@ def approve(
     comment: Comment = "",
     as_json: AsJson = False,
 ) -> None:
-    """Let a held partition out as it was shown; what came since waits for the next revision."""
+    """Approve a held partition as shown; rows that arrived since wait for the next revision."""
     _decide(pipeline, partition, digest, comment, approved=True, as_json=as_json)
 
 
@@ -43,12 +45,12 @@ def reject(
     comment: Comment = "",
     as_json: AsJson = False,
 ) -> None:
-    """Keep a held partition back, and say why."""
+    """Reject a held partition, with a reason."""
     _decide(pipeline, partition, digest, comment, approved=False, as_json=as_json)
 
 
 def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
-    """Let the next publish check a held partition again, for example after the suite was mended."""
+    """Let the next publish check a held partition again, for example with a corrected suite."""
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         named = opened.parse_partition(partition)
@@ -58,7 +60,7 @@ def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = F
 
 
 def decision_commands(pipeline: str, partition: Partition, digest: str) -> tuple[str, str]:
-    """Write the commands that decide on the publication of a held partition."""
+    """Return the commands that decide on the publication of a held partition."""
     named = (pipeline, partition, "--digest", digest)
     return command("approve", *named), command("reject", *named)
 
@@ -83,16 +85,16 @@ def _decide(
 
 
 def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: bool) -> str:
-    """Show what waits for a decision and ask; the digest of what was shown.
+    """Show the publication that waits for a decision, ask for confirmation, and return its digest.
 
     Raises:
-        BadParameter: there is nobody to ask.
+        BadParameter: this is not a terminal.
         NotHeld: nothing waits for a decision.
     """
     name = opened.config.name
     if output.as_json or not at_terminal():
         problem = (
-            "needed where nobody can be asked: the digest of the publication that was seen, as "
+            "required without a terminal: the digest of the publication that you saw, as "
             f"`{command('explain', name, partition)}` shows it"
         )
         raise typer.BadParameter(problem, param_hint="--digest")
@@ -101,7 +103,7 @@ def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: 
     if proposed is None or proposed.verdict is None:
         raise NotHeld(pipeline=name, partition=str(partition), state=found.report.name)
     output.show(None, proposal_facts(found), verdict_table(proposed.verdict))
-    question = "Let this out as it is shown?" if approved else "Keep this back?"
+    question = "Approve this as it is shown?" if approved else "Reject this?"
     if not typer.confirm(question):
         output.show(None, "Nothing was decided.")
         raise typer.Exit(NOTHING)
@@ -109,5 +111,5 @@ def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: 
 
 
 def at_terminal() -> bool:
-    """Say whether somebody can see what is printed, and answer."""
+    """Return whether input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()

@@ -7,7 +7,7 @@ from rich.console import Console
 
 from tidegate.cli.output import FAILED, reporting
 
-# Airflow's client, the flights and their proof are loaded only for these two commands.
+# The demo's modules are loaded only for these two commands.
 _DRIVER = "tidegate.demo.driver"
 
 
@@ -19,6 +19,6 @@ def demo() -> None:
 
 
 def ui() -> None:
-    """Start Airflow on the demo's home and keep it up until Ctrl-C."""
+    """Start Airflow in the demo's folder and keep it running until Ctrl-C."""
     with reporting(as_json=False):
         import_module(_DRIVER).run_ui(Console())

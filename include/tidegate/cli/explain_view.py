@@ -1,4 +1,4 @@
-"""One partition explained: why it is or is not out, and what it was made of. Pure."""
+"""Explain one partition: why it is or is not published, and what it consists of. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def explanation(
     found: PartitionExplanation, checkpoint: CheckpointState | None, zone: str
 ) -> Group:
-    """Lay out everything that is known of a partition, and whether more can come for it."""
+    """Return all that is known about a partition, and whether more rows can arrive for it."""
     parts: list[RenderableType] = [facts(_state(found, zone))]
     if checkpoint:
         parts += [_title("Checkpoint"), checkpoint_facts(checkpoint)]
@@ -60,7 +60,7 @@ def proposal_facts(found: PartitionExplanation) -> Table:
 
 
 def checkpoint_facts(found: CheckpointState) -> Table:
-    """Return how the checkpoint stands to the source's head, and the ways out (ICE-2.17)."""
+    """Return how the checkpoint relates to the source's head, and the ways out (ICE-2.17)."""
     rows = [
         ("checkpoint", found.checkpoint or "none"),
         ("state", found.state),
@@ -88,7 +88,7 @@ def verdict_table(verdict: Verdict) -> Table:
 
 
 def contribution_table(found: PartitionExplanation) -> Table:
-    """List the windows that brought rows, and whether the standing revision holds them."""
+    """List the windows with rows for the partition, and whether the current revision has them."""
     table = Table("window", "plan", "rows", "late", "in the revision")
     table.columns[2].justify = "right"
     for item in found.contributions:
@@ -103,19 +103,19 @@ def contribution_table(found: PartitionExplanation) -> Table:
 
 
 def _standing(found: PartitionExplanation, item: Contribution) -> str | Text:
-    """Return whether the rows of a window are in the standing revision."""
+    """Return whether the rows of a window are in the current revision."""
     covered = found.revisions[-1].contributions if found.revisions else {}
     if covered.get(str(item.window)) == item.plan_digest and item.window in found.report.windows:
         return "yes"
     if item not in counting(found.contributions):
         return "replaced"
-    # A replay that changed nothing leaves the revision with the plan before.
+    # After a replay that changed nothing, the revision still names the previous plan.
     is_settled = found.report.state.pending == "none"
     return "yes" if is_settled else Text("not yet", "yellow")
 
 
 def revision_table(found: PartitionExplanation, zone: str) -> Table:
-    """List the revisions with what they were made of: the lineage."""
+    """List the revisions with their windows and source commits: the lineage."""
     table = Table("revision", "committed", "rows", "files", "windows", "source", "watermark")
     for column in table.columns[2:4]:
         column.justify = "right"
@@ -173,7 +173,7 @@ def _proposal(found: PartitionExplanation) -> list[tuple[str, str]]:
 
 
 def _overridden(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
-    """Return which revisions came out before their trigger said so, and who said so."""
+    """Return the revisions that were published before their trigger allowed it, and by whom."""
     named = [(item.revision, item.override) for item in found.revisions]
     if found.proposed is not None:
         named.append((found.proposed.publication.revision, found.proposed.override))
@@ -189,7 +189,7 @@ def _overridden(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]
 
 
 def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:
-    """Return how the watermark came about (PC-W10)."""
+    """Return how the watermark was computed (PC-W10)."""
     rows = [
         ("watermark", _moment_text(step.get("value"), zone)),
         ("before", _moment_text(step.get("previous"), zone)),
@@ -199,7 +199,7 @@ def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:
     if step.get("future_rows"):
         rows.append(("in the future", f"{wording.plural(step['future_rows'], 'row')}, not counted"))
     if step.get("idle"):
-        rows.append(("idle", "the source brought nothing for longer than its idle timeout"))
+        rows.append(("idle", "the source had no change for longer than its idle timeout"))
     return rows
 
 
@@ -209,7 +209,7 @@ def _moment_text(text: str | datetime | None, zone: str) -> str:
 
 
 def _source_range(found: Mapping[str, Any]) -> str:
-    """Write the source instants of each window, a line each."""
+    """Return the source instants of each window, one line each."""
     windows = [found[sequence] for sequence in sorted(found, key=int)]
     return "\n".join(f"({item['after'] or 'beginning'}, {item['to']}]" for item in windows)
 

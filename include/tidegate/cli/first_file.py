@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Draft:
+class DraftFile:
     """A pipeline file that is not written yet."""
 
     name: str
@@ -36,19 +36,19 @@ class Draft:
     """The column that was guessed."""
 
 
-def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str | None) -> Draft:
+def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str | None) -> DraftFile:
     """Look at a table and draft a pipeline file for it.
 
     Args:
         table: an Iceberg table as `catalog.namespace.table`, directory or metadata file, or the
             root directory of plain Parquet files.
-        now: the clock, which a listing of files takes as its time.
-        name: of the pipeline; by default made from the table's.
-        target: where to publish; by default `published/<table>` right here, or beside the source
-            if that is its own directory.
+        now: the clock; the time of a listing of files.
+        name: of the pipeline; by default derived from the table's.
+        target: where to publish; by default `published/<table>` in the current directory, or beside
+            the source if that is the source's own directory.
 
     Raises:
-        PlacesOverlap: `target` lies inside the source, or around it.
+        PlacesOverlap: `target` is inside the source, or contains it.
         TidegateError: there is no table, or it cannot be read.
     """
     mapping = source_meant_by(table)
@@ -60,11 +60,11 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     chosen = yaml.safe_load(text)["name"]
     where = _target(chosen, target, source.places())
     text = pipeline_template(mapping, columns, target=where, name=chosen)
-    return Draft(chosen, text, guess_event_time(columns))
+    return DraftFile(chosen, text, guess_event_time(columns))
 
 
 def _target(name: str, given: str | None, sources: Sequence[str]) -> str:
-    """Choose where to publish: what was asked for, or right here, or else outside the source."""
+    """Return where to publish: the given path, or the current directory, or beside the source."""
     target = str(Path(given or f"published/{name}").absolute())
     known = {"target.path": target, "target.work": work_beside(target)}
     try:

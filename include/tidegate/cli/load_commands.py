@@ -35,11 +35,11 @@ def load(
     take_over: TakeOver = False,
     as_json: AsJson = False,
 ) -> None:
-    """Take in what the source has brought: window, plan, stage, announce.
+    """Read and stage the source's new changes: window, plan, stage, announce.
 
-    With --from and --until it does what Airflow does for that data interval: an interval that was
-    taken in before is done again, and changes nothing where nothing changed. What a dead run left
-    is finished first.
+    With --from and --until, do what Airflow does for that data interval: an interval that was
+    loaded before is replayed, which changes nothing if its plan is the same. The window of a dead
+    run is finished first.
     """
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
@@ -57,7 +57,10 @@ def load(
 def plan(
     pipeline: PipelineName,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only look: take no window, write no plan.")
+        bool,
+        typer.Option(
+            "--dry-run", help=("Only show what would be read: take no window, write no plan.")
+        ),
     ] = False,
     window: Annotated[
         int | None,
@@ -67,7 +70,7 @@ def plan(
     until: Until = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take the next window and plan its splits; with --dry-run, say what a load would read."""
+    """Take the next window and plan its splits; with --dry-run, show what a load would read."""
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline)
@@ -113,9 +116,9 @@ def rebuild(
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Read whole partitions again as of the checkpoint; what stands in them is replaced.
+    """Read whole partitions again as of the checkpoint, and replace their content.
 
-    A partition that was never loaded comes to be if the source has rows for it.
+    A partition that was never loaded is created if the source has rows for it.
     """
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
@@ -132,10 +135,10 @@ def rebuild(
 
 
 def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | None) -> Run:
-    """Make the run of one command.
+    """Return the run of one command.
 
     Raises:
-        BadParameter: a time is none, or --from stands without a later --until.
+        BadParameter: a time is invalid, or --from is used without a later --until.
     """
     zone = opened.config.timezone
     end = read_moment(until, "--until", zone) if until else None
@@ -143,7 +146,7 @@ def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | Non
     if begin is not None:
         start = read_moment(begin, "--from", zone)
         if end is None or end <= start:
-            problem = "needs an --until that lies after it"
+            problem = "requires a later --until"
             raise typer.BadParameter(problem, param_hint="--from")
         interval = DataInterval(start, end)
     name = f"cli-{now:%Y%m%dT%H%M%S.%f}"
@@ -173,9 +176,9 @@ def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
 def _finish(
     opened: Pipeline, run: Run, planned: Sequence[PlannedWindow], now: datetime, output: Output
 ) -> tuple[Sequence[PlannedWindow], Announced]:
-    """Stage and announce what was planned; all that was announced.
+    """Stage and announce what was planned, and return all that was announced.
 
-    After the window of a dead run comes what this one is for.
+    If the window of a dead run was finished, this run's own window follows.
     """
     with output.progress() as progress:
         announced = _stage_and_announce(opened, planned, now, progress)

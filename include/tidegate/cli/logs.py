@@ -1,4 +1,4 @@
-"""Logging of the command line: one line per step on stderr, names and values side by side."""
+"""Logging of the command line: one line per step on stderr, with names and values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def log_to_stderr(*, verbose: bool) -> None:
     """Write warnings, or with `verbose` every step, to stderr.
 
     Args:
-        verbose: include what each step of Tidegate did; other packages stay at warnings.
+        verbose: include every step of Tidegate; other packages only log warnings.
     """
     formatter = structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[

@@ -1,4 +1,4 @@
-"""Commands that only look: status, explain, instants, changes."""
+"""Commands that change nothing: status, explain, instants, changes."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,7 @@ from tidegate.pipeline.publish.evaluating import ONLY_BY_COMMAND
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BOUND = "An instant as the source names it, an ISO time, `earliest` or `latest`."
+_BOUND = "An instant of the source, an ISO time, `earliest` or `latest`."
 
 
 def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
@@ -38,7 +38,7 @@ def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
 
 
 def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
-    """Say why a partition is or is not out, and which source commits, files and checks made it."""
+    """Explain why a partition is or is not published, with its source commits, files and checks."""
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         found = opened.explain(opened.parse_partition(partition), utc_now())
@@ -53,7 +53,7 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
 
 
 def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:
-    """List the source's commits: what each did, and which are already taken in."""
+    """List the source's commits: what each one changed, and which window took it in."""
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         entries = opened.instants(utc_now())
@@ -78,8 +78,10 @@ def changes(
     mode: Annotated[
         str | None,
         typer.Option(
-            help="`append`, `snapshot`, `changelog`, `snapshot_diff` or `lineage_upserts`; by "
-            "default what the pipeline reads."
+            help=(
+                "`append`, `snapshot`, `changelog`, `snapshot_diff` or `lineage_upserts`; by "
+                "default the mode of the pipeline."
+            )
         ),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, help="Print this many rows.")] = 20,
@@ -88,10 +90,10 @@ def changes(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at the rows that changed in the source, without running the pipeline."""
+    """Show the rows that changed in the source, without running the pipeline."""
     with reporting(pipeline, as_json=as_json) as output:
         source = load_pipeline(find_pipeline(pipeline)).source
-        # One more than is shown tells whether there are more.
+        # One row more than is shown is read, to find out whether there are more.
         most = None if out is not None else limit + 1
         reader = read_changes(
             source, start_exclusive=start, end_inclusive=end, mode=mode, limit=most
@@ -108,10 +110,10 @@ def changes(
 
 
 def write_parquet(reader: "pa.RecordBatchReader", file: Path) -> int:
-    """Write a stream of batches; the file appears when it is whole.
+    """Write a stream of batches to a Parquet file, which appears once it is complete.
 
     Returns:
-        How many rows were written.
+        The number of rows.
     """
     import pyarrow.parquet as pq
 

@@ -1,4 +1,4 @@
-"""What a command prints and how it ends: tables for people, one JSON object for machines."""
+"""The output and exit code of a command: tables for people, one JSON object for machines."""
 
 from __future__ import annotations
 
@@ -53,25 +53,25 @@ _MISUSES = (
     WorkInsideTarget,
 )
 _PLAIN_WIDTH = 160
-"""Columns where the output goes into a file or a pipe."""
+"""The width, in columns, of output to a file or a pipe."""
 
 
 def exit_code(error: TidegateError) -> int:
-    """Say with which code a command ends that met this error."""
+    """Return the exit code of a command that ends with this error."""
     if isinstance(error, NotHeld):
         return NOTHING
     return MISUSED if isinstance(error, _MISUSES) else FAILED
 
 
 class Output:
-    """Where one command prints: one JSON object, or text and tables."""
+    """The output of one command: one JSON object, or text and tables."""
 
     def __init__(self, pipeline: str | None = None, *, as_json: bool) -> None:
-        """Print to the terminal.
+        """Prepare the output.
 
         Args:
-            pipeline: as it was typed; stands in commands that say PIPELINE.
-            as_json: print nothing but one JSON object at the end.
+            pipeline: as it was typed; replaces PIPELINE in printed commands.
+            as_json: print only one JSON object, at the end.
         """
         self.as_json = as_json
         self._pipeline = pipeline
@@ -85,20 +85,20 @@ class Output:
             return
         for renderable in renderables:
             if isinstance(renderable, str):
-                # A line end inside a command that is pasted would make two of it.
+                # A line break inside a command would split it when it is pasted.
                 self._people.print(escape(self._named(renderable)), soft_wrap=True)
             else:
                 self._people.print(renderable)
 
     def next(self, *commands: str) -> None:
-        """Name the commands that a person may want to type now."""
+        """Print the commands that a person may want to run next."""
         if not self.as_json:
             for number, command in enumerate(commands):
                 lead = "Next: " if number == 0 else "  or: "
                 self._people.print(f"[dim]{lead}[/dim][bold]{escape(command)}", soft_wrap=True)
 
     def fail(self, error: TidegateError) -> NoReturn:
-        """Print an error, once and whole, and end the command."""
+        """Print an error once, in full, and end the command."""
         again = "trying again may help" if isinstance(error, TransientError) else ""
         if self.as_json:
             typer.echo(json.dumps({"error": error.to_json()}, indent=2, ensure_ascii=False))
@@ -112,7 +112,7 @@ class Output:
 
     @contextlib.contextmanager
     def progress(self) -> Iterator[Progress]:
-        """Show what runs and for how long, beside the output; gone when it is done."""
+        """Show what is running and for how long; the line disappears when it is done."""
         columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
         hidden = self.as_json or not self._beside.is_terminal
         with Progress(*columns, console=self._beside, transient=True, disable=hidden) as progress:
@@ -121,11 +121,11 @@ class Output:
 
 @contextlib.contextmanager
 def reporting(pipeline: str | None = None, *, as_json: bool) -> Iterator[Output]:
-    """Hand a command its output, and turn typed errors into a message and an exit code.
+    """Provide a command with its output, and turn typed errors into a message and an exit code.
 
     Args:
-        pipeline: that the command is about, as it was typed.
-        as_json: print nothing but one JSON object.
+        pipeline: the pipeline that the command is about, as it was typed.
+        as_json: print only one JSON object.
     """
     output = Output(pipeline, as_json=as_json)
     try:

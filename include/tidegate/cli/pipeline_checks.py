@@ -1,4 +1,4 @@
-"""What one pipeline needs before it can run: file, secrets, target, suite, source."""
+"""Check the requirements of one pipeline: file, secrets, target, suite, source."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
-    """Look at everything that one pipeline needs, from its file on."""
+    """Yield the checks of one pipeline, beginning with its file."""
     try:
         config = load_pipeline(file)
         _check_name(config)
@@ -59,7 +59,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
 
 
 def _check_name(config: PipelineConfig) -> None:
-    """Refuse a file whose name another one goes by; one outside the folder is meant as it is."""
+    """Check that no other file of the folder has the same name; a file outside is used as it is."""
     owner = next(iter(claimants(config.name)), None)
     file = Path(config.file)
     if owner not in {None, file} and file in pipeline_files():
@@ -67,7 +67,7 @@ def _check_name(config: PipelineConfig) -> None:
 
 
 def refusal(subject: str, refused: TidegateError) -> Line:
-    """Part an error's message into what was found and what to do, its last sentence."""
+    """Split an error's message into the problem and the remedy, which is its last sentence."""
     found, _, remedy = str(refused).rpartition(". ")
     return Line(subject, "problem", found or remedy, remedy if found else "")
 
@@ -78,7 +78,7 @@ def _secrets(opened: Pipeline, _now: datetime) -> str:
 
 
 def _resolve_all(found: object, key: str) -> set[str]:
-    """Resolve every `${env:NAME}` of a configuration; the keys that hold one."""
+    """Resolve every `${env:NAME}` of a configuration, and return the keys that contain one."""
     if isinstance(found, dict):
         inner = (_resolve_all(item, f"{key}.{name}".lstrip(".")) for name, item in found.items())
     elif isinstance(found, list):
@@ -112,7 +112,7 @@ def _suite(opened: Pipeline, _now: datetime) -> str:
 
 
 def _source(opened: Pipeline, now: datetime) -> str:
-    # Without a place for listings a look at plain files leaves nothing behind.
+    # Without a place for listings, looking at plain files writes nothing.
     source = open_source(opened.config.source, opened.storage)
     check_places(opened.roots, opened.config.name, opened.storage, source)
     pin = source.timeline.pin(now)

@@ -1,4 +1,4 @@
-"""What a load would read and why, or what it changed, for people. Pure: values → renderables."""
+"""Show what a load would read and why, or what it changed. Pure: values → renderables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NO_BOUNDS = "unknown: the metadata of {files} does not say"
 def announced_facts(
     planned: Sequence[PlannedWindow], announced: Announced, notes: Iterable[str], zone: str
 ) -> Table:
-    """Return what a load changed, and what the plans of its windows note."""
+    """Return what a load changed, with the notes of its windows' plans."""
     windows = ", ".join(map(str, announced.windows)) or "none"
     unchanged = [str(item.sequence) for item in planned if item.sealed]
     rows = [
@@ -46,7 +46,7 @@ def announced_facts(
 def preview_facts(
     plan: ScanPlan, splits: Sequence[Split], touched: Mapping[Partition, int], zone: str
 ) -> Group:
-    """Return what a load would read, why so, and which partitions it would touch (PC-C08)."""
+    """Return what a load would read and why, and which partitions it would touch (PC-C08)."""
     end = plan.window.range.end_inclusive
     rows = [("would load", f"{plan.window.range}, up to {wording.moment(end.time, zone)}")]
     rows += _planned_rows(plan, zone)
@@ -57,7 +57,7 @@ def preview_facts(
 
 
 def stored_facts(plan: ScanPlan, splits: Sequence[Split], zone: str) -> Group:
-    """Return what the plan of a window reads, and why so (ICE-5.18)."""
+    """Return what the plan of a window reads, and why (ICE-5.18)."""
     window = plan.window
     rows = [
         ("window", f"{window.sequence} of kind {window.kind.value}, taken by {window.run}"),
@@ -81,7 +81,7 @@ def _noted(notes: Iterable[str]) -> list[tuple[str, str]]:
 
 
 def split_table(splits: Sequence[Split], zone: str) -> Table:
-    """List the heaviest splits with what decides their weight."""
+    """List the heaviest splits, with the sizes that decide their weight."""
     table = Table("split", "weight", "decided by", "files", "rows", "event times")
     for column in (table.columns[1], *table.columns[3:5]):
         column.justify = "right"
@@ -160,9 +160,10 @@ def _commits(totals: PlanTotals, record: PlanRecord | None) -> str:
 
 
 def _exchange_rows(splits: Sequence[Split]) -> Iterator[tuple[str, str]]:
-    """Yield how rows are brought together, stage by stage.
+    """Yield one line for each stage of an exchange, and one for the assembly.
 
-    Those of a large commit (ICE-3.13), and those of partitions (design §4a).
+    An exchange brings together the rows of a large commit (ICE-3.13), the assembly those of
+    partitions (design §4a).
     """
     exchanges = [found for split in splits if (found := _exchange(split))]
     stages = Counter((found.stage, _does(found)) for found in exchanges)
@@ -181,7 +182,7 @@ def _exchange(split: Split) -> Exchange | None:
 
 
 def _does(exchange: Exchange | None) -> str:
-    """Name a split's part; a later stage gathers what the one before spread."""
+    """Return the role of a split: a later stage gathers the rows that the stage before spread."""
     if exchange is None:
         return "–"
     if exchange.stage == 0:

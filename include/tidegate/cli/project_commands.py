@@ -1,4 +1,4 @@
-"""Commands around a project: check, init, schema."""
+"""Commands that help to set up a project: check, init, schema."""
 
 from pathlib import Path
 from typing import Annotated
@@ -27,11 +27,13 @@ _SIGNS = {"ok": Text("✓", "green"), "problem": Text("✗", "bold red"), "note"
 def check(
     pipeline: Annotated[
         str | None,
-        typer.Argument(metavar="[PIPELINE]", help="Only this one; all pipeline files by default."),
+        typer.Argument(
+            metavar="[PIPELINE]", help=("Check only this one; by default all pipeline files.")
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Look at everything that has to be right, one line each, with its remedy."""
+    """Check every requirement, with one line each, and a remedy where it is not met."""
     with reporting(as_json=as_json) as output:
         now = utc_now()
         lines = list(machine_lines())
@@ -42,7 +44,7 @@ def check(
 
 
 def check_table(lines: list[Line]) -> Table:
-    """List checks with what was found and what to do."""
+    """Return a table of checks, with findings and remedies."""
     table = Table.grid(padding=(0, 1))
     for line in lines:
         found = Text(line.found)
@@ -65,11 +67,11 @@ def init(
     name: Annotated[str | None, typer.Option(help="Name of the pipeline.")] = None,
     target: Annotated[str | None, typer.Option(help="Where to publish.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File to write; by default among the pipeline files.")
+        Path | None, typer.Option(help="File to write; by default in the folder of pipeline files.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write a commented pipeline file for a table, with its event time guessed from the columns."""
+    """Write a commented pipeline file for a table, and guess the event time column."""
     with reporting(as_json=as_json) as output:
         draft = draft_pipeline(table, utc_now(), name=name, target=target)
         file = out or pipelines_folder() / f"{draft.name}.yaml"

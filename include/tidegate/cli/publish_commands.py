@@ -1,4 +1,4 @@
-"""The command that brings partitions out."""
+"""The command that publishes partitions."""
 
 import getpass
 from collections.abc import Iterator, Sequence
@@ -22,25 +22,27 @@ def publish(
     pipeline: PipelineName,
     partitions: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PARTITION…]", help="Only these; all pending ones by default."),
+        typer.Argument(metavar="[PARTITION…]", help="Only these; by default all pending ones."),
     ] = None,
     take_over: TakeOver = False,
     final: Annotated[
         bool,
         typer.Option(
             "--final",
-            help="The named partitions are complete, whatever the trigger says; needs -m. The gate "
-            "still counts.",
+            help=(
+                "Declare the named partitions complete, whatever their trigger says; requires "
+                "-m. The gate still applies."
+            ),
         ),
     ] = False,
     comment: Annotated[
-        str, typer.Option("--comment", "-m", help="Why --final; kept in the marker.")
+        str, typer.Option("--comment", "-m", help="The reason for --final; stored in the marker.")
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Commit the partitions that are complete and good; hold the others back. Never asks.
+    """Commit the partitions that are complete and good. Never asks.
 
-    Ends with 3 if a partition is held, or none could be committed; with 1 if one failed.
+    Ends with exit code 3 if a partition is held or none could be committed, with 1 if one failed.
     """
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
@@ -66,14 +68,14 @@ def _errors(outcomes: Sequence[PublishOutcome]) -> list[str]:
 
 def _unchanged(outcomes: Sequence[PublishOutcome]) -> list[str]:
     return [
-        f"{item.partition}: nothing is pending, so that nothing was committed."
+        f"{item.partition}: nothing is pending, so nothing was committed."
         for item in outcomes
         if item.state == "unchanged"
     ]
 
 
 def exit_of(outcomes: Sequence[PublishOutcome]) -> int:
-    """Say how a publish ended: 1 something failed, 3 something is held or nothing came out, 0."""
+    """Return the exit code: 1 if one failed, 3 if one is held or none was committed, else 0."""
     states = {item.state for item in outcomes}
     if "failed" in states:
         return FAILED
@@ -81,7 +83,7 @@ def exit_of(outcomes: Sequence[PublishOutcome]) -> int:
 
 
 def _advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) -> None:
-    """Name the commands that help with what did not come out."""
+    """Return the commands that help with partitions that were not committed."""
     held = [item for item in outcomes if item.state == "held"]
     rest = [item.partition for item in outcomes if item.state in {"failed", "pending"}]
     for item in held:
@@ -92,16 +94,16 @@ def _advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) -
 
 
 def _override(partitions: Sequence[str] | None, comment: str, now: datetime) -> Override:
-    """Read a person's word that partitions are complete; it stands in their markers.
+    """Read a person's declaration that partitions are complete, which their markers store.
 
     Raises:
-        BadParameter: it names no partition, or no reason.
+        BadParameter: no partition is named, or no reason.
     """
     if not partitions:
-        problem = "it overrules the trigger of partitions that are named: PARTITION…"
+        problem = "requires PARTITION…: it overrules the trigger of the named partitions"
         raise typer.BadParameter(problem, param_hint="--final")
     if not comment:
-        problem = "--final needs a reason, which stands in the marker: -m WHY"
+        problem = "--final requires a reason, which is stored in the marker: -m WHY"
         raise typer.BadParameter(problem, param_hint="--comment")
     return Override(getpass.getuser(), now, comment)
 

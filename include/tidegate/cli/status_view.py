@@ -1,4 +1,4 @@
-"""A pipeline as a table: where it stands, and each of its partitions. Pure: values → tables."""
+"""Show a pipeline: its progress, and each of its partitions. Pure: values → tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> Table:
-    """Lay out names and values side by side."""
+    """Return a table of names and values."""
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim")
     table.add_column(overflow="fold")
@@ -29,7 +29,7 @@ def facts(rows: Sequence[tuple[str, str]]) -> Table:
 
 
 def pipeline_facts(report: PipelineReport, zone: str) -> Table:
-    """Return how far a pipeline has come."""
+    """Return the progress of a pipeline."""
     state = report.pipeline
     open_windows = [str(item.window.sequence) for item in report.windows if not item.sealed]
     sealed = len(report.windows) - len(open_windows)
@@ -47,7 +47,7 @@ def pipeline_facts(report: PipelineReport, zone: str) -> Table:
 
 
 def summary_line(summary: RunSummary) -> str:
-    """Say in one line what a load did."""
+    """Return one line about what a load did."""
     parts = [
         f"{wording.count(summary.rows_read)} read",
         f"{wording.count(summary.rows_kept)} kept",
@@ -70,7 +70,7 @@ def summary_line(summary: RunSummary) -> str:
 
 
 def partition_table(partitions: Sequence[PartitionReport]) -> Table:
-    """List partitions with their state and, where they are not out yet, why."""
+    """List partitions with their state and, if they are not published yet, the reason."""
     table = Table(
         "partition", "state", "revision", "rows", "pending rows", "windows", "why not yet"
     )

@@ -1,4 +1,4 @@
-"""Commands that look after what stands: fsck, gc."""
+"""Commands of upkeep: fsck, gc."""
 
 from collections.abc import Sequence
 from typing import Annotated
@@ -21,13 +21,11 @@ def fsck(
     pipeline: PipelineName,
     rebuild: Annotated[
         bool,
-        typer.Option(
-            "--rebuild", help="Write a lost ledger again, from work directory and markers."
-        ),
+        typer.Option("--rebuild", help="Restore a lost ledger from work directory and markers."),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare table, markers and ledger; repairs nothing. Ends with 1 where they disagree."""
+    """Compare table, markers and ledger, and repair nothing. Ends with 1 if they disagree."""
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         if rebuild:
@@ -41,14 +39,15 @@ def fsck(
 def gc(
     pipeline: PipelineName,
     older_than: Annotated[
-        str, typer.Option(metavar="DURATION", help="Leave what is younger, such as 12h or 30d.")
+        str,
+        typer.Option(metavar="DURATION", help=("Keep files that are younger, such as 12h or 30d.")),
     ] = "7d",
     delete: Annotated[
-        bool, typer.Option("--delete", help="Delete it; without this, only list it.")
+        bool, typer.Option("--delete", help="Delete the files; by default they are only listed.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find files of the work directory that nobody needs: retired parts, attempts that lost."""
+    """Find files of the work directory that are no longer needed: retired parts, lost attempts."""
     with reporting(pipeline, as_json=as_json) as output:
         try:
             age = parse_duration(older_than)
@@ -71,7 +70,7 @@ def gc(
 
 
 def garbage_table(garbage: Sequence[Garbage]) -> Table:
-    """List the first files that may go."""
+    """List the first files that may be deleted."""
     table = Table("file", "size", "why")
     for item in garbage[:_LISTED]:
         table.add_row(item.path, wording.size(item.bytes), item.reason)
@@ -100,8 +99,8 @@ def _rebuild(opened: Pipeline, output: Output) -> None:
         f"{wording.plural(restored.revisions, 'revision')}."
     )
     lost = [
-        f"{partition}: what a person decided on it is in no file of the work directory, and has to "
-        "be decided again."
+        f"{partition}: the decision on it is in no file of the work directory, and has to be made "
+        "again."
         for partition in restored.undecided
     ]
     output.show(raw, text, *lost)

@@ -1,4 +1,4 @@
-"""Numbers, times and states as people read them."""
+"""Format numbers, times and states for people."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def count(number: int) -> str:
-    """Write a number with separators."""
+    """Return a number with separators."""
     return f"{number:,}"
 
 
 def plural(number: int, noun: str) -> str:
-    """Write a number of things."""
+    """Return a number with its noun."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def size(number: int) -> str:
-    """Write bytes in the unit that leaves at most four digits."""
+    """Return a size in the unit that leaves at most four digits."""
     amount = float(number)
     for unit in _UNITS:
         if amount < 1024 or unit == _UNITS[-1]:
@@ -44,7 +44,7 @@ def size(number: int) -> str:
 
 
 def moment(value: datetime | None, zone: str) -> str:
-    """Write a moment as wall clock of a zone, with its offset; seconds only where they count."""
+    """Return a time as wall clock time of a zone, with its offset, and seconds if there are any."""
     if value is None:
         return "–"
     local = value.astimezone(ZoneInfo(zone))
@@ -54,12 +54,12 @@ def moment(value: datetime | None, zone: str) -> str:
 
 
 def state(name: str) -> Text:
-    """Write a partition's state in its colour."""
+    """Return a partition's state in its colour."""
     return Text(name, style=_STYLES.get(name, ""))
 
 
 def why(evaluation: Evaluation | None) -> str:
-    """Write why a partition is not out, or nothing where it may be committed."""
+    """Return why a partition is not published; empty if it may be committed."""
     if evaluation is None or evaluation.reason is None:
         return ""
     return f"{evaluation.reason.value}: {evaluation.detail}"

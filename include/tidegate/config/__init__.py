@@ -1,4 +1,4 @@
-"""The pipeline file: its models, how it is read, and where things are. Loads no heavy package."""
+"""The pipeline file: its models, how it is read, and its locations. Loads no heavy package."""
 
 from tidegate.config.bounds import Start
 from tidegate.config.commit import (

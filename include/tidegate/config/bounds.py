@@ -67,19 +67,19 @@ EpochMillis = Annotated[
     BeforeValidator(_epoch_ms),
     WithJsonSchema({"type": ["string", "integer"], "examples": ["2026-01-31T12:00:00Z"]}),
 ]
-"""A moment in milliseconds since 1970, written as an ISO time or as that number."""
+"""A time in milliseconds since 1970, written as an ISO time or as that number."""
 
 
 class Start(Section):
-    """Where the first window begins: a word, or an instant whose side is said."""
+    """Where the first window begins: a word, or an instant with its side (`after` or `from`)."""
 
     kind: StartKind = "full"
     value: str | None = None
-    """Snapshot id, ISO time or tag after which, or from which on, changes are read."""
+    """The snapshot id, ISO time or tag after which, or from which on, changes are read."""
 
     @property
     def time(self) -> datetime | None:
-        """The time that it names; None for anything else, a time without a zone too."""
+        """The time that it names; None for anything else, including a time without a zone."""
         return aware_time(self.value) if self.value is not None else None
 
     @model_validator(mode="before")
@@ -111,7 +111,7 @@ class Start(Section):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe the shapes in which it is written."""
+        """Return the JSON Schema of the forms in which it can be written."""
         del core, handler
         sides = [
             {

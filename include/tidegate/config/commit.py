@@ -45,33 +45,33 @@ WatermarkFrom = Literal["event_time", "commit_time"]
 
 
 def _in_order(policies: tuple[PolicyConfig, ...]) -> tuple[PolicyConfig, ...]:
-    # PC-A02, design §4: whoever sees the marker may rely on every other policy having run.
+    # PC-A02, design §4: a reader who sees the marker may rely on every other policy having run.
     for policy in policies[:-1]:
         if policy.writes_marker:
-            msg = f"'{policy.word}' stands before another policy; the marker is written last"
+            msg = f"'{policy.word}' comes before another policy; the marker is written last"
             raise ValueError(msg)
     return policies
 
 
 class EventTimeConfig(Section):
-    """When a row happened, and how long to wait for others."""
+    """The time of an event, and how long to wait for other rows."""
 
     column: str | None = Field(None, min_length=1)
     """Required, unless the watermark follows commit times."""
     watermark_from: Annotated[WatermarkFrom, words(WatermarkFrom)] = "event_time"
-    """`commit_time`: the watermark is the time of the last commit that was read completely, for
+    """`commit_time`: the watermark is the time of the last commit that was read completely; for
     tables without a usable column (PC-W03)."""
     lateness: Duration = timedelta(0)
     """Subtracted from the largest event time, or from the commit time (PC-W02, W03)."""
     future_tolerance: Duration = timedelta(0)
-    """Event times further beyond the clock do not count (design §7)."""
+    """Event times further in the future do not move the watermark (design §7)."""
     idle_timeout: Duration | None = Field(None, gt=timedelta(0))
     when_idle: Annotated[WhenIdle, words(WhenIdle)] = "wait"
     """`advance`: an idle source moves the watermark to clock − `idle_timeout`."""
     on_missing_bounds: Annotated[MissingBounds, words(MissingBounds)] = "fail"
-    """What a file without bounds of the column does to a plan that needs them (ICE-5.10)."""
+    """What happens if a plan needs bounds of the column and a file has none (ICE-5.10)."""
     unit: Annotated[TimeUnit, words(TimeUnit)] = "us"
-    """What a column of whole numbers counts since 1970; other types say it themselves."""
+    """The unit of a column of whole numbers, counted since 1970; other types have their own."""
 
     @model_validator(mode="before")
     @classmethod
@@ -86,14 +86,17 @@ class EventTimeConfig(Section):
     @model_validator(mode="after")
     def _has_column(self) -> EventTimeConfig:
         if self.column is None and self.watermark_from == "event_time":
-            problem = "is required: the column that says when a row happened"
+            problem = "is required: the column that has the time of an event"
             raise KeyProblem(problem, key="column")
         return self
 
     @model_validator(mode="after")
     def _idle(self) -> EventTimeConfig:
         if self.when_idle == "advance" and self.idle_timeout is None:
-            problem = "is required for `when_idle: advance`: how long without data makes idle"
+            problem = (
+                "is required for `when_idle: advance`: the time without data after which a source "
+                "is idle"
+            )
             raise KeyProblem(problem, key="idle_timeout")
         return self
 
@@ -101,26 +104,26 @@ class EventTimeConfig(Section):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Allow the column alone, too."""
+        """Accept the column alone, too."""
         return {"anyOf": [{"type": "string"}, handler.resolve_ref_schema(handler(core))]}
 
 
 class ApprovalConfig(Section):
-    """How long Airflow waits for a person."""
+    """How long Airflow waits for a person's decision."""
 
     timeout: Duration = timedelta(hours=24)
 
 
 class GateConfig(Section):
-    """All checks on one partition as it would stand."""
+    """All checks on one partition as it would stand after the commit."""
 
     suite: str = Field(min_length=1)
-    """Expectation suite, relative to the pipeline file."""
+    """The expectation suite, relative to the pipeline file."""
     on_failure: Annotated[GateEffect, words(GateEffect)] = "hold"
-    """What a failed critical expectation does."""
+    """What happens if a critical expectation fails."""
     approval: ApprovalConfig = ApprovalConfig()
     pandas_limit: Size = 256 << 20
-    """Bytes of a partition up to which pandas checks it, Spark above."""
+    """Size up to which a partition is checked with pandas; larger ones are checked with Spark."""
 
     @field_validator("suite")
     @classmethod
@@ -130,7 +133,7 @@ class GateConfig(Section):
 
 
 class PartitionTimeConfig(Section):
-    """How a time is read out of partition values that `day()`, `hour()`, `month()` did not make."""
+    """How to read a time from partition values not made by `day()`, `hour()` or `month()`."""
 
     pattern: str | None = Field(None, min_length=1)
     """Text with `$key` for partition values; the first value alone by default (PC-T10)."""
@@ -139,7 +142,7 @@ class PartitionTimeConfig(Section):
     lenient: bool = False
     """Let days and hours overflow as Flink does (PC-T14)."""
     interval: PartitionLength | None = None
-    """Length of one partition in local time (PC-T20)."""
+    """The length of one partition in local time (PC-T20)."""
 
     @field_validator("formatter")
     @classmethod
@@ -161,13 +164,13 @@ class MarkerConfig(Section):
             msg = f"expected one hidden name, with '_' or '.' at its start; found '{name}'"
             raise ValueError(msg)
         if name == OWNER_FILE:
-            msg = f"'{name}' is the file that says who owns the target; choose another name"
+            msg = f"'{name}' is the file that names the owner of the target; choose another name"
             raise ValueError(msg)
         return name
 
 
 class CommitConfig(Section):
-    """When a partition is committed, and what that does."""
+    """When a partition is committed, and which policies run."""
 
     trigger: Annotated[Trigger, words(Trigger)] = "partition-time"
     delay: Duration = timedelta(0)
@@ -186,15 +189,15 @@ class CommitConfig(Section):
 
 
 class ExecuteConfig(Section):
-    """Where reading and writing runs."""
+    """Where data is read and written."""
 
     engine: Annotated[Engine, words(Engine)] = "auto"
     local_below: Size = 64 << 20
-    """`auto` reads less than this in process, more on Spark."""
+    """`auto` reads less than this in process, and more on Spark."""
     workers: int | None = Field(None, gt=0)
     """Local threads; the cores of the machine by default."""
     claim_timeout: Duration = Field(timedelta(minutes=2), gt=timedelta(0))
-    """How long a run keeps a window or partition without renewing it, by the ledger's clock.
+    """How long a run keeps a window or partition without renewing its claim, by the ledger's clock.
 
     Long steps renew three times as often. An Airflow run keeps what it holds until it has ended.
     """

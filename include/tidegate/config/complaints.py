@@ -1,4 +1,4 @@
-"""Turn what pydantic found into one error that names file, line, key and the nearest valid name."""
+"""Turn the errors of pydantic into one error that names file, line, key and nearest valid name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-# Known to the specs, so that whoever looks them up is told what became of them.
+# Keys of the specifications that have another form here; the error says which.
 _ELSEWHERE = {
     "commit.require": NOT_BUILT,
     "commit.expected": NOT_BUILT,
@@ -38,7 +38,7 @@ _CHOICES: Mapping[str, Mapping[str, type[BaseModel]]] = {
     "source": KINDS,
     "commit.policies": POLICIES,
 }
-"""Where the file has one of several sets of options: the word that tells them apart → options."""
+"""For a place with one of several sets of options: the word that selects one → options."""
 _TYPES = {
     "string_type": "text",
     "int_type": "a whole number",
@@ -56,16 +56,16 @@ _TYPES = {
 @dataclass(frozen=True)
 class _Problem:
     place: Place
-    """Where it stands in the file."""
+    """Its place in the file."""
     said: str | AmbiguousSide
     is_absence: bool = False
-    """Something is missing, so that nothing of it stands in the file."""
+    """Whether a key is missing, so that it has no place in the file."""
 
 
 def complain(invalid: ValidationError, document: Document, above: Place = ()) -> ConfigInvalid:
-    """Make one error of the problem that stands first in the file, and count the others.
+    """Return one error, for the first problem in the file, with the number of the others.
 
-    What is missing comes last: it may be there under a misspelt name.
+    Missing keys come last: they may be there under a misspelt name.
 
     Args:
         invalid: what validation found.
@@ -114,7 +114,7 @@ def _describe(error: Mapping[str, Any]) -> str:
 
 
 def _is_required(model: type[BaseModel], key: str | int) -> str:
-    """Say what the key is for, by the first sentence of its description."""
+    """Return the purpose of a key: the first sentence of its description."""
     field = _keys(model).get(str(key))
     if field is None or not field.description:
         return "is required"
@@ -132,13 +132,17 @@ def _misplaced(model: type[BaseModel], place: Place) -> str:
         own = next(kind for kind, options in KINDS.items() if options is model)
         return f"belongs to sources of kind '{others[0]}', not to '{own}'"
     known = [*_keys(model), *(["schedule"] if len(place) == 1 else [])]
-    return f"unknown key; {suggest(key, known)}" if known else "unknown key; it takes none"
+    return (
+        f"unknown key; {suggest(key, known)}"
+        if known
+        else ("unknown key; this section has no keys")
+    )
 
 
 def _located(found: Place) -> tuple[Place, type[BaseModel]]:
-    """Return a place as it stands in the file, and the section that it lies in.
+    """Return a place as it is in the file, and the section that contains it.
 
-    pydantic names which choice of a union it took, too; that is no key.
+    pydantic also names the choice of a union, which is not a key.
     """
     place: list[str | int] = []
     section: type[BaseModel] = PipelineConfig

@@ -1,4 +1,4 @@
-"""A YAML file with the line of each of its keys; refuses what YAML would silently swallow."""
+"""A YAML file with the line of each of its keys; refuses duplicate keys."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Place = tuple[str | int, ...]
 """Keys and list positions from the top of the file down."""
 
-# Keys written shorter (design §7): where a problem is reported → where the text stands.
+# Shorter keys (design §7): where a problem is reported → where the text is.
 _SHORTHANDS: Mapping[Place, Place] = {
     ("dag", "schedule"): ("schedule",),
     ("source", "read", "schema"): ("source", "read_schema"),
@@ -29,7 +29,7 @@ _OPENED = re.compile(r"\$\{[^}]*\}?")
 
 @dataclass(frozen=True)
 class Document:
-    """What a file says, and where."""
+    """The content of a file, with the place of each key."""
 
     file: str
     content: Mapping[Any, Any]
@@ -40,8 +40,8 @@ class Document:
         """Read a file whose top level is a mapping.
 
         Raises:
-            ConfigInvalid: no YAML, a key given twice, a placeholder other than `${env:NAME}`, or
-                it cannot be read.
+            ConfigInvalid: it is not YAML, has a duplicate key or a placeholder other than
+                `${env:NAME}`, or cannot be read.
             FileNotFoundError: there is no such file.
         """
         try:
@@ -66,7 +66,7 @@ class Document:
         return cls(str(file), content, dict(_walk(file, node, ())))
 
     def line(self, place: Place) -> int:
-        """Return the line of a place, or of the nearest one above it that the file has."""
+        """Return the line of a place, or of the nearest parent that the file has."""
         for known in (place, _SHORTHANDS.get(place, place)):
             if known in self.lines:
                 return self.lines[known]
@@ -74,7 +74,7 @@ class Document:
 
 
 def key_text(place: Place) -> str:
-    """Write a place as `commit.policies[1]`."""
+    """Return a place as text, such as `commit.policies[1]`."""
     text = ""
     for step in place:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -104,7 +104,7 @@ def _walk_mapping(file: Path, node: yaml.MappingNode, place: Place) -> Iterator[
     for key, value in node.value:
         line, below = key.start_mark.line + 1, (*place, str(key.value))
         if below[-1] in seen:
-            problem = "stands there twice; YAML would silently take the last one"
+            problem = "is given twice; YAML would silently use the last one"
             raise _invalid(file, line, below, problem)
         seen.add(str(key.value))
         yield below, line

@@ -1,4 +1,4 @@
-"""Where Tidegate's home, ledger and pipeline files are, and what `${env:NAME}` stands for."""
+"""The locations of Tidegate's home, ledger and pipeline files, and the values of `${env:NAME}`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def home() -> Path:
-    """Return the directory of Tidegate's own files: `TIDEGATE_HOME`, or `.tidegate` right here."""
+    """Return the directory of Tidegate's own files: `TIDEGATE_HOME`, or `./.tidegate`."""
     return Path(os.environ.get("TIDEGATE_HOME") or ".tidegate").absolute()
 
 
@@ -22,17 +22,17 @@ def ledger_url(place: Path | None = None) -> str:
 
 
 def pipelines_folder() -> Path:
-    """Return the folder of pipeline files: `TIDEGATE_PIPELINES`, or `include/pipelines` here."""
+    """Return the folder of pipeline files: `TIDEGATE_PIPELINES`, or `./include/pipelines`."""
     configured = os.environ.get("TIDEGATE_PIPELINES")
     return Path(configured).absolute() if configured else Path(__file__).parents[2] / "pipelines"
 
 
 def resolve_secret(text: str, key: str) -> str:
-    """Put the environment's values in place of `${env:NAME}`.
+    """Replace `${env:NAME}` by values of the environment.
 
     Args:
-        text: value of a pipeline file.
-        key: where it stands, for the error.
+        text: a value of a pipeline file.
+        key: its key, for the error.
 
     Raises:
         SecretMissing: a variable is not set in this process.

@@ -33,10 +33,10 @@ def load_pipeline(path: str | Path) -> PipelineConfig:
     """Read and validate one pipeline file.
 
     Raises:
-        ConfigInvalid: naming the first line that cannot be meant.
+        ConfigInvalid: the file is invalid; the error names the first line.
         PipelineNotFound: there is no such file.
-        WorkInsideTarget: the work directory lies where readers list files.
-        PlacesOverlap: target or work directory and the source lie one inside the other.
+        WorkInsideTarget: the work directory is inside the target.
+        PlacesOverlap: the target or work directory is inside the source, or contains it.
     """
     file = Path(path).absolute()
     try:
@@ -57,9 +57,9 @@ def load_pipeline(path: str | Path) -> PipelineConfig:
 def load_pipelines(
     folder: Path | None = None,
 ) -> Iterator[tuple[Path, PipelineConfig | TidegateError]]:
-    """Load every pipeline file of a folder, or say why one cannot be used.
+    """Load every pipeline file of a folder, with an error for each that cannot be used.
 
-    The first good file of a name goes by it; a second one is a `NameTaken`.
+    The first valid file of a name is used; a second one is a `NameTaken`.
     """
     first: dict[str, Path] = {}
     for file in pipeline_files(folder):
@@ -76,10 +76,10 @@ def load_pipelines(
 
 
 def read_source(mapping: Mapping[str, Any]) -> SourceConfig:
-    """Validate a `source` mapping that stands in no pipeline file.
+    """Validate a `source` mapping that is not part of a pipeline file.
 
     Raises:
-        ConfigInvalid: naming the first key that cannot be meant.
+        ConfigInvalid: it is invalid; the error names the first key.
     """
     try:
         return _SOURCE.validate_python(mapping)
@@ -107,7 +107,7 @@ def find_pipeline(name: str, folder: Path | None = None) -> Path:
     """Find the file of a pipeline by its name, or by the path of the file itself.
 
     Raises:
-        PipelineNotFound: no file says this name.
+        PipelineNotFound: no file has this name.
     """
     if name.endswith((".yaml", ".yml")) and Path(name).is_file():
         return Path(name).absolute()
@@ -119,10 +119,10 @@ def find_pipeline(name: str, folder: Path | None = None) -> Path:
 
 
 def claimants(name: str, folder: Path | None = None) -> tuple[Path, ...]:
-    """List the files that say a name: good ones by path, then those that cannot be loaded.
+    """List the files with a name: valid ones by path, then those that cannot be loaded.
 
-    The first one goes by the name. A broken one is among them because its own error says more than
-    that there is no such pipeline.
+    The first one is used. Broken ones are included because their own error says more than that
+    there is no such pipeline.
     """
     said = [file for file in pipeline_files(folder) if name in _text(file)]
     named = {file: _name_if_good(file) for file in said}
@@ -137,7 +137,7 @@ def _not_found(name: str, folder: Path) -> PipelineNotFound:
 
 
 def _name_in(file: Path) -> str:
-    """Return the name that a file says, unvalidated: a broken neighbour is no obstacle."""
+    """Return the name in a file, unvalidated, so that a broken file does not affect the others."""
     named = _NAME.search(_text(file))
     return named.group(1) if named else file.stem
 
@@ -146,7 +146,7 @@ def _text(file: Path) -> str:
     try:
         return file.read_text("utf-8", "replace")
     except OSError:
-        return ""  # whoever loads it says why
+        return ""  # the error is raised when the file is loaded
 
 
 def _name_if_good(file: Path) -> str | None:
@@ -159,7 +159,7 @@ def _name_if_good(file: Path) -> str | None:
 
 @functools.lru_cache(maxsize=4096)
 def _loaded_name(file: Path, _changed: int, _length: int) -> str | None:
-    """Load a file for its name, once per version: those who wait look it up again and again."""
+    """Load a file for its name, once per version: waiting processes look it up repeatedly."""
     try:
         return load_pipeline(file).name
     except TidegateError:

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def refuse_overlap(config: PipelineConfig) -> None:
-    """Check what a pipeline file itself says of source, target and work directory.
+    """Check source, target and work directory as the pipeline file names them.
 
-    Places that only this process's environment knows are left to `refuse_overlap_of`.
+    Paths that depend on the environment of this process are left to `refuse_overlap_of`.
 
     Raises:
-        PlacesOverlap: target or work directory and the source lie one inside the other.
+        PlacesOverlap: the target or work directory is inside the source, or contains it.
     """
     known = {
         key: place
@@ -39,12 +39,12 @@ def refuse_overlap_of(name: str, known: dict[str, str], sources: Sequence[str]) 
     """Check target and work directory against the directories of the source.
 
     Args:
-        name: of the pipeline, for the place that is proposed.
+        name: of the pipeline, for the proposed path.
         known: key of the pipeline file → absolute path.
         sources: directories that hold files of the source.
 
     Raises:
-        PlacesOverlap: two of them lie one inside the other.
+        PlacesOverlap: one of them is inside another.
     """
     for key, place in known.items():
         for source in sources:
@@ -54,7 +54,7 @@ def refuse_overlap_of(name: str, known: dict[str, str], sources: Sequence[str]) 
 
 
 def place_outside(name: str, key: str, sources: Sequence[str], target: str | None = None) -> str:
-    """Propose where a pipeline may publish or work: beside the source, and nowhere inside it."""
+    """Propose a path where a pipeline may publish or work: beside the source, not inside it."""
     above = posixpath.dirname(os.path.realpath(sources[0]))
     places = [f"{above}/{folder}/{name}" for folder in ("published", "tidegate", f"{name}_out")]
     if key == "target.work":
@@ -64,7 +64,7 @@ def place_outside(name: str, key: str, sources: Sequence[str], target: str | Non
 
 
 def source_places(source: SourceConfig) -> tuple[str, ...]:
-    """Name the directories that a pipeline file says of its source; none for a catalog's table."""
+    """Return the source directories that a pipeline file names; none for a catalog's table."""
     return tuple(
         place for place in source.known_places if place.startswith("/") and "${env:" not in place
     )

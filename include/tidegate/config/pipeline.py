@@ -1,4 +1,4 @@
-"""One pipeline, whole: its parts, and the rules that hold between them."""
+"""The configuration of one pipeline: its sections, and the rules that connect them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _wall_clock(found: Any) -> Any:
     if isinstance(found, str):
         found = datetime.fromisoformat(found)
     if isinstance(found, datetime) and found.tzinfo is not None:
-        msg = f"'{found}' has an offset; write the wall clock of the pipeline's `timezone`"
+        msg = f"'{found}' has an offset; write the wall clock time of the pipeline's `timezone`"
         raise ValueError(msg)
     return found
 
@@ -67,11 +67,11 @@ WallClock = Annotated[datetime | None, BeforeValidator(_wall_clock)]
 
 
 class DagConfig(Section):
-    """The timetable of the load DAG, and how it appears in Airflow."""
+    """The schedule of the load DAG, and its appearance in Airflow."""
 
     schedule: Annotated[str | None, AfterValidator(_known_schedule)] = "@daily"
     start_date: WallClock = None
-    """Wall clock in the pipeline's `timezone`."""
+    """Wall clock time in the pipeline's `timezone`."""
     end_date: WallClock = None
     owner: str = "tidegate"
     tags: tuple[str, ...] = ()
@@ -85,12 +85,12 @@ class DagConfig(Section):
 
 
 class PipelineConfig(Section):
-    """A pipeline as its file says it, with every default filled in."""
+    """A pipeline as described by its file, with every default filled in."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
-    """Identity of the pipeline, and the beginning of its DAG ids."""
+    """The identity of the pipeline, and the prefix of its DAG ids."""
     timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
-    """Of partition values, partition time and timetable (PC-T22)."""
+    """The time zone of partition values, partition times and schedule (PC-T22)."""
     dag: DagConfig = DagConfig()
     source: AnySource
     event_time: EventTimeConfig | None = None
@@ -102,31 +102,31 @@ class PipelineConfig(Section):
     _file: str = PrivateAttr("")
 
     def __eq__(self, other: object) -> bool:
-        """Compare what the files say, not where they stand."""
+        """Compare the content of the files, not their paths."""
         return isinstance(other, PipelineConfig) and self.resolved() == other.resolved()
 
     __hash__ = None  # type: ignore[assignment]
 
     @property
     def file(self) -> str:
-        """Absolute path of the file it was read from; empty for one made from `resolved()`."""
+        """Absolute path of the file that it was read from; empty if built from `resolved()`."""
         return self._file
 
     def resolved(self) -> dict[str, Any]:
-        """Return the whole configuration JSON-ready, with defaults, `${env:NAME}` as it stands."""
+        """Return the whole configuration, JSON-ready; `${env:NAME}` is not resolved."""
         return self.model_dump(mode="json", by_alias=True)
 
     @classmethod
     def from_resolved(cls, raw: Mapping[str, Any]) -> Self:
-        """Build the configuration that `resolved` gave, in this version or an earlier one.
+        """Build the configuration from the result of `resolved`, of this version or an earlier one.
 
         Raises:
-            ValueError: this version does not know what stands there.
+            ValueError: this version does not know some of it.
         """
         return cls.model_validate({**raw, "source": of_one_kind(raw["source"])})
 
     def identity(self) -> dict[str, str]:
-        """Return what may not change under one name: key → value as text (design §4)."""
+        """Return the keys that must not change under one name: key → value as text (design §4)."""
         fields = self.target.partition_by
         return {
             "source": self.source.address,
@@ -141,7 +141,7 @@ class PipelineConfig(Section):
         }
 
     def plan_inputs(self) -> dict[str, Any]:
-        """Return what decides the staged bytes; the rest may change without a new plan digest."""
+        """Return the keys that decide the staged bytes; only these change the plan digest."""
         whole = self.resolved()
         event_time = whole["event_time"]
         return {
@@ -156,7 +156,7 @@ class PipelineConfig(Section):
         }
 
     def notes(self) -> tuple[str, ...]:
-        """Return what is valid but may surprise (PC-O90, PC-T21)."""
+        """Return warnings about valid settings that may surprise (PC-O90, PC-T21)."""
         return (*self._timing_notes(), *self._secret_notes())
 
     def _timing_notes(self) -> list[str]:
@@ -166,7 +166,7 @@ class PipelineConfig(Section):
         if fields and not commit.waits_for_watermark and commit.delay == timedelta(0):
             notes.append(
                 "`commit.trigger: process-time` with `delay: 0s` publishes a partition at the "
-                "first load that touches it; rows that come later make further revisions"
+                "first load that touches it; rows that arrive later become further revisions"
             )
         if not commit.waits_for_watermark or not fields:
             return notes
@@ -174,7 +174,7 @@ class PipelineConfig(Section):
         if not made and (configured is None or configured.interval is None):
             notes.append(
                 "the length of a partition is unknown: `commit.delay` must contain it (PC-T19); "
-                "`commit.partition_time.interval` says it and follows the clock changes"
+                "set `commit.partition_time.interval` instead, which also follows clock changes"
             )
         column = self.event_time.column if self.event_time else None
         if made and column is not None and made[0].column != column:
@@ -186,7 +186,7 @@ class PipelineConfig(Section):
 
     def _secret_notes(self) -> list[str]:
         return [
-            f"`source.{key}` stands in the clear and is kept in plans; "
+            f"`source.{key}` is in plain text and is stored in plans; "
             "write `${env:NAME}` and set the variable where the pipeline runs"
             for key, value in self.source.connection.items()
             if not PLACEHOLDER.search(value)
@@ -201,7 +201,7 @@ class PipelineConfig(Section):
         made = dict(found)
         dag = made.get("dag") or {}
         if not isinstance(dag, Mapping) or "schedule" in dag:
-            problem = "is `dag.schedule` written shorter; one of the two is enough"
+            problem = "is short for `dag.schedule`; one of the two is enough"
             raise KeyProblem(problem, key="schedule")
         made["dag"] = {**dag, "schedule": made.pop("schedule")}
         return made
@@ -223,7 +223,7 @@ class PipelineConfig(Section):
         if read.emits_kinds and "_change_type" not in (read.columns or ()):
             problem = (
                 f"'{read.output_mode}' emits row kinds, which `target.write: append` would publish "
-                "as if every one were a new row; list `_change_type` among `source.read.columns`, "
+                "as if every one were a new row; add `_change_type` to `source.read.columns`, "
                 "so that readers can tell them apart, or use 'append'"
             )
             key = "on_non_append" if read.mode == "append" else "mode"
@@ -267,7 +267,7 @@ class PipelineConfig(Section):
         if made:
             problem = (
                 f"is known from `{made[0].name}: {made[0].transform.value}({made[0].column})`; "
-                "remove this key, it is for partition values that come as they are"
+                "remove this key, it is for partition values taken from a column"
             )
             raise KeyProblem(problem, key="commit.partition_time")
         keys = [field.name for field in fields]

@@ -1,6 +1,6 @@
-"""The policies of a commit: one set of options per policy, told apart by the policy's word.
+"""The policies of a commit: one set of options per policy, selected by the policy's word.
 
-A new policy is a new class here and in `Policy`, and its side that acts in `commit/policies`.
+A new policy needs a class here and in `Policy`, and its action in `commit/policies`.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ _REFUSED = {"metastore": f"{NOT_BUILT}, so no pipeline has a metastore; use [suc
 
 
 class PolicyConfig(Section):
-    """What a commit does besides moving files: the options of one policy.
+    """The options of one policy, which a commit carries out besides moving files.
 
-    A policy without options is written as its word alone, one with options as a mapping that has
-    the word among its keys: `{custom: "shop:Announce", parameters: [loud]}`.
+    A policy without options is written as its word alone, one with options as a mapping with the
+    word as a key: `{custom: "shop:Announce", parameters: [loud]}`.
     """
 
     word: ClassVar[str]
     writes_marker: ClassVar[bool] = False
-    """Whether readers wait for it, so that every other policy has to have run before."""
+    """Whether readers wait for it, so that every other policy has to run before."""
 
     @property
     def title(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return self.word
 
     @property
     def spec(self) -> PolicySpec:
-        """What a commit plan says of it; a commit that is finished later takes the options anew."""
+        """Its description in a commit plan; a commit finished later uses the options of then."""
         return PolicySpec(self.word)
 
     @model_validator(mode="before")

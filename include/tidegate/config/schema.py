@@ -8,11 +8,11 @@ from tidegate.config.pipeline import PipelineConfig
 
 
 def json_schema() -> dict[str, Any]:
-    """Describe a pipeline file, shorthands included."""
+    """Return the JSON Schema of a pipeline file, including shorthands."""
     schema = PipelineConfig.model_json_schema(by_alias=True)
     schema["properties"]["schedule"] = {
         "type": ["string", "null"],
-        "description": "`dag.schedule`, written shorter.",
+        "description": "Short for `dag.schedule`.",
     }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,4 @@
-"""The pydantic pieces that all parts of a pipeline file are made of."""
+"""The pydantic types that all sections of a pipeline file are built from."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
 class Section(BaseModel):
-    """A mapping of the pipeline file: fixed keys, frozen once read."""
+    """A section of the pipeline file: a mapping with fixed keys, frozen once read."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -48,21 +48,21 @@ class Section(BaseModel):
 
 
 def words(choices: object, refused: Mapping[str, str] | None = None) -> BeforeValidator:
-    """Validate a word of a `Literal`.
+    """Return a validator for the words of a `Literal`.
 
     Args:
         choices: the `Literal` whose words are valid.
-        refused: words of the specs that this place refuses, with the reason.
+        refused: words of the specifications that are refused here, with the reason.
     """
     valid = get_args(choices)
     return BeforeValidator(lambda found: read_word(found, valid, refused or {}))
 
 
 def read_word(found: object, valid: Sequence[str], refused: Mapping[str, str]) -> str:
-    """Read a word: `-` or `_`, any case; say why where a known word is refused.
+    """Read a word, with `-` or `_`, in any case; the error says why a known word is refused.
 
     Raises:
-        ValueError: it is none of the valid ones.
+        ValueError: it is not one of the valid ones.
     """
     if not isinstance(found, str):
         msg = f"expected one of {', '.join(valid)}, found {found!r}"
@@ -80,7 +80,7 @@ def read_word(found: object, valid: Sequence[str], refused: Mapping[str, str]) -
 
 
 def later(*names: str) -> dict[str, str]:
-    """Return the reason for words that a later version knows."""
+    """Return the reason for refusing words that a later version will know."""
     return dict.fromkeys(names, NOT_BUILT)
 
 
@@ -101,8 +101,8 @@ def _positive(size: int) -> int:
 def absolute_path(path: str, folder: Path | None = None) -> str:
     """Make a path absolute against a folder (default: the current one).
 
-    Addresses with a scheme and paths with an unresolved `${env:…}` stay as they are, but for
-    `file://`, which is dropped.
+    Addresses with a scheme and paths with an unresolved `${env:…}` stay as they are; only `file://`
+    is removed.
     """
     if path.startswith("file://"):
         path = path.removeprefix("file://")
@@ -112,22 +112,22 @@ def absolute_path(path: str, folder: Path | None = None) -> str:
 
 
 def local_path(path: str) -> str:
-    """Make a path absolute and refuse stores that this version cannot reach."""
+    """Make a path absolute, and refuse stores that this version cannot reach."""
     made = absolute_path(path)
     if scheme := _SCHEME.match(made):
-        msg = f"'{path}': {scheme.group(1)}:// {NOT_BUILT}; give a path of a mounted file system"
+        msg = f"'{path}': {scheme.group(1)}:// {NOT_BUILT}; write a path of a mounted file system"
         raise ValueError(msg)
     return made if made == "/" else made.rstrip("/")
 
 
 def lies_inside(path: str, root: str) -> bool:
-    """Say, from the text of two absolute paths, whether one is the other or lies below it."""
+    """Return whether an absolute path equals another one or is below it, by their text alone."""
     below, above = posixpath.normpath(path), posixpath.normpath(root)
     return below == above or below.startswith(above.rstrip("/") + "/")
 
 
 def unique(what: str) -> AfterValidator:
-    """Refuse a list in which a name stands twice."""
+    """Refuse a list with a duplicate name."""
 
     def read(names: tuple[str, ...] | None) -> tuple[str, ...] | None:
         doubled = [name for name in names or () if (names or ()).count(name) > 1]

@@ -1,4 +1,4 @@
-"""The `target` and `rows` parts of a pipeline file: what is written, and where."""
+"""The `target` and `rows` sections of a pipeline file: what is written, and where."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TargetFormat = Literal["parquet"]
 CopyWholeFiles = Literal["auto", "never"]
 
 OWNER_FILE = ".tidegate.json"
-"""At the target's root: names the pipeline that owns it (design §4)."""
+"""The file at the target's root that names the pipeline that owns it (design §4)."""
 
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)", re.DOTALL)
 _MADE = {
@@ -44,7 +44,7 @@ class RowRule(Section):
     """A predicate on single rows, applied while staging (PC-C05)."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
-    """Names a directory of the quarantine."""
+    """Also the name of a directory of the quarantine."""
     where: str = Field(min_length=1)
     """SQL predicate that good rows satisfy; NULL does not."""
     on_failure: Annotated[RowEffect, words(RowEffect)] = "quarantine"
@@ -58,7 +58,7 @@ def _read_fields(found: Any) -> Any:
         pairs = [pair for item in found for pair in item.items()]
         found = dict(pairs)
         if len(found) < len(pairs):
-            msg = "a partition key stands there twice"
+            msg = "a partition key is given twice"
             raise ValueError(msg)
     if not isinstance(found, Mapping):
         msg = "expected a mapping such as {dt: day(ordered_at), region: region}"
@@ -97,7 +97,7 @@ def _write_fields(fields: tuple[PartitionField, ...]) -> list[dict[str, str]]:
 
 
 def field_text(field: PartitionField) -> str:
-    """Write what a partition key is made from, as the pipeline file says it."""
+    """Return the definition of a partition key as it is written in the pipeline file."""
     if field.transform is Transform.IDENTITY:
         return field.column
     return f"{field.transform.value}({field.column})"
@@ -112,7 +112,7 @@ PartitionBy = Annotated[
 
 
 class RollingConfig(Section):
-    """When a task begins the next part file."""
+    """When a task begins a new part file."""
 
     file_size: Size = 128 << 20
 
@@ -130,13 +130,13 @@ class TargetConfig(Section):
     write: Annotated[WriteMode, words(WriteMode, later("overwrite", "upsert"))] = "append"
     rolling: RollingConfig = RollingConfig()
     max_open_partitions: int = Field(64, gt=0)
-    """Open writers per task; the least recently used is closed when there are more."""
+    """The most open writers per task; beyond that, the least recently used one is closed."""
     copy_whole_files: Annotated[CopyWholeFiles, words(CopyWholeFiles)] = "auto"
-    """`auto`: a source file all of whose rows belong to one partition, and come out as they stand
-    there, is copied byte by byte instead of being decoded; `never`: every row is read, and damage
+    """`auto`: a source file whose rows all belong to one partition and are published unchanged is
+    copied byte by byte instead of being decoded; `never`: every row is decoded, so that damage
     inside a page is found."""
     default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
-    """Directory value that stands for NULL (PC-P08); no value may be written alike."""
+    """The directory value for NULL (PC-P08); no other value may be written like it."""
 
     @model_validator(mode="before")
     @classmethod
@@ -173,10 +173,10 @@ def _reads_as(text: str, form: str) -> bool:
 
 
 def work_beside(target: str) -> str:
-    """Name the work directory that a target has unless the file says otherwise.
+    """Return the default work directory of a target.
 
     Raises:
-        KeyProblem: the target is a bare `${env:…}`, so that nothing stands beside it in the text.
+        KeyProblem: the target is a bare `${env:…}`, so that no path beside it can be written.
     """
     parent, name = posixpath.split(target.rstrip("/"))
     if "${env:" in name or not name:
@@ -189,7 +189,7 @@ def refuse_work_inside(work: str, target: str) -> None:
     """Check that readers who list the target never see the work directory, by real path (PC-F03).
 
     Raises:
-        WorkInsideTarget: it is the target, or lies below it.
+        WorkInsideTarget: it is the target, or is below it.
     """
     if lies_inside(work, target) or lies_inside(os.path.realpath(work), os.path.realpath(target)):
         raise WorkInsideTarget(work=work, target=target)

@@ -1,4 +1,4 @@
-"""Write the first pipeline file for a table, with what it guesses and what may be changed."""
+"""Write the first pipeline file for a table, with guesses and commented options."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _LIKELY = (
     r"(order|creat|plac|start|book|depart|request|pickup|sent|measur)\w*[_-]?(at|on|time|ts|date)",
     r"[_-](at|on|ts|time|timestamp|datetime|date)$|^(ts|time|timestamp|datetime|date)$",
 )
-"""Names of event times, the likeliest first."""
+"""Names of event time columns, the likeliest first."""
 _UNLIKELY = re.compile(
     r"updat|modif|chang|delet|ingest|load|insert|process|expir|valid|arriv|receiv|due|etl|_sync",
     re.IGNORECASE,
 )
-"""When a row was handled, changed or ends is not when it happened."""
+"""Words in names of columns that are not event times: when a row was handled, changed or ends."""
 _LISTED = 8
 _KEYS = ("dt", "day", "event_day", "partition_day")
 _COMMENTS = {"partition_by": "# columns that the directories name, in path order"}
@@ -86,11 +86,10 @@ def pipeline_template(
     """Write a commented pipeline file that `load_pipeline` accepts.
 
     Args:
-        source: what stands under `source`: the kind, the table's name or path, and whatever else
-            is to be said of it.
+        source: the `source` section: the kind, the table's name or path, and further options.
         columns: (name, Arrow type text) of the table.
         target: absolute path of the directory to publish into.
-        name: of the pipeline; by default made from the table's.
+        name: of the pipeline; by default derived from the table's.
 
     Returns:
         YAML text.
@@ -116,7 +115,7 @@ def pipeline_template(
 
 
 def guess_event_time(columns: Sequence[tuple[str, str]]) -> str | None:
-    """Pick the column that most likely says when a row happened; None where none is a time."""
+    """Return the column that is most likely the event time; None if none is a time."""
     times = _times(columns)
     likely = [column for column in times if not _UNLIKELY.search(column)]
     for expression in _LIKELY:
@@ -127,7 +126,7 @@ def guess_event_time(columns: Sequence[tuple[str, str]]) -> str | None:
 
 
 def _times(columns: Sequence[tuple[str, str]]) -> list[str]:
-    """Name the columns of a time type: timestamps before dates, which say less."""
+    """Return the columns of a time type: timestamps before dates, which are less precise."""
     stamps = [name for name, type_text in columns if type_text.startswith("timestamp")]
     return stamps + [name for name, type_text in columns if type_text.startswith("date")]
 
@@ -168,7 +167,7 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def _scalar(text: str) -> str:
-    """Write text so that YAML reads the same text: in quotes where it could be another."""
+    """Return text as YAML, quoted if YAML would otherwise read it as something else."""
     if _PLAIN.fullmatch(text) and yaml.safe_load(text) == text:
         return text
     return str(yaml.dump(text, default_style='"', width=len(text) * 10 + 10)).strip()

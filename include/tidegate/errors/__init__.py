@@ -1,4 +1,4 @@
-"""Every condition that Tidegate knows by name; see `base` for what they have in common."""
+"""Every error of Tidegate; see `base` for what they have in common."""
 
 from tidegate.errors.base import TerminalError, TidegateError, TransientError
 from tidegate.errors.contending import *

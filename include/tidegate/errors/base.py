@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 
 class TidegateError(Exception):
-    """A condition that Tidegate knows by name.
+    """An error that Tidegate knows by name.
 
-    A subclass annotates its values and gives `template`, a format string over them that says what
-    was expected, what was found and what to do. Errors pickle and travel as JSON with their values,
-    so a Spark driver's error is raised again as itself in the task that submitted it (AF-4.16).
+    A subclass annotates its values and defines `template`, a format string over them that says what
+    was expected, what was found and what to do. Errors keep their values when they are pickled or
+    written as JSON, so that the error of a Spark driver is raised again in the task that submitted
+    it (AF-4.16).
     """
 
     template: ClassVar[str] = ""
@@ -37,7 +38,7 @@ class TidegateError(Exception):
 
     @classmethod
     def value_names(cls) -> list[str]:
-        """Name the values that this error carries."""
+        """Return the names of the values that this error carries."""
         names: list[str] = []
         for parent in reversed(cls.__mro__):
             names += [
@@ -49,11 +50,11 @@ class TidegateError(Exception):
 
     @property
     def code(self) -> str:
-        """Stable name of the condition."""
+        """The stable name of the error."""
         return type(self).__name__
 
     def to_json(self) -> dict[str, Any]:
-        """Return code, message and values for a file or a log."""
+        """Return code, message and values, for a file or a log."""
         return {"code": self.code, "message": str(self), "values": dict(self.values)}
 
     @staticmethod
@@ -70,8 +71,8 @@ def _rebuild(cls: type[TidegateError], values: dict[str, Any]) -> TidegateError:
 
 
 class TerminalError(TidegateError):
-    """Trying again without a change gives the same: Airflow fails the task at once."""
+    """An error that a retry cannot resolve: Airflow fails the task at once."""
 
 
 class TransientError(TidegateError):
-    """Trying again later may succeed: Airflow retries the task."""
+    """An error that may be gone later: Airflow retries the task."""

@@ -1,4 +1,4 @@
-"""Write commands as they are typed: what a shell would take apart stands in quotes."""
+"""Write commands as they are typed: arguments that a shell would split are quoted."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ if TYPE_CHECKING:
 _COMMAND = re.compile(r"(`tidegate [^`]*`)")
 _PLACES = re.compile(r"\bPIPELINE\b|\bPARTITION\b")
 _TWO_STOPS = re.compile(r"(?<=[\w)'\"])\.\.(?=\s|$)")
-"""Where a value ends a sentence, as what a library says does, and the template ends it as well."""
+"""A full stop that ends a value, followed by the full stop of the template."""
 
 
 def command(*words: object) -> str:
-    """Return a command of Tidegate's with its arguments."""
+    """Return a command of Tidegate with its arguments."""
     return shlex.join(["tidegate", *map(str, words)])
 
 
 def filled(template: str, values: Mapping[str, Any]) -> str:
-    """Fill in a message; inside of a command a value stands as it is typed."""
+    """Fill in a message; inside a command, a value is written as it is typed."""
     typed = {name: shlex.quote(str(value)) for name, value in values.items()}
     parts = _COMMAND.split(template)
     return "".join(
@@ -33,9 +33,9 @@ def filled(template: str, values: Mapping[str, Any]) -> str:
 
 
 def naming(message: str, pipeline: str, partition: object = None) -> str:
-    """Return a message whose commands name a pipeline where they say PIPELINE.
+    """Replace PIPELINE in the commands of a message by the name of a pipeline.
 
-    And a partition where they say PARTITION, if there is one that the message is about.
+    PARTITION is replaced as well, if the message is about a partition.
     """
     names = {"PIPELINE": pipeline, "PARTITION": "PARTITION" if partition is None else partition}
     parts = _COMMAND.split(message)

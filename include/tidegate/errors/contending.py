@@ -1,4 +1,4 @@
-"""What runs beside each other keep each other from."""
+"""Errors of runs that get in each other's way."""
 
 from tidegate.errors.base import TerminalError, TransientError
 
@@ -10,9 +10,9 @@ class WindowOpen(TransientError):
     sequence: int
     run: str
     renewed: str
-    """When the holder gave its last sign of life."""
+    """When the holder last renewed it."""
     outlook: str
-    """What becomes of the window, and the command that finishes it if its holder is gone."""
+    """What happens next to the window, and the command that finishes it if its holder is gone."""
     template = (
         "pipeline '{pipeline}': window {sequence} is worked on by {run}, last renewed {renewed}. "
         "{outlook}"
@@ -20,7 +20,7 @@ class WindowOpen(TransientError):
 
 
 class LedgerMoved(TransientError):
-    """What something was decided on no longer holds: another run came between (design §4)."""
+    """The ledger has changed since a decision was based on it (design §4)."""
 
     pipeline: str
     expected: str
@@ -32,7 +32,7 @@ class LedgerMoved(TransientError):
 
 
 class NumberPassed(TransientError):
-    """Something newer was recorded after this process had reserved its number (design §4)."""
+    """A newer record was written after this process had reserved its number (design §4)."""
 
     pipeline: str
     subject: str
@@ -45,7 +45,7 @@ class NumberPassed(TransientError):
 
 
 class FenceLost(TerminalError):
-    """A newer attempt or claim took over; this one changes nothing more (design §4)."""
+    """A newer attempt or claim took over; this one changes nothing any more (design §4)."""
 
     pipeline: str
     subject: str
@@ -65,9 +65,9 @@ class ClaimHeld(TransientError):
     partition: str
     owner: str
     renewed: str
-    """When the holder gave its last sign of life."""
+    """When the holder last renewed it."""
     outlook: str
-    """What becomes of the claim, and the command that goes on if its holder is gone."""
+    """What happens next to the claim, and the command that continues if its holder is gone."""
     template = (
         "pipeline '{pipeline}': {partition} is claimed by {owner}, last renewed {renewed}. "
         "{outlook}"

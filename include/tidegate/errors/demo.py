@@ -1,18 +1,18 @@
-"""What can keep the demo from ending as it should."""
+"""Errors that keep the demo from ending as it should."""
 
 from tidegate.errors.base import TerminalError, TransientError
 
 
 class AirflowNotStarted(TerminalError):
-    """Airflow did not come up, or went down while it was needed."""
+    """Airflow did not start, or stopped while it was needed."""
 
     problem: str
     log: str
-    template = "Airflow: {problem}. What it said stands in {log}."
+    template = "Airflow: {problem}. See its output in {log}."
 
 
 class AirflowRefused(TerminalError):
-    """Airflow's API answered a request with an error that asking again does not mend."""
+    """Airflow's API answered a request with an error that a retry cannot resolve."""
 
     request: str
     status: int
@@ -21,7 +21,7 @@ class AirflowRefused(TerminalError):
 
 
 class AirflowBusy(TransientError):
-    """Airflow's API could not do what was asked just now (AF-2.9)."""
+    """Airflow's API could not answer a request for the moment (AF-2.9)."""
 
     request: str
     problem: str
@@ -29,24 +29,24 @@ class AirflowBusy(TransientError):
 
 
 class DemoStuck(TerminalError):
-    """The demo did not come to its end state in time."""
+    """The demo did not reach its final state in time."""
 
     minutes: int
     found: str
     log: str
     template = (
-        "after {minutes} minutes the demo is not at its end: {found}. What Airflow said stands in "
-        "{log}; run `tidegate demo` again, it goes on from here."
+        "the demo did not finish within {minutes} minutes: {found}. See Airflow's output in "
+        "{log}; run `tidegate demo` again, it continues from here."
     )
 
 
 class LakeForeign(TerminalError):
-    """The demo's folder holds another table than the one that the demo makes."""
+    """The demo's folder holds another table than the demo's."""
 
     root: str
     expected: str
     found: str
     template = (
-        "{root}: expected a lake of this demo with {expected}, found {found}. "
-        "Nothing was changed. Remove that folder, or give the demo another one."
+        "{root}: expected a lake of this demo with {expected}, found {found}. Nothing was "
+        "changed. Remove that folder, or choose another one for the demo."
     )

@@ -1,4 +1,4 @@
-"""Who owns a target and a work directory, and whether the ledger is theirs."""
+"""Errors about the owner of a target or a work directory, and about its ledger."""
 
 from tidegate.errors.base import TerminalError
 
@@ -43,7 +43,7 @@ class WorkOwned(TerminalError):
 
 
 class WorkUnfit(TerminalError):
-    """The target is published from another work directory, which has what is staged for it."""
+    """The target is published from another work directory, which has the files staged for it."""
 
     pipeline: str
     target: str
@@ -56,14 +56,14 @@ class WorkUnfit(TerminalError):
 
 
 class OwnerInvalid(TerminalError):
-    """The file that says who owns a target or a work directory cannot be understood."""
+    """The file that names the owner of a target or a work directory cannot be read."""
 
     path: str
     found: str
     template = (
         "{path}: expected the name of the pipeline that owns this directory (JSON, format 1), "
-        "found {found}. Move the file away: the next load of the pipeline writes it again, if "
-        "all else fits."
+        "found {found}. Move the file away: the next load of the pipeline writes it again if "
+        "everything else matches."
     )
 
 
@@ -89,8 +89,8 @@ class LedgerBehind(TerminalError):
     known: str
     template = (
         "pipeline '{pipeline}': found {found}, but the ledger in use knows {known}: it is older "
-        "than the files, as after a restored backup. Stop what works on the "
-        "pipeline, and bring the ledger up to date with `tidegate fsck {pipeline} --rebuild`."
+        "than the files, as after a restored backup. Stop all processes of the pipeline, and "
+        "bring the ledger up to date with `tidegate fsck {pipeline} --rebuild`."
     )
 
 
@@ -100,7 +100,6 @@ class WorkUnknown(TerminalError):
     pipeline: str
     work: str
     template = (
-        "pipeline '{pipeline}': {work} is no work directory of it. "
-        "Check `target.path` and `target.work`; without that directory there is nothing to "
-        "restore from."
+        "pipeline '{pipeline}': {work} is not its work directory. Check `target.path` and "
+        "`target.work`; without that directory there is nothing to restore from."
     )

@@ -1,4 +1,4 @@
-"""What keeps a published table from being read by its markers."""
+"""Errors of reading a published table by its markers."""
 
 from tidegate.errors.base import TerminalError, TransientError
 
@@ -20,13 +20,13 @@ class CommittedFileMissing(TerminalError):
 
     path: str
     template = (
-        "{path}: expected, as the marker beside it lists it; not found. `tidegate fsck PIPELINE` "
-        "says what helps."
+        "{path}: expected, as the marker beside it lists it; not found. Run `tidegate fsck "
+        "PIPELINE` to find out what to do."
     )
 
 
 class MarkerMissing(TransientError):
-    """A table has data files, and no marker says which of them count (PC-A06)."""
+    """A table has data files, but no marker says which of them count (PC-A06)."""
 
     root: str
     file: str
@@ -38,7 +38,7 @@ class MarkerMissing(TransientError):
 
 
 class ColumnTypesDiffer(TerminalError):
-    """Two part files have a column with types that no type holds both of."""
+    """Two part files have a column with types that no common type can hold."""
 
     column: str
     file: str
@@ -46,8 +46,8 @@ class ColumnTypesDiffer(TerminalError):
     other_file: str
     other_type: str
     template = (
-        "column '{column}': {file} has {type}, and {other_file} has {other_type}; "
-        "expected types of which one holds the other's values. "
-        "Let `tidegate rebuild PIPELINE PARTITION` read the partition of the older file again as "
-        "the source has it now, and publish it."
+        "column '{column}': {file} has {type}, and {other_file} has {other_type}; expected types "
+        "of which one can hold the values of the other. Run `tidegate rebuild PIPELINE PARTITION` "
+        "for the partition of the older file, which reads it again as the source has it now, and "
+        "publish it."
     )

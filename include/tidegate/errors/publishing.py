@@ -1,4 +1,4 @@
-"""What proposing, checking, deciding and committing a partition refuse."""
+"""Errors of proposing, checking, deciding on and committing a partition."""
 
 from tidegate.errors.base import TerminalError, TransientError
 
@@ -9,39 +9,38 @@ class PartitionNotFound(TerminalError):
     pipeline: str
     partition: str
     looked: str
-    """What else was looked at, as the message goes on; may be empty."""
+    """Where else it was looked for, as a part of the message; may be empty."""
     known: str
     template = "pipeline '{pipeline}': no partition '{partition}'{looked}; known are {known}."
 
 
 class NotCommittable(TerminalError):
-    """A step was asked to publish a partition that its trigger does not let out (PC-C01)."""
+    """A step was asked to publish a partition whose trigger does not allow it yet (PC-C01)."""
 
     pipeline: str
     partition: str
     why: str
     template = (
-        "pipeline '{pipeline}': {partition} may not be committed yet: {why}. The next publish "
-        "after that brings it out; to publish what has come so far, say so with "
+        "pipeline '{pipeline}': {partition} may not be committed yet: {why}. It is published by "
+        "the first publish after that; to publish the rows that have arrived so far, run "
         "`tidegate publish {pipeline} {partition} --final -m WHY`."
     )
 
 
 class PublicationLapsed(TerminalError):
-    """What was checked or approved is no longer what would be committed (PC-C06)."""
+    """The content has changed since it was checked or approved (PC-C06)."""
 
     pipeline: str
     partition: str
     change: str
     template = (
         "pipeline '{pipeline}': {partition}: the content changed since it was checked ({change}). "
-        "Run `tidegate publish {pipeline} {partition}`, which proposes it anew and checks it "
-        "again."
+        "Run `tidegate publish {pipeline} {partition}`, which proposes and checks it again."
     )
 
 
 class NotHeld(TerminalError):
-    """A decision was given on a partition that waits for none."""
+    """A decision was made on a partition that waits for none."""
 
     pipeline: str
     partition: str
@@ -53,14 +52,15 @@ class NotHeld(TerminalError):
 
 
 class NotApproved(TerminalError):
-    """A commit was asked for what the gate did not let through, and nobody approved it (PC-C06)."""
+    """A commit was requested of content that failed its gate and that nobody approved (PC-C06)."""
 
     pipeline: str
     partition: str
     outcome: str
     template = (
-        "pipeline '{pipeline}': {partition}: nothing was committed: the gate says '{outcome}', and "
-        "nobody approved. `tidegate explain {pipeline} {partition}` says why, and how to decide."
+        "pipeline '{pipeline}': {partition}: nothing was committed: the gate says '{outcome}', "
+        "and nobody approved. Run `tidegate explain {pipeline} {partition}` to see why, and how "
+        "to decide."
     )
 
 
@@ -78,7 +78,7 @@ class DecisionRefused(TerminalError):
 
 
 class GateFailed(TerminalError):
-    """A critical check failed and the pipeline says to fail (AF-3.10)."""
+    """A critical check failed, and the pipeline file says `fail` (AF-3.10)."""
 
     pipeline: str
     partition: str
@@ -111,7 +111,7 @@ class ContentUnreadable(TerminalError):
 
 
 class StagedFileMissing(TerminalError):
-    """A sealed file is neither staged nor published (PC-F24)."""
+    """A sealed file is neither among the staged files nor in the target (PC-F24)."""
 
     path: str
     target: str
@@ -125,7 +125,7 @@ class StagedFileMissing(TerminalError):
 
 
 class FileLengthWrong(TerminalError):
-    """A staged or published file is not as long as it was when sealed (PC-F17, F21, F23, F26)."""
+    """A file does not have the length that was sealed (PC-F17, F21, F23, F26)."""
 
     path: str
     expected: int
@@ -139,7 +139,7 @@ class FileLengthWrong(TerminalError):
 
 
 class FileContentWrong(TerminalError):
-    """A file at its target has the length but not the bytes that were sealed (PC-F25)."""
+    """A file at its target has the sealed length, but other bytes (PC-F25)."""
 
     path: str
     expected: str
@@ -158,21 +158,21 @@ class PolicyUnknown(TerminalError):
     template = (
         "commit policy '{policy}' cannot be used: {problem}. Name 'success-file' or `custom: "
         "module:Class` with a method commit(context) in `commit.policies`, importable where "
-        "commits run, or take it out; the next publish goes on with what the file names then, "
-        "also where the commit was begun."
+        "commits run, or remove it; the next publish continues with the policies that the file "
+        "names then, even if the commit has begun."
     )
 
 
 class PolicyFailed(TransientError):
-    """A commit policy did not succeed; the partition stays pending (PC-A05)."""
+    """A commit policy failed; the partition stays pending (PC-A05)."""
 
     pipeline: str
     partition: str
     policy: str
     problem: str
     template = (
-        "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The next publish "
-        "goes on with the commit, by the policies that the pipeline file names then. If this one "
-        "cannot succeed, correct it or its parameters, or take it out of `commit.policies`; then "
-        "run `tidegate publish {pipeline} {partition}`."
+        "pipeline '{pipeline}': {partition}: policy '{policy}' failed: {problem}. The next "
+        "publish continues the commit, with the policies that the pipeline file names then. If "
+        "this one cannot succeed, correct it or its parameters, or remove it from "
+        "`commit.policies`; then run `tidegate publish {pipeline} {partition}`."
     )

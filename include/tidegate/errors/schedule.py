@@ -1,4 +1,4 @@
-"""What a scheduled run can get wrong before any data is touched."""
+"""Errors of scheduled runs, before any data is touched."""
 
 from tidegate.errors.base import TerminalError
 
@@ -28,18 +28,18 @@ class PartitionUnnamed(TerminalError):
 
 
 class ProposalMissing(TerminalError):
-    """A task of a publish run finds no proposal to work on."""
+    """A task of a publish run has no proposal to work on."""
 
     dag: str
     task: str
     template = (
-        "{dag}: the task `{task}` handed no proposal over; it was skipped, or marked as done by "
-        "hand. Clear it, so that it works the next revision out."
+        "{dag}: the task `{task}` returned no proposal: it was skipped, or marked as success by "
+        "hand. Clear it, so that it proposes the next revision."
     )
 
 
 class PipelineFilesBroken(TerminalError):
-    """Some pipeline files cannot be loaded; the others have their DAGs."""
+    """Some pipeline files cannot be loaded; DAGs exist for the others."""
 
     count: int
     problems: str

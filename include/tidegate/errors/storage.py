@@ -1,10 +1,10 @@
-"""What the file system refuses."""
+"""Errors of the file system, the work directory and the ledger's database."""
 
 from tidegate.errors.base import TerminalError, TransientError
 
 
 class FileExistsAlready(TerminalError):
-    """A write-once name is taken."""
+    """The name of a file that is written once is taken."""
 
     path: str
     template = "{path}: exists already. Nothing was overwritten."
@@ -21,22 +21,22 @@ class StorageFull(TransientError):
 
 
 class StorageDenied(TerminalError):
-    """A place may not be written or read."""
+    """A place cannot be read or written."""
 
     path: str
     problem: str
     template = (
-        "{path}: access denied: {problem}. Give the user of this process the right to it, or move "
-        "away what stands in its place."
+        "{path}: access denied: {problem}. Grant the user of this process access to it, or move "
+        "away whatever is in its place."
     )
 
 
 class StorageSilent(TransientError):
-    """A file system does not answer now, such as one whose server was started again."""
+    """A file system does not answer for the moment, as while its server restarts."""
 
     path: str
     problem: str
-    template = "{path}: no answer: {problem}. Look after that file system; the run is retried."
+    template = "{path}: no answer: {problem}. Check that file system; the run is retried."
 
 
 class WorkElsewhere(TerminalError):
@@ -51,60 +51,61 @@ class WorkElsewhere(TerminalError):
 
 
 class WorkGone(TerminalError):
-    """The work directory is empty, or not there, although the ledger knows windows in it."""
+    """The work directory is empty or missing, although the ledger knows windows in it."""
 
     pipeline: str
     work: str
     template = (
-        "pipeline '{pipeline}': {work}: expected the windows that the ledger knows or the table "
-        "came from, found none. Nothing was changed. If it lies on a volume that is not mounted, "
-        "mount it. Put it and the target back from a copy if they are lost; without one, start a "
-        "new pipeline with a new name and a new target."
+        "pipeline '{pipeline}': {work}: expected the windows that the ledger knows, or that the "
+        "table was published from, found none. Nothing was changed. If it lies on a volume that "
+        "is not mounted, mount it. If it is lost, restore it and the target from a copy; without "
+        "a copy, start a new pipeline with a new name and a new target."
     )
 
 
 class WorkBehind(TerminalError):
-    """The work directory lacks a window for good, as after a restored backup."""
+    """The work directory has lost a window for good, as after a restored backup."""
 
     pipeline: str
     work: str
     window: int
     template = (
-        "pipeline '{pipeline}': {work}: found neither what window {window} brought nor the listing "
-        "that it read, but the ledger knows it as announced: the work directory has lost both, as "
-        "one that was restored from an old backup. Put a newer copy of it back; without one, start "
-        "a new pipeline with a new name and a new target."
+        "pipeline '{pipeline}': {work}: found neither the announce of window {window} nor the "
+        "listing that it read, but the ledger knows it as announced: the work directory has lost "
+        "both, as after a restored backup. Restore it from a newer copy; without one, start a new "
+        "pipeline with a new name and a new target."
     )
 
 
 class TargetGone(TerminalError):
-    """The target is empty, or not there, although its work directory says whose it is."""
+    """The target is empty or missing, although its work directory names its owner."""
 
     pipeline: str
     target: str
     template = (
-        "pipeline '{pipeline}': {target}: expected the published table, found no file. Nothing was "
-        "changed. If it lies on a volume that is not mounted, mount it. Put it back from a copy if "
-        "it is lost; without one, start a new pipeline with a new name and a new target."
+        "pipeline '{pipeline}': {target}: expected the published table, found no file. Nothing "
+        "was changed. If it lies on a volume that is not mounted, mount it. If it is lost, "
+        "restore it from a copy; without a copy, start a new pipeline with a new name and a new "
+        "target."
     )
 
 
 class WorkInsideTarget(TerminalError):
-    """The work directory lies below the table root, where readers would see it (PC-F03)."""
+    """The work directory is below the table root, where readers would see it (PC-F03)."""
 
     work: str
     target: str
     template = (
-        "{work}: lies inside {target}, where readers list files. Choose `target.work` beside the "
+        "{work}: is inside {target}, where readers list files. Choose `target.work` beside the "
         "target."
     )
 
 
 class PlacesOverlap(TerminalError):
-    """Target or work directory and a source lie one inside the other.
+    """The target or work directory is inside a source, or the other way round.
 
-    The pipeline would read what it published, window after window, or its files would lie among
-    those of a table that somebody else looks after.
+    The pipeline would read what it published, window after window, or its files would be among
+    those of a table that belongs to somebody else.
     """
 
     key: str
@@ -112,9 +113,9 @@ class PlacesOverlap(TerminalError):
     other: str
     proposal: str
     template = (
-        "{place}: `{key}` and {other}, which holds the files of a source or of another table, lie "
-        "one inside the other. Set `{key}: {proposal}`; a pipeline that loaded before needs a new "
-        "name and a new target, too."
+        "{place}: `{key}` and {other}, which holds the files of a source or of another table, "
+        "must not be inside one another. Set `{key}: {proposal}`; a pipeline that loaded before "
+        "needs a new name and a new target, too."
     )
 
 
@@ -124,13 +125,13 @@ class PathEscapes(TerminalError):
     path: str
     root: str
     template = (
-        "{path}: expected to lie below {root}. Remove the symbolic link or correct the partition "
+        "{path}: expected a path below {root}. Remove the symbolic link or correct the partition "
         "value."
     )
 
 
 class EnvironmentIncomplete(TerminalError):
-    """Something that has to be installed or configured on this machine is missing."""
+    """A requirement of this machine is not installed or configured."""
 
     what: str
     remedy: str
@@ -148,14 +149,14 @@ class LedgerUnreachable(TransientError):
 
 
 class LedgerDamaged(TerminalError):
-    """What stands where the ledger should be is no database, or a broken one."""
+    """The file at the ledger's place is not a database, or is a broken one."""
 
     ledger: str
     problem: str
     template = (
         "{ledger}: expected the ledger's database, found one that cannot be read: {problem}. Move "
-        "it away, with the files beside it whose names begin the same, and restore each of its "
-        "pipelines with `tidegate fsck PIPELINE --rebuild`."
+        "it away, together with the files whose names begin with the same text, and restore each "
+        "of its pipelines with `tidegate fsck PIPELINE --rebuild`."
     )
 
 
@@ -172,44 +173,44 @@ class LedgerNewer(TerminalError):
 
 
 class StateFileLost(TerminalError):
-    """A file in which a pipeline keeps what it did is gone from its work directory."""
+    """A file that a pipeline wrote to its work directory is gone."""
 
     path: str
     remedy: str
     template = (
-        "{path}: expected, as Tidegate wrote it into the work directory; not found. Put it back "
-        "from a copy, or {remedy}."
+        "{path}: expected, as Tidegate wrote it to the work directory; not found. Restore it from "
+        "a copy, or {remedy}."
     )
 
 
 class StateFileDamaged(TerminalError):
-    """A file in which a pipeline keeps what it did is not as it was written."""
+    """A file that a pipeline wrote to its work directory is not as it was written."""
 
     path: str
     found: str
     remedy: str
     template = (
-        "{path}: expected what Tidegate wrote into the work directory, found {found}. Put it back "
+        "{path}: expected what Tidegate wrote to the work directory, found {found}. Restore it "
         "from a copy, or move it away and {remedy}."
     )
 
 
 class ExchangeFileLost(TerminalError):
-    """Rows that one sub-split wrote for others are gone, or not as they were written."""
+    """The rows that one sub-split wrote for others are gone, or not as they were written."""
 
     path: str
     expected: int
     found: str
     template = (
-        "{path}: expected {expected} bytes that a sub-split spread for others, found {found}. "
-        "Run the load again, which reads that part of the source once more where the file is gone "
-        "or has another length; otherwise delete the sub-split's file below `messages/` of the "
-        "same plan before."
+        "{path}: expected {expected} bytes that a sub-split spread for others, found {found}. Run "
+        "the load again: it reads that part of the source once more if the file is gone or has "
+        "another length. Otherwise first delete the sub-split's file below `messages/` of the "
+        "same plan."
     )
 
 
 class ExchangeIncomplete(TransientError):
-    """A sub-split wants rows that another one has not spread yet."""
+    """A sub-split needs rows that another one has not written yet."""
 
     plan: str
     sub_split: str

@@ -1,4 +1,4 @@
-"""Values and configuration that cannot be read."""
+"""Errors of values and configuration."""
 
 from tidegate.errors.base import TerminalError
 
@@ -16,7 +16,7 @@ class FormatUnknown(TerminalError):
 
 
 class ConfigInvalid(TerminalError):
-    """A pipeline file says something that cannot be meant."""
+    """A pipeline file is invalid."""
 
     file: str
     line: int
@@ -26,19 +26,19 @@ class ConfigInvalid(TerminalError):
 
 
 class NameTaken(TerminalError):
-    """Two pipeline files say one name, which is an identity; the first good one goes by it."""
+    """Two pipeline files have the same name, which is an identity; the first valid one is used."""
 
     file: str
     name: str
     taken: str
     template = (
-        "{file}: the name '{name}' is taken by {taken}, which goes on. Remove this file, or give "
+        "{file}: the name '{name}' is taken by {taken}, which is used. Remove this file, or give "
         "its pipeline another name and another target."
     )
 
 
 class PipelineNotFound(TerminalError):
-    """No pipeline file has the name that was asked for."""
+    """No pipeline file has the requested name."""
 
     name: str
     folder: str
@@ -49,7 +49,7 @@ class PipelineNotFound(TerminalError):
 
 
 class SecretMissing(TerminalError):
-    """A `${env:NAME}` in the pipeline file names a variable that is not set where it is used."""
+    """A `${env:NAME}` in the pipeline file names a variable that is not set in this process."""
 
     name: str
     key: str
@@ -59,7 +59,7 @@ class SecretMissing(TerminalError):
 
 
 class PartitionPathInvalid(TerminalError):
-    """A directory at a partition level is not what the declared keys make (PC-P05)."""
+    """A directory at a partition level does not match the declared keys (PC-P05)."""
 
     path: str
     expected: str
@@ -70,7 +70,7 @@ class PartitionPathInvalid(TerminalError):
 
 
 class PartitionKeyIllegal(TerminalError):
-    """A partition has no legal key in Airflow (AF-3.16)."""
+    """A partition has no valid key in Airflow (AF-3.16)."""
 
     partition: str
     key: str
@@ -95,14 +95,14 @@ class PartitionValueInvalid(TerminalError):
 
 
 class DefaultPartitionForeign(TerminalError):
-    """A directory has the name that another engine gives to NULL (PC-P08)."""
+    """A directory has the name that another engine uses for NULL (PC-P08)."""
 
     path: str
     value: str
     template = (
-        "partition path '{path}': '{value}' is what other engines call the partition of NULL, and "
-        "would be read as a text. Set `source.default_partition_name: {value}`, or rename the "
-        "directory."
+        "partition path '{path}': '{value}' is the name that other engines use for the partition "
+        "of NULL, but would be read as a text. Set `source.default_partition_name: {value}`, or "
+        "rename the directory."
     )
 
 
@@ -134,9 +134,8 @@ class PartitionValueReserved(TerminalError):
     value: str
     rule: str
     template = (
-        "column '{column}': the value '{value}' is the name of the default partition and would "
-        "be read back as NULL. "
-        "Put such rows aside with a row rule, such as `{{name: reserved, where: {rule}}}`; or set "
-        "another `target.default_partition_name`, which a pipeline takes as long as none of its "
-        "partitions is for NULL or has the new name as a value."
+        "column '{column}': the value '{value}' is the name of the default partition and would be "
+        "read back as NULL. Quarantine such rows with a row rule, such as `{{name: reserved, "
+        "where: {rule}}}`; or set another `target.default_partition_name`, which a pipeline takes "
+        "as long as none of its partitions is for NULL or has the new name as a value."
     )

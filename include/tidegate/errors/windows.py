@@ -1,23 +1,23 @@
-"""What taking, planning and announcing a window refuse."""
+"""Errors of taking, planning and announcing a window."""
 
 from tidegate.errors.base import TerminalError, TransientError
 
 
 class ChangesReadWhole(TerminalError):
-    """A window of changes would be planned by a configuration that reads the whole source."""
+    """A window of changes would be planned with a configuration that reads the whole source."""
 
     pipeline: str
     window: int
     template = (
-        "pipeline '{pipeline}': window {window} reads what changed, and `source.read.mode: "
-        "snapshot` reads the whole source: rows that other windows read would count twice. Nothing "
-        "was planned. `tidegate load {pipeline}` reads the whole source in place of all windows "
-        "before; to read this one again, set `source.read.mode` back."
+        "pipeline '{pipeline}': window {window} reads changes, but `source.read.mode: snapshot` "
+        "reads the whole source: rows of other windows would count twice. Nothing was planned. "
+        "`tidegate load {pipeline}` reads the whole source in place of all windows before; to "
+        "read this one again, set `source.read.mode` back."
     )
 
 
 class PlannedOtherwise(TerminalError):
-    """An open window that has a plan is refused as the configuration is now."""
+    """An open window that has a plan is refused with the current configuration."""
 
     pipeline: str
     window: int
@@ -25,15 +25,15 @@ class PlannedOtherwise(TerminalError):
     """Why it is refused, as a message of its own."""
     template = (
         "pipeline '{pipeline}': window {window} is open, and was planned with another "
-        "configuration; with the present one it is refused: {problem} Set the pipeline file back "
+        "configuration; with the current one it is refused: {problem} Set the pipeline file back "
         "to what `tidegate plan {pipeline} --window {window} --json` shows under `config`, and "
-        "finish the window with `tidegate load {pipeline}`: the next one is planned as the file "
-        "says then."
+        "finish the window with `tidegate load {pipeline}`: the next window is planned with the "
+        "file as it is then."
     )
 
 
 class WindowNotFound(TerminalError):
-    """A replay names a window that was never taken."""
+    """A command names a window that was never taken."""
 
     pipeline: str
     sequence: int
@@ -50,8 +50,8 @@ class WindowOverlap(TerminalError):
     interval: str
     window: str
     template = (
-        "pipeline '{pipeline}': the interval {interval} overlaps {window} in part. "
-        "Backfill whole intervals as they were taken before."
+        "pipeline '{pipeline}': the interval {interval} overlaps {window} in part. Backfill the "
+        "same intervals as before."
     )
 
 
@@ -79,7 +79,7 @@ class WindowIncomplete(TransientError):
 
 
 class RowsUnaccounted(TerminalError):
-    """The contributions of a window have other rows than its tasks kept."""
+    """The contributions of a window do not have the rows that its tasks kept."""
 
     pipeline: str
     sequence: int
@@ -87,7 +87,7 @@ class RowsUnaccounted(TerminalError):
     contributed: int
     plan: str
     template = (
-        "pipeline '{pipeline}': window {sequence}: expected the {kept} rows that were kept in its "
-        "contributions, found {contributed}. Nothing was announced. "
-        "Remove {plan}, which is damaged, and load again: the window is read anew."
+        "pipeline '{pipeline}': window {sequence}: expected {kept} rows in its contributions, as "
+        "many as were kept, found {contributed}. Nothing was announced. Remove {plan}, which is "
+        "damaged, and load again: the window is read again."
     )

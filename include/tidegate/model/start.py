@@ -9,9 +9,9 @@ from tidegate.model.wire import Value
 
 
 @dataclass(frozen=True)
-class Start(Value):
-    """What `source.start` came to when the source was looked at first."""
+class FixedStart(Value):
+    """The boundary that `source.start` stood for when the source was first looked at."""
 
     boundary: Instant | None
-    """The first window begins after it; None: with all that there is."""
+    """The first window begins after it; None: at the beginning of the source."""
     source_identity: str

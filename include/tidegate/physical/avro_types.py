@@ -43,7 +43,7 @@ def read_columns(schema: Any) -> tuple[AvroField, ...]:
         pa.ArrowInvalid: it is no schema of a record.
     """
     try:
-        return _Reader().fields(schema)
+        return _SchemaReader().fields(schema)
     except (KeyError, TypeError, AttributeError, ValueError) as broken:
         if isinstance(broken, pa.ArrowException):
             raise
@@ -62,7 +62,7 @@ def record(fields: Sequence[AvroField], name: str) -> Any:
 
 
 @dataclass
-class _Reader:
+class _SchemaReader:
     """Reads one schema; remembers the types that it names."""
 
     named: dict[str, Any] = field(default_factory=dict)

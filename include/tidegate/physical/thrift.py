@@ -30,13 +30,13 @@ def read_struct(content: bytes) -> Struct:
         pa.ArrowInvalid: they end early, or hold what the encoding does not know.
     """
     try:
-        return _Reader(content).struct()
+        return _ThriftReader(content).struct()
     except IndexError as short:
         problem = "a Thrift struct ends before its end"
         raise pa.ArrowInvalid(problem) from short
 
 
-class _Reader:
+class _ThriftReader:
     def __init__(self, content: bytes) -> None:
         self._content = content
         self._position = 0

@@ -34,7 +34,7 @@ def never(_: Piece) -> bool:
 
 
 @dataclass(frozen=True)
-class Limits:
+class CutLimits:
     """What one part may have."""
 
     target_size: int
@@ -66,7 +66,7 @@ class _Way(Enum):
 
 
 def cut(
-    pieces: Iterable[Piece], row_groups: RowGroups, limits: Limits, uncut: Uncut = never
+    pieces: Iterable[Piece], row_groups: RowGroups, limits: CutLimits, uncut: Uncut = never
 ) -> Iterator[Piece]:
     """Cut what is too large, keeping the order; the rest passes as it is.
 
@@ -99,7 +99,7 @@ def cut(
             yield from _parts(piece, footers[id(piece)], limits)
 
 
-def _way(piece: Piece, limits: Limits) -> _Way:
+def _way(piece: Piece, limits: CutLimits) -> _Way:
     if piece.rows <= limits.max_rows and _own_weight(piece, limits) <= limits.target_size:
         return _Way.WHOLE
     offsets = _offsets(piece)
@@ -113,7 +113,7 @@ def _way(piece: Piece, limits: Limits) -> _Way:
     return _Way.FOOTER if dense else _Way.OFFSETS
 
 
-def _own_weight(piece: Piece, limits: Limits) -> int:
+def _own_weight(piece: Piece, limits: CutLimits) -> int:
     """Weigh a piece without its deletes, of which a cut does not make less."""
     return max(piece.size_bytes, limits.rows_weigh(piece.rows))
 
@@ -141,7 +141,7 @@ def _byte_ranges(piece: Piece, offsets: Sequence[int]) -> Iterator[Piece]:
         yield replace(piece, rows=last - first, size_bytes=end - start, byte_range=(start, behind))
 
 
-def _parts(piece: Piece, groups: Sequence[RowGroup], limits: Limits) -> Iterator[Piece]:
+def _parts(piece: Piece, groups: Sequence[RowGroup], limits: CutLimits) -> Iterator[Piece]:
     start = 0
     for group in groups:
         whole = replace(piece, row_start=start, rows=group.rows, size_bytes=group.size_bytes)
@@ -150,7 +150,7 @@ def _parts(piece: Piece, groups: Sequence[RowGroup], limits: Limits) -> Iterator
         start += group.rows
 
 
-def _ranges(group: Piece, limits: Limits) -> Iterator[Piece]:
+def _ranges(group: Piece, limits: CutLimits) -> Iterator[Piece]:
     """Cut a row group that has too many rows into ranges of nearly equal size."""
     if not limits.is_dense(group.rows, group.size_bytes):
         yield group

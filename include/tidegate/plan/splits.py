@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.time_bounds import TimeBounds
-from tidegate.plan.cuts import Limits, RowGroups, Uncut, cut, join_adjacent, never
+from tidegate.plan.cuts import CutLimits, RowGroups, Uncut, cut, join_adjacent, never
 from tidegate.plan.order import ordered
 from tidegate.plan.packing import pack
 from tidegate.plan.weights import Scale
@@ -48,7 +48,7 @@ def plan_splits(
     files = ordered(units, split.order)
     scale = Scale(row_width, split.open_cost)
     target = adapted_target(files, scale, split.target_size, parallelism)
-    parts = cut(files, row_groups, Limits(target, split.max_rows, scale), uncut)
+    parts = cut(files, row_groups, CutLimits(target, split.max_rows, scale), uncut)
     # An order that is asked for must not be undone by filling earlier bins (ICE-5.9).
     lookback = split.lookback if split.order == "none" else 1
     return tuple(

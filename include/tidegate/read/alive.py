@@ -1,6 +1,6 @@
-"""Which rows of a file are wanted, and as what: alive, gone, or different between two states.
+"""Choose the rows of a file that are wanted: alive, gone, or different between two states.
 
-Pure: takes conformed batches, and what a format says is gone (ICE-3.9, 3.11, 6.1).
+Pure: takes conformed batches, and what the format says is gone (ICE-3.9, 3.11, 6.1).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class OneState:
 
     removed: Removed
     kind: RowKind | None
-    """What they are as changes; None in a plain read, where the format says it."""
+    """The kind of change of these rows; None in a plain read."""
     keeps_gone: bool
     """Keep rows that are gone, marked by the column `_deleted`."""
 
@@ -49,18 +49,18 @@ class OneState:
         return [(start, end)]
 
     def rows(self, batch: pa.RecordBatch, position: int) -> pa.RecordBatch:
-        """Take the wanted rows of a batch whose first row has a position."""
+        """Return the wanted rows of a batch, whose first row has the given position."""
         if self.keeps_gone:
             found = _gone(self.removed, batch, position)
             return batch if found is None else _with(batch, DELETED, found)
         return self.of_kind(_without(batch, _gone(self.removed, batch, position)))
 
     def rows_with_live_keys(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Take the wanted rows of a batch that has none left at a deleted position."""
+        """Return the wanted rows of a batch from which deleted positions were removed before."""
         return self.of_kind(_without(batch, _with_deleted_key(self.removed, batch)))
 
     def of_kind(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Write what the rows are as changes."""
+        """Fill the column with the kind of change, if rows are read as changes."""
         if self.kind is None:
             return batch
         return _with(batch, CHANGE_TYPE, repeated_text(self.kind.value, batch.num_rows))
@@ -76,8 +76,8 @@ class TwoStates:
     def ranges(self, groups: Sequence[RowGroup], start: int, end: int) -> Ranges:
         """Return what must be decoded of a range of rows.
 
-        Where the same keys are deleted in both states: row groups with a position that is not
-        deleted in both (ICE-3.11).
+        If the same keys are deleted in both states, these are the row groups with a position that
+        is deleted in only one of them (ICE-3.11).
         """
         if self.before.keys == self.after.keys:
             changed = differing(self.before.positions, self.after.positions)
@@ -85,7 +85,7 @@ class TwoStates:
         return [(start, end)]
 
     def rows(self, batch: pa.RecordBatch, position: int) -> pa.RecordBatch:
-        """Take the rows that differ, each with its kind."""
+        """Return the rows that differ, each with its kind."""
         none = boolean_column(np.zeros(batch.num_rows, dtype=np.bool_))
         before = _gone(self.before, batch, position)
         after = _gone(self.after, batch, position)
@@ -98,35 +98,36 @@ class TwoStates:
         return _with(rows, CHANGE_TYPE, pc.if_else(before.filter(changed), inserted, deleted))
 
 
-def choice(sides: FileStates, *, keeps_gone: bool) -> OneState | TwoStates | None:
-    """Return which rows of a file are wanted; None: not one."""
-    if sides.before is not None and sides.after is not None:
-        return TwoStates(sides.before, sides.after)
-    if sides.after is not None:
-        return OneState(sides.after, RowKind.INSERT if sides.kinds else None, keeps_gone)
-    if sides.before is not None:
-        return OneState(sides.before, RowKind.DELETE, False)
+def choice(states: FileStates, *, keeps_gone: bool) -> OneState | TwoStates | None:
+    """Return which rows of a file are wanted; None if none are."""
+    if states.before is not None and states.after is not None:
+        return TwoStates(states.before, states.after)
+    if states.after is not None:
+        return OneState(states.after, RowKind.INSERT if states.kinds else None, keeps_gone)
+    if states.before is not None:
+        return OneState(states.before, RowKind.DELETE, False)
     return None
 
 
-def settled(sides: FileStates, batches: Batches) -> FileStates:
-    """Turn key sets that do not fit into memory into positions, on a pass for each part (ICE-6.9).
+def resolved(states: FileStates, batches: Batches) -> FileStates:
+    """Replace key sets that do not fit into memory by positions, in one pass per part (ICE-6.9).
 
     Args:
-        sides: as a format gives them.
-        batches: gives the piece's conformed batches with their positions, each time anew.
+        states: the states as the format describes them.
+        batches: returns an iterator over the piece's conformed batches and their positions, from
+            the start at each call.
     """
-    before, after = sides.before, sides.after
+    before, after = states.before, states.after
     of_after = _matching(after, batches)
     if before is not None and after is not None and before.passes == after.passes:
         of_before = of_after
     else:
         of_before = _matching(before, batches)
-    return replace(sides, before=_with_more(before, of_before), after=_with_more(after, of_after))
+    return replace(states, before=_with_more(before, of_before), after=_with_more(after, of_after))
 
 
 def newer(batch: pa.RecordBatch, than: NewerThan | None) -> pa.RecordBatch:
-    """Take the rows whose column is greater than a bound (ICE-8.3)."""
+    """Return the rows whose column is greater than a bound (ICE-8.3)."""
     if than is None or not batch.num_rows:
         return batch
     column = batch.column(than.column)
@@ -156,7 +157,7 @@ def _with_more(removed: Removed | None, positions: pa.Int64Array | None) -> Remo
 
 
 def _gone(removed: Removed, batch: pa.RecordBatch, position: int) -> pa.BooleanArray | None:
-    """Return which rows are gone; None: not one."""
+    """Return which rows are gone; None if none are."""
     by_key = _with_deleted_key(removed, batch)
     if removed.positions is None:
         return by_key
@@ -181,6 +182,6 @@ def _without(batch: pa.RecordBatch, gone: pa.BooleanArray | None) -> pa.RecordBa
 
 
 def _with(batch: pa.RecordBatch, name: str, column: pa.Array) -> pa.RecordBatch:
-    """Fill a column, where the read has it."""
+    """Fill a column if the read has it."""
     index = batch.schema.get_field_index(name)
     return batch if index < 0 else batch.set_column(index, batch.schema.field(index), column)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from tidegate.physical import BATCH_ROWS
 from tidegate.physical.protocol import FilterStopped, Passing
-from tidegate.read.alive import OneState, TwoStates, choice, newer, settled
+from tidegate.read.alive import OneState, TwoStates, choice, newer, resolved
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -53,7 +53,7 @@ class Conforming:
     """Whether conformed columns depend on the position."""
 
 
-class MergeRead:
+class MergedPiece:
     """Reads a range of rows of an open file, without what is gone."""
 
     def __init__(
@@ -74,7 +74,7 @@ class MergeRead:
 
     def batches(self, options: ReadOptions) -> Iterator[pa.RecordBatch]:
         """Yield the rows that are wanted, in batches of at least one row."""
-        self._states = settled(self._states, lambda: self._conformed(options.batch_rows))
+        self._states = resolved(self._states, lambda: self._conformed(options.batch_rows))
         wanted = choice(self._states, keeps_gone=options.include_deleted)
         if wanted is None:
             return

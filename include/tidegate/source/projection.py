@@ -1,66 +1,27 @@
-"""Bring Arrow columns from the shape that a file has into the shape that the schema wants.
+"""Bring batches from the schema that a file has into the schema that is wanted.
 
-Columns are matched by keys at every depth: field ids for Iceberg, names for plain files. The work
-is decided once per file schema and then applied to batch after batch; a column that fits is passed
-on as it is.
+The work is decided once per file schema and then applied to batch after batch; a column that fits
+is passed on as it is.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from tidegate.errors import SchemaIncompatible
 from tidegate.model.wire import canonical
-from tidegate.source.promotion import cast_to
+from tidegate.source.column_kernels import Found, Place, Wanted, decide, project, stands_for
 
-Kernel = Callable[[pa.Array], pa.Array]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
 
 _KEPT_PROJECTIONS = 64
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """A column or nested field of the schema that comes out."""
-
-    key: Hashable
-    name: str
-    type: pa.DataType
-    children: tuple[Wanted, ...] = ()
-    default: Any = None
-    """Python value for rows of files that lack the field (ICE-6.15)."""
-    required: bool = False
-
-
-@dataclass(frozen=True)
-class Found:
-    """A column or nested field of a file."""
-
-    key: Hashable | None
-    name: str
-    type: pa.DataType
-    children: tuple[Found, ...] = ()
-    zoneless: bool = False
-    """Whether it is a timestamp without a zone of its own, INT96."""
-
-
-@dataclass(frozen=True)
-class _Column:
-    wanted: Wanted
-    index: int | None
-    """Position in the file's batch; None: a constant."""
-    kernel: Kernel | None
-    """None: the column passes as it is."""
-    found: str = ""
-    constant: pa.Scalar | None = None
-
-
 class Projection:
-    """How batches of one file schema become batches of the wanted schema."""
+    """Converts batches of one file schema to the wanted schema."""
 
     def __init__(
         self,
@@ -69,11 +30,11 @@ class Projection:
         constants: Mapping[Any, pa.Scalar],
         path: str,
     ) -> None:
-        """Decide for every wanted column where it comes from.
+        """Decide where each wanted column comes from.
 
         Args:
-            wanted: the columns that come out, in order.
-            found: the columns of the batches that will come, in order.
+            wanted: the columns of the result, in order.
+            found: the columns of the file's batches, in order.
             constants: values of columns that the file lacks, known from its partition (ICE-6.13).
             path: the file, for errors.
 
@@ -82,42 +43,42 @@ class Projection:
                 anywhere.
         """
         self.schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
-        self._columns = _decide(wanted, found, _Place(path, constants))
+        self._columns = decide(wanted, found, Place(path, constants))
         self._found = tuple(found)
 
     @property
     def passing(self) -> tuple[str, ...] | None:
         """The columns that come from the file, if they are its first ones, in its order.
 
-        None where one of them, or a field inside, stands elsewhere. Types are not compared: how
-        texts are held in memory may differ where the file does not.
+        None if one of them, or a nested field, has another position. Types are not compared: the
+        same text column of a file may have different types in memory.
         """
         own = [column for column in self._columns if column.index is not None]
         in_place = all(
-            column.index == place and _stands_for(self._found[place], column.wanted)
+            column.index == place and stands_for(self._found[place], column.wanted)
             for place, column in enumerate(own)
         )
         return tuple(column.wanted.name for column in own) if in_place else None
 
     @property
     def repeated(self) -> dict[str, pa.Scalar]:
-        """The columns that the file does not have, with the value of all rows."""
+        """The columns that the file does not have, each with its value for all rows."""
         return {
             column.wanted.name: column.constant for column in self._columns if column.index is None
         }
 
     def apply(self, batch: pa.RecordBatch, path: str) -> pa.RecordBatch:
-        """Give a batch the wanted schema.
+        """Convert a batch to the wanted schema.
 
         Raises:
             SchemaIncompatible: a value does not fit the wanted type.
         """
-        arrays = [_column(column, batch, path) for column in self._columns]
+        arrays = [project(column, batch, path) for column in self._columns]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 class Projections:
-    """Keeps the projections of the file schemas seen last; one per reading thread."""
+    """Keeps the projections of the file schemas that were seen last; one per reading thread."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[bytes, str], Projection] = OrderedDict()
@@ -139,182 +100,3 @@ class Projections:
             if len(self._kept) > _KEPT_PROJECTIONS:
                 self._kept.popitem(last=False)
         return projection
-
-
-@dataclass(frozen=True)
-class _Place:
-    path: str
-    constants: Mapping[Any, pa.Scalar]
-    column: str = ""
-
-    def inside(self, name: str) -> _Place:
-        return _Place(self.path, self.constants, f"{self.column}.{name}" if self.column else name)
-
-    def refusal(self, expected: object, found: object) -> SchemaIncompatible:
-        return SchemaIncompatible(
-            path=self.path, column=self.column, expected=str(expected), found=str(found)
-        )
-
-
-def _decide(wanted: Sequence[Wanted], found: Sequence[Found], place: _Place) -> list[_Column]:
-    """Say for every wanted field where it comes from, at one level of nesting."""
-    positions = {field.key: index for index, field in enumerate(found) if field.key is not None}
-    columns = []
-    for field in wanted:
-        index, inside = positions.get(field.key), place.inside(field.name)
-        if index is None:
-            columns.append(_Column(field, None, None, constant=_default(field, inside)))
-        else:
-            kernel = _kernel(field, found[index], inside)
-            columns.append(_Column(field, index, kernel, found=str(found[index].type)))
-    return columns
-
-
-def _column(column: _Column, batch: pa.RecordBatch, path: str) -> pa.Array:
-    if column.index is None:
-        return _repeat(column.constant, column.wanted.type, batch.num_rows)
-    array = batch.column(column.index)
-    if column.kernel is None:
-        return array
-    try:
-        return column.kernel(array)
-    except pa.ArrowInvalid as refused:
-        found = f"{column.found} ({refused})"
-        raise SchemaIncompatible(
-            path=path, column=column.wanted.name, expected=str(column.wanted.type), found=found
-        ) from refused
-
-
-def _kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
-    """Return what turns the found array into the wanted one, None if it is that already."""
-    for is_kind, build in _NESTED:
-        if is_kind(wanted.type):
-            if pa.types.is_null(found.type):
-                return lambda array: pa.nulls(len(array), wanted.type)
-            if not is_kind(found.type):
-                raise place.refusal(wanted.type, found.type)
-            return build(wanted, found, place)
-    if wanted.type == found.type:
-        return None
-    kernel = cast_to(found.type, wanted.type, zoneless=found.zoneless)
-    if kernel is None:
-        raise place.refusal(wanted.type, found.type)
-    return kernel
-
-
-def _default(wanted: Wanted, place: _Place) -> pa.Scalar:
-    """Return the value of a field that the file lacks, in the order of ICE-6.12."""
-    if wanted.key in place.constants:
-        return place.constants[wanted.key]
-    if wanted.default is None:
-        if wanted.required:
-            expected = f"a required column of type {wanted.type}"
-            raise place.refusal(expected, "no such column and no default")
-        return pa.scalar(None, wanted.type)
-    return pa.scalar(wanted.default, wanted.type)
-
-
-def _repeat(value: pa.Scalar | None, kind: pa.DataType, count: int) -> pa.Array:
-    if value is None or not value.is_valid:
-        return pa.nulls(count, kind)
-    if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(kind, pa.repeat(value.value, count))
-    return pa.repeat(value, count)
-
-
-def _struct_kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
-    columns = _decide(wanted.children, found.children, place)
-    in_place = all(
-        column.index == position and column.kernel is None
-        for position, column in enumerate(columns)
-    )
-    if in_place and wanted.type == found.type:
-        return None
-    fields = list(wanted.type)
-
-    def build(array: pa.Array) -> pa.Array:
-        arrays = []
-        for column in columns:
-            if column.index is None:
-                arrays.append(_repeat(column.constant, column.wanted.type, len(array)))
-            else:
-                child = array.field(column.index)
-                arrays.append(column.kernel(child) if column.kernel else child)
-        mask = array.is_null() if array.null_count else None
-        return pa.StructArray.from_arrays(arrays, fields=fields, mask=mask)
-
-    return build
-
-
-def _list_kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
-    element = _kernel(wanted.children[0], found.children[0], place.inside("element"))
-    if element is None and wanted.type == found.type:
-        return None
-    plain = None if pa.types.is_list(found.type) else pa.list_(found.type.value_field)
-
-    def build(array: pa.Array) -> pa.Array:
-        lists = array if plain is None else array.cast(plain)
-        values = element(lists.values) if element else lists.values
-        # From buffers, because NULL lists and offsets of slices stay as they are (ICE-6.15).
-        return pa.Array.from_buffers(
-            wanted.type,
-            len(lists),
-            lists.buffers()[:2],
-            lists.null_count,
-            lists.offset,
-            children=[values],
-        )
-
-    return build
-
-
-def _map_kernel(wanted: Wanted, found: Found, place: _Place) -> Kernel | None:
-    key = _kernel(wanted.children[0], found.children[0], place.inside("key"))
-    value = _kernel(wanted.children[1], found.children[1], place.inside("value"))
-    if key is None and value is None and wanted.type == found.type:
-        return None
-    fields = [wanted.type.key_field, wanted.type.item_field]
-
-    def build(array: pa.Array) -> pa.Array:
-        keys = key(array.keys) if key else array.keys
-        values = value(array.items) if value else array.items
-        entries = pa.StructArray.from_arrays([keys, values], fields=fields)
-        return pa.Array.from_buffers(
-            wanted.type,
-            len(array),
-            array.buffers()[:2],
-            array.null_count,
-            array.offset,
-            children=[entries],
-        )
-
-    return build
-
-
-def _stands_for(found: Found, wanted: Wanted) -> bool:
-    """Return whether a field of a file has just the fields inside that are wanted, in their order.
-
-    What lists and maps are made of needs no key, as in `_list_kernel` and `_map_kernel`.
-    """
-    if len(found.children) != len(wanted.children):
-        return False
-    has_keys = pa.types.is_struct(wanted.type)
-    return all(
-        (not has_keys or one.key == other.key) and _stands_for(one, other)
-        for one, other in zip(found.children, wanted.children, strict=True)
-    )
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    )
-
-
-_NESTED: tuple[
-    tuple[Callable[[pa.DataType], bool], Callable[[Wanted, Found, _Place], Kernel | None]], ...
-] = (
-    (pa.types.is_struct, _struct_kernel),
-    (pa.types.is_map, _map_kernel),
-    (_is_list, _list_kernel),
-)

@@ -1,137 +1,44 @@
-"""A mounted file system: a few verbs that either happen whole or not at all.
+"""A mounted file system: a few verbs that each happen as a whole or not at all.
 
-Paths are text. Everything that changes a disk goes through the few system calls of `OsCalls`. What
-is absent is empty; what is there and cannot be looked at is an error, never an empty answer: gc
-would take what a directory that it cannot list needs for garbage.
+Paths are text. Every change to a disk goes through the few system calls of `OsCalls`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import socket
-import stat
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from tidegate.errors import (
-    FileExistsAlready,
-    PartitionBusy,
-    SourceFileGone,
-)
-from tidegate.storage.calls import DirectoryEntry, OsCalls
+from tidegate.errors import FileExistsAlready, PartitionBusy, SourceFileGone
 from tidegate.storage.copying import copy_bytes
+from tidegate.storage.local_files import LocalFiles
 from tidegate.storage.new_file import NewFile
-from tidegate.storage.places import is_empty, real_path_of
+from tidegate.storage.places import is_empty
 from tidegate.storage.refusals import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_HASH_CHUNK = 1 << 20
 _SYNC_THREADS = 16
 
 
 @dataclass(frozen=True)
-class LocalStorage:
+class LocalStorage(LocalFiles):
     """A mounted file system.
 
-    Failure: `write_once` leaves the old state or the new one; a crash between may leave a hidden
-    temporary file, and doing the same again cleans it up. What `write_once` and `make_dirs` gave
-    back stands after a power cut, too; what else was changed may not until it is synced.
+    Failure: `write_once` leaves the old state or the new one; a crash in between may leave a hidden
+    temporary file. Once `write_once` or `make_dirs` has returned, its change survives a power cut;
+    other changes survive one only after they are synced.
     """
-
-    calls: OsCalls = field(default_factory=OsCalls)
-
-    def read_bytes(self, path: str) -> bytes:
-        """Read a whole small file.
-
-        Raises:
-            SourceFileGone: there is none.
-        """
-        try:
-            with open(path, "rb") as file:
-                return file.read()
-        except FileNotFoundError as gone:
-            raise SourceFileGone(path=path) from gone
-        except OSError as refused:
-            raise refusal(path, refused) from refused
-
-    def exists(self, path: str) -> bool:
-        """Return whether a file, a directory or a link stands there.
-
-        Raises:
-            StorageDenied: it cannot be told.
-        """
-        return self._status(path, follow=False) is not None
-
-    def length(self, path: str) -> int | None:
-        """Return a file's size in bytes, None if there is none.
-
-        Raises:
-            StorageDenied: it cannot be told.
-        """
-        found = self._status(path)
-        return found.st_size if found else None
-
-    def modified(self, path: str) -> datetime | None:
-        """Return when a file was last changed, None if there is none.
-
-        Raises:
-            StorageDenied: it cannot be told.
-        """
-        found = self._status(path)
-        return datetime.fromtimestamp(found.st_mtime, UTC) if found else None
-
-    def sha256(self, path: str) -> str:
-        """Hash a file's content.
-
-        Raises:
-            SourceFileGone: there is none.
-        """
-        hasher = hashlib.sha256()
-        try:
-            with open(path, "rb") as file:
-                while chunk := file.read(_HASH_CHUNK):
-                    hasher.update(chunk)
-        except FileNotFoundError as gone:
-            raise SourceFileGone(path=path) from gone
-        except OSError as refused:
-            raise refusal(path, refused) from refused
-        return hasher.hexdigest()
-
-    def list_files(self, root: str) -> list[str]:
-        """List every file below a directory, sorted, relative to it.
-
-        Empty if there is no directory. Links to directories are not followed.
-
-        Raises:
-            StorageDenied: a directory cannot be listed.
-        """
-        return sorted(self._files_below(root, ""))
-
-    def real_path(self, path: str) -> str:
-        """Return the one name of a place that may have several: absolute, links resolved.
-
-        Of a place that is not there yet, as far as there is something.
-
-        Raises:
-            StorageDenied: it cannot be told.
-        """
-        return real_path_of(path)
-
-    def list_names(self, folder: str) -> list[str]:
-        """List what stands directly in a directory, sorted; empty if there is no directory."""
-        return sorted(entry.name for entry in self._scan(folder))
 
     def write_once(
         self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
     ) -> bool:
-        """Write a file under a name that is given once: the first writer wins.
+        """Write a file unless its name is taken: the first writer wins.
 
         Args:
             path: the name.
@@ -150,7 +57,7 @@ class LocalStorage:
             return False
         self.make_dirs(folder)
         if scratch is not None:
-            # It may go at a power cut, but not take along what others put beside it.
+            # A power cut may remove it, but nothing that others put beside it.
             self.make_dirs(os.path.dirname(scratch))
             self.make_dirs(scratch, synced=False)
         unique = f"{os.getpid()}-{os.urandom(4).hex()}"
@@ -167,7 +74,7 @@ class LocalStorage:
         except OSError as refused:
             raise refusal(path, refused) from refused
         finally:
-            # Also after a refusal: on a full disk half a file would keep the space it got.
+            # Also after an error: on a full disk half a file would keep its space.
             self.delete(temporary)
         self.sync(folder)
         return is_first
@@ -185,9 +92,10 @@ class LocalStorage:
             raise refusal(path, refused) from refused
 
     def copy_new(self, source: str, target: str) -> None:
-        """Copy a file into a new one; never a second name, which a writer in place would reach.
+        """Copy a file to a new one.
 
-        Does not wait for the disk; see `sync_all`. A crash leaves a part of it.
+        The copy is never a link, so that changing the source in place does not change it. Does not
+        wait for the disk; see `sync_all`. A crash may leave a part of it.
 
         Raises:
             SourceFileGone: there is no file to copy.
@@ -214,10 +122,11 @@ class LocalStorage:
             os.close(read_from)
 
     def link_new(self, source: str, target: str) -> None:
-        """Give a file a second name without ever replacing what stands there.
+        """Give a file a second name, without ever replacing another file.
 
-        A move is this, then `sync` of the new directory, then `delete` of the old name: in another
-        order a power cut may leave neither name. A crash leaves both; `settle` knows (PC-F25).
+        A move consists of this, then `sync` of the new directory, then `delete` of the old name: in
+        another order a power cut may leave neither name. A crash may leave both names, which
+        `moves.has_to_move` tells apart (PC-F25).
         """
         try:
             self.calls.link(source, target)
@@ -236,7 +145,7 @@ class LocalStorage:
             raise refusal(path, refused) from refused
 
     def delete_tree(self, path: str) -> None:
-        """Remove a directory with all below it; nothing happens if there is none."""
+        """Remove a directory and everything below it; nothing happens if there is none."""
         for entry in self._scan(path):
             if entry.is_directory:
                 self.delete_tree(f"{path}/{entry.name}")
@@ -252,9 +161,10 @@ class LocalStorage:
     def make_dirs(self, path: str, *, synced: bool = True) -> None:
         """Make a directory and those above it.
 
-        Nothing goes into a directory whose name is not on the disk yet. So one with something in it
-        needs nothing more, also when its maker died; an empty one may not have come so far. One
-        that this process could not have made was made by somebody who looks after it.
+        Nothing is put into a directory before its name is on the disk. A directory that is not
+        empty is therefore durable, even if the process that made it died; an empty one may not be.
+        A directory that this process has no right to make was made by somebody else, and is left to
+        them.
         """
         parent = os.path.dirname(path) or os.curdir
         if os.path.isdir(path):
@@ -287,11 +197,11 @@ class LocalStorage:
         """Force closed files, and the directories from a root down to them, to the disk.
 
         Args:
-            root: directory that the names are relative to; its own name stands already.
+            root: directory that the names are relative to; its own name is durable already.
             names: of the files.
 
-        Side by side, because a file system writes its journal once for all that wait for it: ten
-        files take as long as two do one after the other.
+        Files are synced in parallel, because a file system writes its journal once for all that
+        wait for it: ten files take as long as two do one after the other.
         """
         paths = set()
         for name in names:
@@ -307,10 +217,10 @@ class LocalStorage:
 
     @contextlib.contextmanager
     def lock(self, path: str, holder: str) -> Iterator[None]:
-        """Hold an exclusive lock; the operating system gives it back when the process dies.
+        """Hold an exclusive lock; the operating system releases it when the process dies.
 
         Raises:
-            PartitionBusy: another process holds it; names what that process said of itself.
+            PartitionBusy: another process holds it; the error names that process.
         """
         # Nobody holds a lock after a power cut.
         self.make_dirs(os.path.dirname(path), synced=False)
@@ -334,30 +244,3 @@ class LocalStorage:
             raise PartitionBusy(partition=path, holder=found or "another process") from busy
         except OSError as refused:
             raise refusal(path, refused) from refused
-
-    def _status(self, path: str, *, follow: bool = True) -> os.stat_result | None:
-        try:
-            return self.calls.status(path, follow=follow)
-        except FileNotFoundError:
-            return None
-        except OSError as refused:
-            raise refusal(path, refused) from refused
-
-    def _scan(self, path: str) -> list[DirectoryEntry]:
-        try:
-            return self.calls.scan(path)
-        except FileNotFoundError:
-            return []
-        except OSError as refused:
-            raise refusal(path, refused) from refused
-
-    def _files_below(self, folder: str, prefix: str) -> Iterator[str]:
-        for entry in self._scan(folder):
-            if entry.is_directory:
-                yield from self._files_below(f"{folder}/{entry.name}", f"{prefix}{entry.name}/")
-            elif not (entry.is_link and self._is_directory(f"{folder}/{entry.name}")):
-                yield f"{prefix}{entry.name}"
-
-    def _is_directory(self, path: str) -> bool:
-        found = self._status(path)
-        return found is not None and stat.S_ISDIR(found.st_mode)

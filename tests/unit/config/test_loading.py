@@ -258,7 +258,7 @@ MISTAKES = {
         "timezone: UTC\ntimezone: Europe/Berlin",
         "timezone",
         10,
-        "stands there twice; YAML would silently take the last one",
+        "is given twice; YAML would silently use the last one",
     ),
     "no time zone": (
         "timezone: Europe/Berln",
@@ -374,7 +374,7 @@ MISTAKES = {
         "commit: {policies: [{success-file: loud}]}",
         "commit.policies[0].success-file",
         9,
-        "unknown key; it takes none",
+        "unknown key; this section has no keys",
     ),
     "number for a policy": (
         "commit: {policies: [5]}",
@@ -386,7 +386,7 @@ MISTAKES = {
         "commit: {policies: [success-file, {custom: 'a:B'}]}",
         "commit.policies",
         9,
-        "'success-file' stands before another policy; the marker is written last",
+        "'success-file' comes before another policy; the marker is written last",
     ),
     "policy that is no class": (
         "commit: {policies: [{custom: a.B}]}",
@@ -436,7 +436,7 @@ MISTAKES = {
         "dag: {schedule: '@daily'}",
         "schedule",
         2,
-        "is `dag.schedule` written shorter; one of the two is enough",
+        "is short for `dag.schedule`; one of the two is enough",
     ),
     "dates the wrong way round": (
         "dag: {start_date: 2026-02-01, end_date: 2026-01-01}",
@@ -448,14 +448,14 @@ MISTAKES = {
         "dag: {start_date: '2026-02-01T00:00:00+01:00'}",
         "dag.start_date",
         9,
-        "'2026-02-01 00:00:00+01:00' has an offset; write the wall clock of the pipeline's "
+        "'2026-02-01 00:00:00+01:00' has an offset; write the wall clock time of the pipeline's "
         "`timezone`",
     ),
     "idle without time-out": (
         "event_time: {column: ordered_at, when_idle: advance}",
         "event_time.idle_timeout",
         4,
-        "is required for `when_idle: advance`: how long without data makes idle",
+        "is required for `when_idle: advance`: the time without data after which a source is idle",
     ),
     "negative lateness": (
         "event_time: {column: ordered_at, lateness: -5m}",
@@ -543,13 +543,13 @@ MISTAKES = {
         "source: {kind: iceberg, table: a.b.c, tag: x, snapshot_id: 5}",
         "source.tag",
         3,
-        "and `snapshot_id` each say what to read; leave out one of the two (ICE-2.7)",
+        "and `snapshot_id` both select what to read; leave out one of the two (ICE-2.7)",
     ),
     "branch and tag": (
         "source: {kind: iceberg, table: a.b.c, branch: audit, as_of_timestamp: 5}",
         "source.as_of_timestamp",
         3,
-        "and `branch` each say what to read; leave out one of the two (ICE-2.7)",
+        "and `branch` both select what to read; leave out one of the two (ICE-2.7)",
     ),
     "selection with a mode of changes": (
         "source: {kind: iceberg, table: a.b.c, tag: x, read: {mode: append}}",
@@ -587,7 +587,7 @@ MISTAKES = {
         "source: {kind: iceberg, table: a.b.c, read: {limit: 5}}",
         "source.read.limit",
         3,
-        "would lose the rows behind it for ever, because the next window begins after them; it is "
+        "would lose all further rows for ever, because the next window begins after them; it is "
         "for `mode: snapshot` (`source.limits` cuts windows between commits)",
     ),
     "difference without kinds": (
@@ -637,20 +637,20 @@ MISTAKES = {
         "read: {mode: snapshot_diff, remove_carry_over: false}}",
         "source.read.remove_carry_over",
         3,
-        "net changes are what is left without carried-over rows; leave it true",
+        "net changes never include carried-over rows; leave it true",
     ),
     "strict pairs of net changes": (
         "source: {kind: iceberg, table: a.b.c, "
         "read: {mode: changelog, net_changes: true, strict_identifiers: true}}",
         "source.read.strict_identifiers",
         3,
-        "net changes are not paired to updates (ICE-3.18); leave out one of the two",
+        "net changes are not paired as updates; remove one of the two",
     ),
     "deleted rows of a changelog": (
         "source: {kind: iceberg, table: a.b.c, read: {mode: changelog, include_deleted: true}}",
         "source.read.include_deleted",
         3,
-        "belongs to `mode: snapshot`; a changelog gives deletes as rows of their own",
+        "belongs to `mode: snapshot`; a changelog has deletes as rows of their own",
     ),
     "metadata column of another mode": (
         "source: {kind: iceberg, table: a.b.c, read: {columns: [a, _deleted]}}",
@@ -767,7 +767,7 @@ MISTAKES = {
         "source.path",
         3,
         "'s3://x/y': s3:// is not in this version of Tidegate; "
-        "give a path of a mounted file system",
+        "write a path of a mounted file system",
     ),
     "type of a key": (
         "source: {kind: files, path: /x, partition_by: {dt: dat}}",
@@ -779,13 +779,13 @@ MISTAKES = {
         "source: {kind: files, path: /x, path_regex: '('}",
         "source.path_regex",
         3,
-        "'(' is no regular expression: missing ), unterminated subpattern at position 0",
+        "'(' is not a regular expression: missing ), unterminated subpattern at position 0",
     ),
     "changed file read again": (
         "source: {kind: files, path: /x, on_changed_file: reread}",
         "source.on_changed_file",
         3,
-        "'reread' is not done: a changed file is never read again by itself; use 'fail' and "
+        "'reread' is not supported: a changed file is never read again automatically; use 'fail' and "
         "`tidegate rebuild`",
     ),
     "columns without the event time": (
@@ -804,7 +804,7 @@ MISTAKES = {
         "source: {kind: files, path: /x, read_schema: table, read: {schema: table}}",
         "source.read_schema",
         3,
-        "is `read.schema` written shorter; one of the two is enough",
+        "is short for `read.schema`; one of the two is enough",
     ),
     "catalog of lists": (
         "source: {kind: iceberg, table: a.b, catalog: {name: a, uri: [x]}}",
@@ -829,7 +829,7 @@ MISTAKES = {
         "target.path",
         5,
         "'s3://x/y': s3:// is not in this version of Tidegate; "
-        "give a path of a mounted file system",
+        "write a path of a mounted file system",
     ),
     "unknown function": (
         "target: {path: /x, partition_by: {dt: days(at)}}",
@@ -872,7 +872,7 @@ MISTAKES = {
         "target: {path: /x, partition_by: [{dt: day(at)}, {dt: at}]}",
         "target.partition_by",
         5,
-        "a partition key stands there twice",
+        "a partition key is given twice",
     ),
     "name of NULL that is a day": (
         "target: {path: /x, partition_by: {dt: day(at)}, default_partition_name: '1970-01-01'}",

@@ -179,7 +179,7 @@ def test_configurations_that_say_the_same_are_equal_wherever_they_stand() -> Non
                     "catalog": {"name": "c", "s3.secret-access-key": "abc"},
                 }
             },
-            "`source.catalog.s3.secret-access-key` stands in the clear",
+            "`source.catalog.s3.secret-access-key` is in plain text",
         ),
         (
             {
@@ -189,7 +189,7 @@ def test_configurations_that_say_the_same_are_equal_wherever_they_stand() -> Non
                     "catalog": {"name": "c", "uri": "postgresql://me:abc@host/db"},
                 }
             },
-            "`source.catalog.uri` stands in the clear",
+            "`source.catalog.uri` is in plain text",
         ),
     ],
     ids=[

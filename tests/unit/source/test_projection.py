@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.errors import SchemaIncompatible
-from tidegate.source.projection import Found, Projection, Projections, Wanted
+from tidegate.source.column_kernels import Found, Wanted
+from tidegate.source.projection import Projection, Projections
 
 _INNER = pa.struct([("x", pa.int32()), ("gone", pa.string())])
 _FOUND_TYPE = pa.struct(

@@ -1,4 +1,4 @@
-"""The `source` part of a pipeline file: one set of options per kind, told apart by `kind`.
+"""The `source` section of a pipeline file: one set of options per kind, selected by `kind`.
 
 A new kind is a new module and its class in `KnownSource`.
 """
@@ -37,7 +37,7 @@ KINDS: Mapping[str, type[SourceConfig]] = {
 
 
 def _with_kind(found: Any) -> Any:
-    """Read the word of `kind` in any spelling, so that it says which options follow."""
+    """Read the word of `kind` in any spelling, which selects the options."""
     if not isinstance(found, Mapping):
         return found
     if "kind" not in found:
@@ -52,9 +52,10 @@ AnySource = Annotated[KnownSource, Field(discriminator="kind"), BeforeValidator(
 
 
 def of_one_kind(resolved: Mapping[str, Any]) -> dict[str, Any]:
-    """Leave out of a stored `source` what belongs to other kinds than its own.
+    """Remove the options of other kinds from a stored `source`.
 
-    Plans of earlier versions hold the options of every kind, those of the others at their defaults.
+    Plans of earlier versions have the options of every kind, those of other kinds at their
+    defaults.
     """
     own = KINDS.get(str(resolved.get("kind")))
     if own is None:
@@ -65,6 +66,6 @@ def of_one_kind(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def source_meant_by(table: str) -> dict[str, Any]:
-    """Tell from its text which kind of table is meant: what stands under `source` for it."""
+    """Return the `source` section for a table named by one text, which tells its kind."""
     said = (model.meant_by(table) for model in KINDS.values())
     return next(mapping for mapping in said if mapping is not None)

@@ -1,6 +1,6 @@
-"""What a pipeline file says of any source, and what the rest of the house asks a source's options.
+"""The options of every kind of source, and what other packages may ask of a source's options.
 
-A kind adds its own options, and answers for itself: nobody else asks which kind it is.
+A kind adds its own options and answers for itself: no other code asks for the kind.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 class SourceConfig(Section):
-    """Where changes come from: what every kind of source has."""
+    """The source of changes: the options that every kind has."""
 
     outside_plans: ClassVar[frozenset[str]] = frozenset({"start"})
-    """Keys that decide no staged byte: they say where the source is, or what a window covers."""
+    """Keys that decide no staged byte: the location of the source, or the extent of windows."""
 
     kind: str
     start: Start = Field(default_factory=lambda: Start.model_validate("full"))
@@ -36,56 +36,56 @@ class SourceConfig(Section):
     @property
     @abstractmethod
     def address(self) -> str:
-        """Which table this is, in one line."""
+        """The name of the table, in one line."""
 
     @property
     def known_places(self) -> tuple[str, ...]:
-        """The paths that are said of the source; none for a catalog's table."""
+        """The paths of the source; none for a catalog's table."""
         return ()
 
     @property
     def connection(self) -> Mapping[str, str]:
-        """Key below `source` → text with which the source is opened, and which may be a secret."""
+        """Key below `source` → text for opening the source, which may be a secret."""
         return {}
 
     @property
     def whole_history(self) -> Self:
-        """The same source with all of its history, instead of one state or what an end leaves."""
+        """The same source with all of its history, without a selected state or end."""
         return self
 
     @property
     def window_limits(self) -> LimitsConfig:
-        """How much one window takes at most."""
+        """The most that one window takes."""
         return LimitsConfig()
 
     @property
     def path_columns(self) -> tuple[str, ...]:
-        """Columns whose values the paths of files say, not the files."""
+        """Columns whose values are taken from the paths of files."""
         return ()
 
     @property
     def reads_standing_rows(self) -> bool:
-        """Whether the first window reads rows that stand, rather than commits one by one."""
+        """Whether the first window reads the current rows, rather than commits one by one."""
         return False
 
     @property
     def tells_case(self) -> bool:
-        """Whether names in `read.filter` tell upper from lower case."""
+        """Whether names in `read.filter` are case-sensitive."""
         return True
 
     def from_the_beginning(self) -> Self:
-        """Return the same source read from its oldest retained instant on, whatever came between.
+        """Return the same source, read from its oldest retained instant on.
 
-        A whole state has no beginning.
+        A mode that reads a whole state has no start.
         """
         if self.read.mode == "snapshot":
             return self
         return self.model_copy(update={"start": Start.model_validate("earliest")})
 
     def plan_inputs(self) -> dict[str, Any]:
-        """Return what decides the staged bytes; the rest may change without a new plan digest."""
-        # Of `start` only whether a window reads standing rows decides what is read; a plan stays
-        # when the rest changes, so that what it read need not be there any more.
+        """Return the keys that decide the staged bytes; only these change the plan digest."""
+        # Only one aspect of `start` decides what is read: whether a window reads the current rows.
+        # A plan stays valid when the rest changes, even if the source no longer has what it read.
         return {
             **self.model_dump(mode="json", by_alias=True, exclude=set(self.outside_plans)),
             "reads_state_from_the_beginning": self.reads_standing_rows,
@@ -94,9 +94,9 @@ class SourceConfig(Section):
     @classmethod
     @abstractmethod
     def meant_by(cls, table: str) -> dict[str, str] | None:
-        """Return what stands under `source` for a table that is named by one text.
+        """Return the `source` section for a table that is named by one text.
 
-        None: the text names no source of this kind.
+        Returns None if the text does not name a source of this kind.
         """
 
     @model_validator(mode="before")
@@ -107,7 +107,7 @@ class SourceConfig(Section):
         made = dict(found)
         read = made.get("read") or {}
         if "schema" in read:
-            problem = "is `read.schema` written shorter; one of the two is enough"
+            problem = "is short for `read.schema`; one of the two is enough"
             raise KeyProblem(problem, key="read_schema")
         made["read"] = {**read, "schema": made.pop("read_schema")}
         return made
@@ -116,10 +116,10 @@ class SourceConfig(Section):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe the keys, shorthands included."""
+        """Return the JSON Schema of the keys, including shorthands."""
         schema = handler.resolve_ref_schema(handler(core))
         schema["properties"]["read_schema"] = {
             "enum": ["table", "snapshot"],
-            "description": "`source.read.schema`, written shorter.",
+            "description": "Short for `source.read.schema`.",
         }
         return schema

@@ -18,7 +18,8 @@ FailOrIgnore = Literal["fail", "ignore"]
 SourceFormat = Literal["parquet"]
 
 _REREAD = (
-    "is not done: a changed file is never read again by itself; use 'fail' and `tidegate rebuild`"
+    "is not supported: a changed file is never read again automatically; use 'fail' and `tidegate "
+    "rebuild`"
 )
 _KEY_TYPES = ("string", "int", "long", "date", "timestamp", "boolean", "decimal(P,S)")
 _DECIMAL = re.compile(r"decimal\((\d{1,2}),\s*(\d{1,2})\)")
@@ -29,7 +30,7 @@ def _whole_files_regex(pattern: str | None) -> str | None:
     try:
         re.compile(pattern or "")
     except re.error as problem:
-        msg = f"'{pattern}' is no regular expression: {problem}"
+        msg = f"'{pattern}' is not a regular expression: {problem}"
         raise ValueError(msg) from problem
     return pattern
 
@@ -50,9 +51,9 @@ def _key_type(text: str) -> str:
 
 
 class FilesSourceConfig(SourceConfig):
-    """Where changes come from: a directory of plain files."""
+    """The source of changes: a directory of plain files."""
 
-    # `path` stands in the pinned identity; which files a listing has stands in the window.
+    # `path` is part of the pinned identity; the files of a listing are part of the window.
     outside_plans: ClassVar[frozenset[str]] = SourceConfig.outside_plans | {
         "path",
         "on_changed_file",
@@ -65,23 +66,23 @@ class FilesSourceConfig(SourceConfig):
     """The root directory of the files."""
     format: Annotated[SourceFormat, words(SourceFormat, later("orc", "csv", "json"))] = "parquet"
     partition_by: dict[str, Annotated[str, AfterValidator(_key_type)]] = Field(default_factory=dict)
-    """Keys of the directories with their types, in path order (PC-R03)."""
+    """The partition keys of the directories with their types, in path order (PC-R03)."""
     default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
     on_changed_file: Annotated[FailOrIgnore, words(FailOrIgnore, {"reread": _REREAD})] = "fail"
-    """What to do about a file that was taken in and changed, vanished, or came back otherwise; a
-    path is new once, so names must not be used again (PC-R07)."""
+    """What to do about a file that was taken in and has changed, vanished, or come back changed; a
+    path counts as new only once, so names must not be reused (PC-R07)."""
     on_bad_path: Annotated[FailOrSkip, words(FailOrSkip)] = "fail"
     path_regex: Annotated[str | None, AfterValidator(_whole_files_regex)] = None
-    """Full match on the absolute path of a file (PC-O06)."""
+    """Pattern that must match the whole absolute path of a file (PC-O06)."""
 
     @property
     def address(self) -> str:
-        """Which directory this is, in one line."""
+        """The directory, in one line."""
         return f"files {self.path}"
 
     @classmethod
     def meant_by(cls, table: str) -> dict[str, str] | None:
-        """Take a directory; one that may be made later is a path."""
+        """Accept a directory, or the path of one that may be created later."""
         path = Path(table)
         if path.is_dir() or "/" in table:
             return {"kind": "files", "path": str(path.absolute())}
@@ -94,7 +95,7 @@ class FilesSourceConfig(SourceConfig):
 
     @property
     def path_columns(self) -> tuple[str, ...]:
-        """The keys that directories are named by."""
+        """The partition keys of the directories."""
         return tuple(self.partition_by)
 
     @model_validator(mode="after")

@@ -1,4 +1,4 @@
-"""What sources refuse or find broken: what every kind does, and what only one of them does."""
+"""Errors of sources: those of every kind, and those of only one kind."""
 
 from tidegate.errors.sources.every_kind import *
 from tidegate.errors.sources.files import *

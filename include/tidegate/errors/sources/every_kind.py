@@ -1,4 +1,4 @@
-"""What a source of any kind can refuse or find broken."""
+"""Errors that a source of any kind can raise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tidegate.errors.base import TerminalError, TransientError
 
 
 class SourceNotFound(TerminalError):
-    """There is no table where the pipeline file points."""
+    """There is no table at the location that the pipeline file names."""
 
     source: str
     problem: str
@@ -40,7 +40,7 @@ class SourceFileGone(TerminalError):
 
 
 class SourceFileDamaged(TerminalError):
-    """A file of the source cannot be read as what it should be."""
+    """A file of the source cannot be read in its format."""
 
     path: str
     problem: str
@@ -96,23 +96,23 @@ class InstantNotFound(TerminalError):
 
 
 class PointNotFound(TerminalError):
-    """What the options of a source choose of its history is not there."""
+    """The options of a source choose a point of its history that does not exist."""
 
 
 class StateGone(PointNotFound):
-    """A state that a window, a file or a command reads is not retained any more."""
+    """A state that a window, a file or a command reads is no longer retained."""
 
     reader: str
-    """Which window reads it, as a relative clause between commas; empty where none does."""
+    """The window that reads it, as a relative clause between commas; empty if there is none."""
     remedy: str
 
     def read_by(self, reader: str, remedy: str) -> Self:
-        """Return the same condition, with who reads the state and what helps them."""
+        """Return the same error, with the reader of the state and a remedy."""
         return type(self)(**{**self.values, "reader": reader, "remedy": remedy})
 
 
 class HistoryChanged(TerminalError):
-    """A file that came before the first window is wanted, and is not as it was then (PC-R07)."""
+    """A file that arrived before the first window is needed, but is not as it was then (PC-R07)."""
 
     source: str
     path: str
@@ -120,7 +120,7 @@ class HistoryChanged(TerminalError):
     expected: str
     found: str
     template = (
-        "{source}: {path} came in the interval {interval}, as {expected}, found {found}. Nothing "
-        "was taken. Restore it as it was, its modification time too, and run again. If that is not "
-        "possible, backfill other intervals, in which it did not come."
+        "{source}: {path} arrived in the interval {interval}, as {expected}, found {found}. "
+        "Nothing was taken. Restore it as it was, including its modification time, and run again. "
+        "If that is not possible, backfill intervals in which it did not arrive."
     )

@@ -1,4 +1,4 @@
-"""What a directory of plain files refuses: files that changed, vanished, or are met twice."""
+"""Errors of a directory of plain files: files that changed, vanished, or were found twice."""
 
 from tidegate.errors.base import TerminalError
 from tidegate.errors.sources.every_kind import SourceFileDamaged, SourceFileGone
@@ -20,37 +20,37 @@ class ListedFileGone(SourceFileGone):
     """A file of a folder is not there any more that a listing names."""
 
     template = (
-        "{path}: expected, as it was listed; not found. Restore it as it was, its modification "
-        "time too, and run again. If the source deleted it, set `source.on_changed_file: ignore` "
-        "and load with `tidegate load PIPELINE`, which takes the folder as it stands. Read the "
-        "partitions of its rows without it afterwards with `tidegate rebuild PIPELINE PARTITION`. "
-        "If the load stops at the same file, its window was planned before: start a new pipeline "
-        "with a new name and a new target."
+        "{path}: expected, as it was listed; not found. Restore it as it was, including its "
+        "modification time, and run again. If the source deleted it, set `source.on_changed_file: "
+        "ignore` and load with `tidegate load PIPELINE`, which takes the folder as it stands. "
+        "Read the partitions of its rows without it afterwards with `tidegate rebuild PIPELINE "
+        "PARTITION`. If the load stops at the same file, its window was planned before: start a "
+        "new pipeline with a new name and a new target."
     )
 
 
 class ListedFileChanged(SourceFileDamaged):
-    """A file of a folder was written since it was listed; nothing says that it is damaged."""
+    """A file of a folder was written after it was listed; it need not be damaged."""
 
     template = (
-        "{path}: expected, as it was listed, {problem}. Restore it as it was, its modification "
-        "time too, and run again. If the source wrote it anew, set `source.on_changed_file: "
-        "ignore` and load with `tidegate load PIPELINE`, which takes the folder as it stands. Read "
-        "the partitions of its rows afterwards, of those that it had and of those that it has now, "
-        "with `tidegate rebuild PIPELINE PARTITION`. If the load stops at the same file, its "
+        "{path}: expected, as it was listed, {problem}. Restore it as it was, including its "
+        "modification time, and run again. If the source rewrote it, set `source.on_changed_file: "
+        "ignore` and load with `tidegate load PIPELINE`, which reads the folder as it is now. "
+        "Afterwards run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that "
+        "the file had, and of those that it has now. If the load stops at the same file, its "
         "window was planned before: start a new pipeline with a new name and a new target."
     )
 
 
 class FileCameBack(TerminalError):
-    """A file was gone when the directory was last taken in, and stands again (PC-R07)."""
+    """A file was gone when the directory was last taken in, and is back (PC-R07)."""
 
     source: str
     path: str
     template = (
-        "{source}: {path} was gone at the checkpoint and stands again: to read whole what stood "
-        "at the checkpoint would leave its rows out. Run `tidegate load PIPELINE` first, then "
-        "the command again."
+        "{source}: {path} was gone at the checkpoint and is back: reading the whole directory as "
+        "of the checkpoint would leave out its rows. Run `tidegate load PIPELINE` first, then the "
+        "command again."
     )
 
 
@@ -62,23 +62,23 @@ class SourceRewritten(TerminalError):
     expected: str
     found: str
     template = (
-        "{source}: {path} was taken in as {expected}, found {found}. "
-        "Restore it as it was, its modification time too, and run again; or set "
-        "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`: what the file "
-        "brought stays, and is not read again when the file comes back. Rebuild the partitions of "
-        "its rows afterwards, of those that it had and of those that it has now, with `tidegate "
-        "rebuild PIPELINE PARTITION`, to publish what stands in it now."
+        "{source}: {path} was taken in as {expected}, found {found}. Restore it as it was, its "
+        "modification time too, and run again; or set `source.on_changed_file: ignore` and run "
+        "`tidegate load PIPELINE`: the rows that were read from the file stay, and are not read "
+        "again when the file comes back. To publish the rows that it has now, run `tidegate "
+        "rebuild PIPELINE PARTITION` afterwards for the partitions of the rows that it had, and "
+        "of those that it has now."
     )
 
 
 class SourceEmptied(TerminalError):
-    """A directory that is read whole has no file any more (PC-R07)."""
+    """A directory that is read as a whole has no files any more (PC-R07)."""
 
     source: str
     files: int
     template = (
-        "{source}: had {files} files when it was last read, and has none now: a volume that is not "
-        "mounted looks like this. Mount it and run again. If the source deleted its files, set "
-        "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`, which leaves the "
-        "target without rows."
+        "{source}: had {files} files when it was last read, and has none now, as if a volume were "
+        "not mounted. Mount it and run again. If the source deleted its files, set "
+        "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`, which leaves "
+        "the target without rows."
     )

@@ -65,7 +65,7 @@ def stage_split(
         The messages of the split's sub-splits that this call finished.
     """
     scan, splits = _plan(storage, plan_uri)
-    task = _Attempt(storage, scan, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
+    task = _SplitTask(storage, scan, plan_uri, f"{attempt}.{os.urandom(4).hex()}")
     return tuple(
         task.finish(sub_split)
         for sub_split in splits[index].sub_splits
@@ -74,7 +74,7 @@ def stage_split(
 
 
 @dataclass(frozen=True)
-class _Attempt:
+class _SplitTask:
     """One execution of a task."""
 
     storage: Storage

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.model.start import Start
+from tidegate.model.start import FixedStart
 from tidegate.model.wire import digest, pretty
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 
-def fix_start(storage: Storage, work: str, found: Start) -> Start:
+def fix_start(storage: Storage, work: str, found: FixedStart) -> FixedStart:
     """Write down where the first window begins, unless that was done before.
 
     A ledger that is lost before the first announce would else take what `latest` is by then.
@@ -31,4 +31,4 @@ def fix_start(storage: Storage, work: str, found: Start) -> Start:
     """
     path = layout.start_file(work, digest(found.source_identity))
     storage.write_once(path, pretty(found.to_json()))
-    return read_stored(storage, path, Start)
+    return read_stored(storage, path, FixedStart)

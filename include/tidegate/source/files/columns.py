@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidegate.physical.int96 import is_zoneless
+from tidegate.source.column_kernels import Wanted
 from tidegate.source.files.partition_values import arrow_type
-from tidegate.source.projection import Wanted
 from tidegate.source.promotion import cast_to
 
 if TYPE_CHECKING:

@@ -19,12 +19,13 @@ from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.whole_file import WholeFile, is_whole
-from tidegate.read.merge import Conforming, MergeRead
+from tidegate.read.merge import Conforming, MergedPiece
 from tidegate.read.open_piece import open_piece
 from tidegate.read.removed import WHOLE
+from tidegate.source.column_kernels import Found
 from tidegate.source.files.columns import children_of, decode_schema, wanted
 from tidegate.source.files.partition_values import parse_values
-from tidegate.source.projection import Found, Projection, Projections
+from tidegate.source.projection import Projection, Projections
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class FilesReader:
                 self.physical_columns(file.schema),
                 lambda batch, _: self.conform(batch, located),
             )
-            yield from MergeRead(file, located, conforming, WHOLE).batches(options)
+            yield from MergedPiece(file, located, conforming, WHOLE).batches(options)
 
     def open(self, piece: Piece) -> ParquetRows:
         """Open the piece's file; raises as `open_listed`."""

@@ -9,7 +9,7 @@ import pytest
 
 from tidegate.errors import StateFileDamaged
 from tidegate.model.instant import Instant
-from tidegate.model.start import Start
+from tidegate.model.start import FixedStart
 from tidegate.pipeline.load.starting import fix_start
 from tidegate.storage import LocalStorage
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def _fixed(work: Path, boundary: str | None, identity: str = "uuid-1") -> Start:
-    found = Start(Instant(boundary, NOW) if boundary else None, identity)
+def _fixed(work: Path, boundary: str | None, identity: str = "uuid-1") -> FixedStart:
+    found = FixedStart(Instant(boundary, NOW) if boundary else None, identity)
     return fix_start(LocalStorage(), str(work), found)
 
 
@@ -40,7 +40,7 @@ def test_beginning_is_a_start_too(tmp_path: Path) -> None:
 def test_table_that_was_made_anew_has_a_start_of_its_own(tmp_path: Path) -> None:
     _fixed(tmp_path, "s3")
 
-    assert _fixed(tmp_path, "s1", "uuid-2") == Start(Instant("s1", NOW), "uuid-2")
+    assert _fixed(tmp_path, "s1", "uuid-2") == FixedStart(Instant("s1", NOW), "uuid-2")
 
 
 def test_start_that_was_cut_is_damaged(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The catalog that an Iceberg table stands in, as a pipeline file says it."""
+"""The catalog of an Iceberg table."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 class CatalogConfig(Section):
     """An Iceberg catalog: a name, and the properties that pyiceberg takes.
 
-    Without properties the name means a catalog of pyiceberg's own configuration.
+    Without properties, the name refers to a catalog of pyiceberg's own configuration.
     """
 
     name: str
     properties: dict[str, str] = Field(default_factory=dict)
-    """Further keys as they stand: `uri`, `warehouse`, `type`, …; secrets as `${env:NAME}`."""
+    """Further keys, passed on: `uri`, `warehouse`, `type`, …; secrets as `${env:NAME}`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -48,7 +48,7 @@ class CatalogConfig(Section):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
-        """Describe the shapes in which it is written: a name, or a mapping with further keys."""
+        """Return the JSON Schema of both forms: a name, or a mapping with further keys."""
         del core, handler
         mapping = {
             "type": "object",

@@ -1,4 +1,4 @@
-"""The options of an Iceberg table: which one, which of its states, and what lost history does."""
+"""The options of an Iceberg table: which one, which state, and what to do about lost history."""
 
 from __future__ import annotations
 
@@ -28,23 +28,24 @@ _CHECKPOINT_KEYS = ("on_off_lineage", "on_expired_cursor", "protect_cursor")
 
 
 class InstantTime(Section):
-    """Where the time of an instant stands, if not in its commit time (design §2)."""
+    """Where to find the time of an instant, if it is not the commit time (design §2)."""
 
     summary: str
-    """Key of the snapshot summary that holds an ISO time."""
+    """The key of the snapshot summary that has an ISO time."""
 
 
 class IcebergSourceConfig(SourceConfig):
-    """Where changes come from: an Iceberg table."""
+    """The source of changes: an Iceberg table."""
 
     outside_plans: ClassVar[frozenset[str]] = SourceConfig.outside_plans | {
-        # Which table it is stands in the pinned identity; these only say how to find and open it.
+        # The pinned identity says which table it is; these keys only say how to find and open it.
         "catalog",
         "table",
         "metadata",
         "location_rewrite",
         "instant_time",
-        # What these decide stands in the window: which commits it covers, how it was taken.
+        # What these keys decide is part of the window: which commits it covers, and how it was
+        # taken.
         *_SELECTIONS,
         "end",
         "limits",
@@ -61,42 +62,43 @@ class IcebergSourceConfig(SourceConfig):
     """A metadata file or table directory, instead of catalog and table."""
     instant_time: InstantTime | None = None
     location_rewrite: dict[str, str] = Field(default_factory=dict)
-    """Prefix → prefix, the longest match first, applied where files are opened (ICE-4.17)."""
+    """Prefix → prefix, the longest match first, applied when files are opened (ICE-4.17)."""
     branch: str | None = Field(None, min_length=1)
     """Read this branch; `main` by default (ICE-2.10)."""
     snapshot_id: int | None = None
-    """Read the table as it stood at this snapshot (ICE-2.7)."""
+    """Read the table as of this snapshot (ICE-2.7)."""
     tag: str | None = Field(None, min_length=1)
-    """Read the table as it stood at this tag; a tag that was moved is read again."""
+    """Read the table as of this tag; if the tag is moved, the table is read again."""
     as_of_timestamp: EpochMillis | None = None
-    """Read the table as it stood then, by its snapshot log (ICE-2.8)."""
+    """Read the table as of this time, by its snapshot log (ICE-2.8)."""
     end: Point | None = None
     """Read up to and including this snapshot, tag or time, and nothing after it (ICE-2.12)."""
     on_truncated_history: Annotated[FailOrOldest, words(FailOrOldest)] = "fail"
-    """What a start time before everything retained does: `oldest` starts there (ICE-2.14)."""
+    """For a start time before all that is retained: `oldest` starts there (ICE-2.14)."""
     on_off_lineage: Annotated[OffLineage, words(OffLineage)] = "fail"
-    """What a rollback or a replaced branch does: `snapshot_diff` publishes the difference, `reset`
-    begins anew as `start` says (ICE-2.18). `mode: snapshot_diff` defaults to its own."""
+    """What to do after a rollback or a replaced branch: `snapshot_diff` publishes the difference,
+    `reset` begins again at `start` (ICE-2.18). `mode: snapshot_diff` defaults to
+    `snapshot_diff`."""
     on_expired_cursor: Annotated[ExpiredCursor, words(ExpiredCursor)] = "fail"
-    """What a checkpoint does that was expired, or cut off by an expired snapshot (ICE-2.18).
-    `mode: snapshot_diff` and `mode: lineage_upserts` default to their own."""
+    """What to do if the checkpoint was expired, or cut off by an expired snapshot (ICE-2.18).
+    `mode: snapshot_diff` and `mode: lineage_upserts` default to the value of the same name."""
     protect_cursor: Annotated[CursorProtection, words(CursorProtection)] = "none"
-    """`tag` keeps the checkpoint's snapshot from being expired by the tag `tidegate-<pipeline>`:
-    the only thing ever written to the source (ICE-2.23)."""
+    """`tag` protects the checkpoint's snapshot from expiry with the tag `tidegate-<pipeline>`;
+    nothing else is ever written to the source (ICE-2.23)."""
     path_match: Annotated[PathMatch, words(PathMatch)] = "scheme_insensitive"
     """How position deletes find their data files: with or without scheme and bucket (ICE-4.14)."""
     assume_names: bool = False
     """Match the columns of files without field ids by name (ICE-6.14)."""
     case_sensitive: bool = False
-    """Whether names in `read.filter` and `read.columns` tell upper from lower case."""
+    """Whether names in `read.filter` and `read.columns` are case-sensitive."""
     max_planning_failures: int = Field(3, ge=-1)
-    """How often what a catalog or store does not answer is asked again while planning; -1: for
-    ever (ICE-2.24)."""
+    """How often a request to a catalog or store is repeated while planning if it is not answered;
+    -1: without limit (ICE-2.24)."""
     limits: LimitsConfig = LimitsConfig()
 
     @property
     def address(self) -> str:
-        """Which table this is, in one line."""
+        """The name of the table, in one line."""
         branch = f" branch {self.branch}" if self.branch not in {None, "main"} else ""
         if self.metadata is not None or self.catalog is None:
             # The table's directory: a newer metadata file of the same table is the same source.
@@ -105,7 +107,7 @@ class IcebergSourceConfig(SourceConfig):
 
     @classmethod
     def meant_by(cls, table: str) -> dict[str, str] | None:
-        """Take a metadata file, the directory of a table, or a name with dots."""
+        """Accept a metadata file, the directory of a table, or a name with dots."""
         path = Path(table)
         if table.endswith(".json") or (path / "metadata").is_dir():
             return {"kind": "iceberg", "metadata": str(path.absolute())}
@@ -115,7 +117,7 @@ class IcebergSourceConfig(SourceConfig):
 
     @property
     def known_places(self) -> tuple[str, ...]:
-        """The table's directory, where the pipeline file says it."""
+        """The table's directory, if the pipeline file names it."""
         return (_METADATA_FILE.sub("", self.metadata),) if self.metadata else ()
 
     @property
@@ -126,29 +128,29 @@ class IcebergSourceConfig(SourceConfig):
 
     @property
     def whole_history(self) -> Self:
-        """The same source with all of its branch, instead of one state or what an end leaves."""
+        """The same source with all of its branch, without a selected state or end."""
         selected = ("snapshot_id", "tag", "as_of_timestamp", "end")
         return self.model_copy(update=dict.fromkeys(selected))
 
     @property
     def window_limits(self) -> LimitsConfig:
-        """How much one window takes at most."""
+        """The most that one window takes."""
         return self.limits
 
     @property
     def reads_standing_rows(self) -> bool:
-        """Whether the first window reads the table as it stands."""
+        """Whether the first window reads the current table."""
         return self.start.kind == "full"
 
     @property
     def tells_case(self) -> bool:
-        """Whether names in `read.filter` tell upper from lower case."""
+        """Whether names in `read.filter` are case-sensitive."""
         return self.case_sensitive
 
     def from_the_beginning(self) -> Self:
-        """Return the same source read from its oldest retained snapshot on.
+        """Return the same source, read from its oldest retained snapshot on.
 
-        Any two retained states have a difference, whichever way history went between them.
+        Any two retained states can be compared, whatever the history between them.
         """
         made = super().from_the_beginning()
         mode = self.read.mode
@@ -179,7 +181,7 @@ class IcebergSourceConfig(SourceConfig):
     def _selection(self) -> IcebergSourceConfig:
         chosen = [key for key in _SELECTIONS if getattr(self, key) is not None]
         if len(chosen) > 1:
-            problem = f"and `{chosen[0]}` each say what to read; leave out one of the two (ICE-2.7)"
+            problem = f"and `{chosen[0]}` both select what to read; remove one of the two"
             raise KeyProblem(problem, key=chosen[1])
         fixed = next((key for key in chosen if key != "branch"), None)
         if fixed and self.read.mode != "snapshot":
@@ -244,7 +246,7 @@ class IcebergSourceConfig(SourceConfig):
 
 
 def _split_table(table: Any) -> dict[str, str]:
-    """Take the first of three or more parts as the catalog: `lake.raw.orders`."""
+    """Return the first of three or more parts as the catalog: `lake.raw.orders`."""
     if isinstance(table, str) and table.count(".") >= 2:
         catalog, _, rest = table.partition(".")
         return {"catalog": catalog, "table": rest}
@@ -252,7 +254,7 @@ def _split_table(table: Any) -> dict[str, str]:
 
 
 def _with_mode_defaults(said: dict[str, Any]) -> dict[str, Any]:
-    """Fill in what the read mode, or a selected snapshot, says without being asked."""
+    """Fill in defaults that follow from the read mode or a selected snapshot."""
     read = said.get("read") or {}
     if not isinstance(read, Mapping):
         return said
@@ -261,6 +263,6 @@ def _with_mode_defaults(said: dict[str, Any]) -> dict[str, Any]:
         said = {**said, "read": read}
     mode = str(read.get("mode", "append")).strip().lower().replace("-", "_")
     if mode == "snapshot_diff":
-        # It compares two states; whether they lie on one lineage makes no difference to it.
+        # It compares two states, which need not be on one lineage.
         return {"on_off_lineage": mode, "on_expired_cursor": mode, **said}
     return {"on_expired_cursor": mode, **said} if mode == "lineage_upserts" else said

@@ -1,24 +1,24 @@
-"""What keeps the changes of an Iceberg table from being read: commits, deletes, changelogs."""
+"""Errors of reading the changes of an Iceberg table: commits, deletes, changelogs."""
 
 from tidegate.errors.sources.iceberg.table import IcebergSourceError
 
 
 class ChangelogParentMissing(IcebergSourceError):
-    """The state before a commit is not retained, so what it changed cannot be told (ICE-3.12)."""
+    """The state before a commit is not retained, so its changes are unknown (ICE-3.12)."""
 
     source: str
     snapshot: str
     parent: str
     problem: str
     template = (
-        "{source}: the changes of snapshot {snapshot} need the state before it, snapshot {parent}: "
-        "{problem}. Start with `source.start: full`, or after a commit whose state is retained: "
-        "`source.start: {{after: {snapshot}}}`."
+        "{source}: the changes of snapshot {snapshot} cannot be read without the state before it, "
+        "snapshot {parent}: {problem}. Start with `source.start: full`, or after a commit whose "
+        "state is retained: `source.start: {{after: {snapshot}}}`."
     )
 
 
 class LineageUnavailable(IcebergSourceError):
-    """Row lineage does not say which rows were written since the checkpoint (ICE-8.5)."""
+    """Row lineage does not show which rows were written since the checkpoint (ICE-8.5)."""
 
     source: str
     problem: str
@@ -38,7 +38,7 @@ class ChangelogInconsistent(IcebergSourceError):
         "{source}: snapshot {snapshot}: expected its changes to turn the state before into the "
         "state after, found a difference of {rows:+d} rows, or other rows. Nothing was taken in. "
         "Keep the table's metadata files and report them; `source.read.mode: snapshot_diff` "
-        "compares the states another way."
+        "compares the states in another way."
     )
 
 
@@ -61,24 +61,24 @@ class NonAppendSnapshot(IcebergSourceError):
     source: str
     snapshots: str
     remedy: str
-    """What to do about what these commits took away, as sentences."""
+    """What to do about the rows that these commits removed, as sentences."""
     template = "{source}: expected appends only, found {snapshots}. {remedy}"
 
 
 class RemovedRowsRead(IcebergSourceError):
-    """A commit to be passed over takes away rows that the same window reads (ICE-3.5)."""
+    """A commit that is to be skipped removes rows that the same window reads (ICE-3.5)."""
 
     source: str
     snapshots: str
     removed: str
     """How many files and rows."""
     template = (
-        "{source}: `read.on_non_append: skip` expects that what a window reads is still there at "
-        "its end; found {snapshots}, which take away {removed} of this window. Published, these "
-        "rows would stand beside those that correct them, so nothing was read. Read the table in "
-        "a new pipeline: with `read.on_non_append: changelog`, and `_change_type` among "
-        "`read.columns`, it has every change; with `start: full` it has the rows as they stand "
-        "now, and later `tidegate rebuild PIPELINE PARTITION` brings up to date the days that a "
+        "{source}: `read.on_non_append: skip` expects that the rows of a window still exist at "
+        "its end; found {snapshots}, which remove {removed} of this window. If these rows were "
+        "published, they would appear beside the rows that correct them, so nothing was read. "
+        "Read the table in a new pipeline: with `read.on_non_append: changelog`, and "
+        "`_change_type` among `read.columns`, it has every change; with `start: full` it has the "
+        "current rows, and `tidegate rebuild PIPELINE PARTITION` later updates the days that a "
         "skipped commit changes."
     )
 
@@ -90,13 +90,13 @@ class SnapshotClassMismatch(IcebergSourceError):
     snapshot: str
     found: str
     template = (
-        "{source}: snapshot {snapshot} says 'append' but {found}. Its writer is not to be "
-        "trusted; see `tidegate instants PIPELINE`."
+        "{source}: snapshot {snapshot} says 'append' but {found}. Its writer cannot be trusted; "
+        "see `tidegate instants PIPELINE`."
     )
 
 
 class StatsMissing(IcebergSourceError):
-    """Planning was asked for something that a file's metadata does not say (ICE-5.9, 5.10)."""
+    """Planning needs something that a file's metadata does not have (ICE-5.9, 5.10)."""
 
     path: str
     missing: str
@@ -119,13 +119,13 @@ class CorruptDeletes(IcebergSourceError):
 
 
 class AmbiguousPath(IcebergSourceError):
-    """A deleted path fits several data files, and none exactly (ICE-4.15)."""
+    """A path in a delete file matches several data files, and none exactly (ICE-4.15)."""
 
     path: str
     target: str
     candidates: str
     template = (
-        "{path}: expected a data file of the table, found '{target}', which but for its scheme "
-        "names each of {candidates}. Rewrite the delete file in the source, or set "
+        "{path}: expected a data file of the table, found '{target}', which, apart from its "
+        "scheme, matches each of {candidates}. Rewrite the delete file in the source, or set "
         "`source.path_match: exact`."
     )

@@ -1,4 +1,4 @@
-"""How the history of an Iceberg table can fail to join on to a start or a checkpoint."""
+"""Errors of an Iceberg table whose history does not continue from a start or a checkpoint."""
 
 from tidegate.errors.sources.every_kind import PointNotFound
 from tidegate.errors.sources.iceberg.table import IcebergSourceError
@@ -16,7 +16,7 @@ class StartNotAncestor(IcebergSourceError, PointNotFound):
     snapshot: str
     head: str
     template = (
-        "{source}: snapshot {snapshot} is no ancestor of the head {head}. Choose one from "
+        "{source}: snapshot {snapshot} is not an ancestor of the head {head}. Choose one from "
         "`tidegate instants PIPELINE`."
     )
 
@@ -29,7 +29,7 @@ class HistoryTruncated(IcebergSourceError):
     oldest_kept: str
     head: str
     remedy: str
-    """The settings that go on from here, as a sentence."""
+    """The settings that lead on from here, as a sentence."""
     template = (
         "{source}: expected unbroken history from {start} to {head}, found it cut before "
         "{oldest_kept}. "
@@ -38,7 +38,7 @@ class HistoryTruncated(IcebergSourceError):
 
 
 class CursorOffLineage(IcebergSourceError):
-    """The checkpoint is no ancestor of the head.
+    """The checkpoint is not an ancestor of the head.
 
     The table was rolled back or a branch replaced (ICE-2.17).
     """
@@ -50,21 +50,21 @@ class CursorOffLineage(IcebergSourceError):
     oldest_kept: str
     remedy: str
     template = (
-        "{source}: checkpoint {checkpoint} is no ancestor of the head {head} (common ancestor: "
-        "{common_ancestor}, oldest kept: {oldest_kept}): the table was rolled back, or its branch "
-        "replaced. {remedy}"
+        "{source}: checkpoint {checkpoint} is not an ancestor of the head {head} (common "
+        "ancestor: {common_ancestor}, oldest kept: {oldest_kept}): the table was rolled back, or "
+        "its branch replaced. {remedy}"
     )
 
 
 class CursorExpired(IcebergSourceError):
-    """The checkpoint's snapshot was expired and nothing retained joins on to it (ICE-2.17)."""
+    """The checkpoint's snapshot was expired, and no retained snapshot follows it (ICE-2.17)."""
 
     source: str
     checkpoint: str
     oldest_kept: str
     head: str
     gap: str
-    """What the sequence numbers say of the commits between (ICE-2.20)."""
+    """What the sequence numbers tell about the commits in between (ICE-2.20)."""
     remedy: str
     template = (
         "{source}: cannot read all changes after the checkpoint {checkpoint}: it was expired; "

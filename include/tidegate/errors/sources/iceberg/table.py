@@ -1,4 +1,4 @@
-"""What an Iceberg table refuses to tell of itself: identity, refs, columns, features."""
+"""Errors of an Iceberg table itself: identity, refs, columns, features."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from tidegate.errors.sources.every_kind import PointNotFound, StateGone
 
 
 class IcebergSourceError(TerminalError):
-    """Base of what the Iceberg source refuses (ICE-2.24)."""
+    """The base of all errors of the Iceberg source (ICE-2.24)."""
 
 
 class EmptyTable(IcebergSourceError):
@@ -15,21 +15,20 @@ class EmptyTable(IcebergSourceError):
 
     source: str
     template = (
-        "{source}: the table has no snapshot, but the pipeline file names one. Take `snapshot_id`, "
-        "`tag`, `as_of_timestamp` and `end` out of `source`, and use `start: full`."
+        "{source}: the table has no snapshot, but the pipeline file names one. Remove "
+        "`snapshot_id`, `tag`, `as_of_timestamp` and `end` from `source`, and use `start: full`."
     )
 
 
 class TableIdentityChanged(IcebergSourceError):
-    """The table was dropped and made again (ICE-2.3)."""
+    """The table was dropped and created again (ICE-2.3)."""
 
     source: str
     expected: str
     found: str
     template = (
         "{source}: expected the table with uuid {expected}, found {found}: it was dropped and "
-        "made again. "
-        "Start a new pipeline name for the new table."
+        "created again. Start a new pipeline, with a new name, for the new table."
     )
 
 
@@ -42,7 +41,7 @@ class RefNotFound(IcebergSourceError):
 
 
 class SnapshotNotFound(IcebergSourceError, StateGone):
-    """A snapshot that a window reads, or a file or command names, is not there (ICE-2.15)."""
+    """A snapshot that a window reads, or a file or command names, does not exist (ICE-2.15)."""
 
     source: str
     snapshot: str
@@ -56,7 +55,7 @@ class SnapshotNotFound(IcebergSourceError, StateGone):
 
 
 class SnapshotLogMissing(IcebergSourceError, PointNotFound):
-    """The snapshot log does not say what the table was at a time (ICE-2.8)."""
+    """The snapshot log does not reach back to a time (ICE-2.8)."""
 
     source: str
     timestamp: str
@@ -70,7 +69,7 @@ class SnapshotLogMissing(IcebergSourceError, PointNotFound):
 
 
 class InstantTimeMissing(TerminalError):
-    """The summary property that `source.instant_time` names is absent, or is no time."""
+    """The summary property that `source.instant_time` names is missing, or is not a time."""
 
     source: str
     instant: str
@@ -90,13 +89,13 @@ class AmbiguousColumn(TerminalError):
     column: str
     found: str
     template = (
-        "{source}: expected one column '{column}', found {found}. Name the columns that are meant "
-        "as they are spelled, with `source.case_sensitive: true`, or rename one in the source."
+        "{source}: expected one column '{column}', found {found}. Spell the columns exactly as in "
+        "the table, with `source.case_sensitive: true`, or rename one in the source."
     )
 
 
 class UnsupportedFeature(IcebergSourceError):
-    """The table uses something that is refused rather than read approximately (ICE-1.3)."""
+    """The table uses a feature that cannot be read exactly, and is therefore refused (ICE-1.3)."""
 
     source: str
     feature: str
@@ -114,7 +113,7 @@ class MissingFieldIds(IcebergSourceError):
 
 
 class InvalidNameMapping(IcebergSourceError):
-    """The table's name mapping is not what the Iceberg specification says (ICE-6.14)."""
+    """The table's name mapping does not follow the Iceberg specification (ICE-6.14)."""
 
     source: str
     problem: str

@@ -13,7 +13,7 @@ from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructT
 
 from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.protocol import FIELD_ID
-from tidegate.source.projection import Found, Wanted
+from tidegate.source.column_kernels import Found, Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

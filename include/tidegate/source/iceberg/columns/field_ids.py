@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.table.name_mapping import MappedField
 
+    from tidegate.source.column_kernels import Found
     from tidegate.source.iceberg.columns.selection import Selection
-    from tidegate.source.projection import Found
 
 
 @dataclass(frozen=True)

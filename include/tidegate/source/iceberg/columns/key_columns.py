@@ -15,8 +15,8 @@ from tidegate.source.iceberg.columns.columns import wanted_column
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.source.column_kernels import Wanted
     from tidegate.source.iceberg.columns.selection import Selection
-    from tidegate.source.projection import Wanted
 
 
 @dataclass(frozen=True)

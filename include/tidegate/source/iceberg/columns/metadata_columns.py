@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from tidegate.model.row_kind import CHANGE_TYPE, DELETED, RowKind
 from tidegate.physical.arrays import boolean_column, integer_column, repeated_text
+from tidegate.source.column_kernels import Wanted
 from tidegate.source.iceberg.columns.slice_details import details_of
-from tidegate.source.projection import Wanted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

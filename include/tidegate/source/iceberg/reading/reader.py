@@ -12,7 +12,7 @@ from tidegate.model.wire import canonical
 from tidegate.physical import ParquetRows
 from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.read.ignored import ignored_deletes
-from tidegate.read.merge import MergeRead
+from tidegate.read.merge import MergedPiece
 from tidegate.read.open_piece import open_piece
 from tidegate.read.removed import FileStates, NewerThan, Removed
 from tidegate.source.iceberg.columns.field_ids import FieldIds
@@ -77,7 +77,7 @@ class IcebergReader:
             states = self.states(located.slice)
             self.ignored = self.ignored.plus(ignored_deletes(states, located, file.rows))
             conforming = self.columns_of(located).conforming(file.schema)
-            yield from MergeRead(file, located, conforming, states).batches(options)
+            yield from MergedPiece(file, located, conforming, states).batches(options)
 
     def open(self, piece: Piece) -> PhysicalRows:
         """Open the piece's data file; raises as `open_rows`."""

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.model.plan import Piece
+    from tidegate.source.column_kernels import Wanted
     from tidegate.source.iceberg.columns.field_ids import FieldIds
     from tidegate.source.iceberg.columns.key_columns import KeyColumn
     from tidegate.source.iceberg.columns.selection import Selection
-    from tidegate.source.projection import Wanted
 
 
 class PinnedColumns:

@@ -48,7 +48,7 @@ from tidegate.source.iceberg.columns.columns import (
 )
 
 if TYPE_CHECKING:
-    from tidegate.source.projection import Found, Wanted
+    from tidegate.source.column_kernels import Found, Wanted
 
 SCHEMA = Schema(
     NestedField(1, "id", LongType(), required=True),

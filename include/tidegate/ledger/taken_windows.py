@@ -1,0 +1,218 @@
+"""Taking windows, keeping them, and giving them back (design §4, taking a window)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import sqlalchemy as sa
+
+from tidegate.errors import LedgerMoved, WindowNotFound, WindowOpen
+from tidegate.ledger import numbers, rows
+from tidegate.ledger.plans import select_uri
+from tidegate.ledger.schema import pipeline, plan, window
+from tidegate.ledger.window_rows import WindowRows
+
+if TYPE_CHECKING:
+    from datetime import datetime, timedelta
+
+    from tidegate.ledger.holder import Holder
+    from tidegate.model.ledger_rows import PipelineState, WindowState
+    from tidegate.model.plan import Window
+
+
+@dataclass(frozen=True)
+class TakenWindows(WindowRows):
+    """The windows of one pipeline, for the run that takes one and works on it."""
+
+    def take(self, draft: Window, seen: PipelineState, holder: Holder) -> WindowState:
+        """Take a new window with the next sequence number.
+
+        Args:
+            draft: the window; its sequence number is given here, unless a ledger is restored.
+            seen: the pipeline as it stood when the window was decided on, whatever its kind.
+            holder: who takes it.
+
+        Raises:
+            WindowOpen: another window is open (Transient).
+            LedgerMoved: the pipeline no longer stands as it was seen (Transient).
+        """
+        standing = self.open()
+        holder = holder.asked_about(standing.owner if standing else None)
+        with self.engine.begin() as connection:
+            state = numbers.lock(connection, self.name)
+            held = connection.execute(self._where(window.c.state == "open")).mappings().first()
+            if held is not None:
+                raise self._open_error(held, holder)
+            _check_unmoved(state, seen)
+            taken = replace(draft, sequence=max(draft.sequence, state["next_sequence"]))
+            connection.execute(
+                sa.update(pipeline)
+                .where(pipeline.c.name == self.name)
+                .values(next_sequence=taken.sequence + 1)
+            )
+            expires = self.clock(connection) + holder.timeout
+            values = self._window_values(taken, holder, expires)
+            values |= {"attempt": state["first_fence"] + 1}
+            connection.execute(sa.insert(window).values(**values))
+            return rows.read_window(
+                connection.execute(self._where(window.c.sequence == taken.sequence))
+                .mappings()
+                .one()
+            )
+
+    def resume(
+        self,
+        sequence: int,
+        holder: Holder,
+        seen: PipelineState | None,
+        *,
+        still_open: bool = False,
+    ) -> WindowState:
+        """Work on a window that is there already: after a crash, for a retry, or as a replay.
+
+        The attempt goes up, so that whoever worked on it before can no longer announce.
+
+        Args:
+            sequence: of the window.
+            holder: who works on it now.
+            seen: the pipeline as it stood when that was decided; None where that did not depend on
+                it, or this very run has taken a window since.
+            still_open: whether it was decided on a window that was open.
+
+        Raises:
+            WindowNotFound: it was never taken.
+            WindowOpen: another run works on it and is not known to be dead (Transient).
+            LedgerMoved: the pipeline no longer stands as it was seen (Transient).
+        """
+        standing = self.find(sequence)
+        holder = holder.asked_about(standing.owner if standing else None)
+        with self.engine.begin() as connection:
+            state = numbers.lock(connection, self.name)
+            if seen is not None:
+                _check_unmoved(state, seen)
+            query = self._where(window.c.sequence == sequence)
+            held = connection.execute(query).mappings().first()
+            if still_open and (held is None or held["state"] != "open"):
+                found = f"window {sequence} {'sealed' if held else 'dropped'}"
+                raise LedgerMoved(pipeline=self.name, expected="it open", found=found)
+            if held is None:
+                raise WindowNotFound(pipeline=self.name, sequence=sequence)
+            now = self.clock(connection)
+            if not holder.may_take(held["owner"], held["expires"], now):
+                raise self._open_error(held, holder)
+            connection.execute(
+                sa.update(window)
+                .where(window.c.pipeline == self.name, window.c.sequence == sequence)
+                .values(
+                    attempt=held["attempt"] + 1, owner=holder.owner, expires=now + holder.timeout
+                )
+            )
+            return rows.read_window(
+                connection.execute(self._where(window.c.sequence == sequence)).mappings().one()
+            )
+
+    def give_back(self, sequence: int, attempt: int, *, lost_plan: str | None = None) -> bool:
+        """Let go of a window that is not worked on; an open one without a plan is dropped.
+
+        Nobody was promised what it would bring: the next run decides on the checkpoint anew. No
+        other window gets its number, so that whoever still works on it finds out.
+
+        Args:
+            sequence: of the window.
+            attempt: the caller's; a window that a newer one took over is left alone.
+            lost_plan: where its plan was, if that is gone from the work directory: nobody can go on
+                with it, as if there were none.
+
+        Returns:
+            Whether it was dropped.
+        """
+        mine = (
+            window.c.pipeline == self.name,
+            window.c.sequence == sequence,
+            window.c.attempt == attempt,
+        )
+        with self.engine.begin() as connection:
+            # Kept from those who record a plan, until this ends.
+            query = sa.select(window).where(*mine).with_for_update()
+            held = connection.execute(query).mappings().first()
+            if held is None:
+                return False
+            planned: str | None = connection.scalar(
+                select_uri(self.name, sequence, held["plan_digest"])
+            )
+            if held["state"] == "sealed" or planned not in {None, lost_plan}:
+                self._let_go(connection, sequence)
+                return False
+            of_window = plan.c.pipeline == self.name, plan.c.window == sequence
+            connection.execute(sa.delete(plan).where(*of_window))
+            connection.execute(sa.delete(window).where(*mine))
+            return True
+
+    def renew(self, sequence: int, attempt: int, timeout: timedelta) -> None:
+        """Let the time of a window that is worked on begin anew.
+
+        The attempt tells whose it is, since every taking raises it. A window that was announced
+        meanwhile is held by nobody, and stays so.
+
+        Raises:
+            FenceLost: a newer attempt took the window over.
+        """
+        with self.engine.begin() as connection:
+            renewed = connection.execute(
+                sa.update(window)
+                .where(
+                    window.c.pipeline == self.name,
+                    window.c.sequence == sequence,
+                    window.c.attempt == attempt,
+                    window.c.owner.is_not(None),
+                )
+                .values(expires=self.clock(connection) + timeout)
+            )
+            if renewed.rowcount == 0:
+                self._fenced(connection, sequence, attempt)
+
+    def _open_error(self, held: rows.Row, holder: Holder) -> WindowOpen:
+        run, expires = held["owner"] or held["run"], held["expires"]
+        # Only a window that is open stands in the way of the next load, which finishes it.
+        words: tuple[object, ...] = ("load", self.name)
+        if held["state"] == "sealed":
+            words = ("replay", self.name, held["sequence"])
+        return WindowOpen(
+            pipeline=self.name,
+            sequence=held["sequence"],
+            run=run,
+            renewed=holder.renewed(expires),
+            outlook=holder.outlook(run, expires, *words),
+        )
+
+    def _window_values(self, taken: Window, holder: Holder, expires: datetime) -> dict[str, Any]:
+        return {
+            "pipeline": self.name,
+            "sequence": taken.sequence,
+            "kind": taken.kind.value,
+            "range": taken.range.to_json(),
+            "end_time": taken.range.end_inclusive.time,
+            "interval_start": taken.interval.start if taken.interval else None,
+            "interval_end": taken.interval.end if taken.interval else None,
+            "partitions": [rows.write_partition(item) for item in taken.partitions],
+            "run": taken.run,
+            "state": "open",
+            "owner": holder.owner,
+            "expires": expires,
+            "taken_at": holder.now,
+        }
+
+    def _let_go(self, connection: sa.Connection, sequence: int) -> None:
+        connection.execute(
+            sa.update(window)
+            .where(window.c.pipeline == self.name, window.c.sequence == sequence)
+            .values(owner=None, expires=None)
+        )
+
+
+def _check_unmoved(state: rows.Row, seen: PipelineState) -> None:
+    """Compare checkpoint and newest window with what a decision was based on."""
+    found = rows.read_pipeline(state)
+    if (found.checkpoint, found.next_sequence) != (seen.checkpoint, seen.next_sequence):
+        raise LedgerMoved(pipeline=seen.name, expected=seen.progress, found=found.progress)

@@ -1,0 +1,175 @@
+"""The steps of a load: look, plan, stage, announce, and all of them in one process."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.pipeline.load.staging import stage_split
+from tidegate.pipeline.parts import PipelineParts
+from tidegate.pipeline.state.plan_files import pending_stages
+from tidegate.pipeline.state.work import check_owner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
+
+    from tidegate.execute import Executor
+    from tidegate.model.partition import Partition
+    from tidegate.model.run import Announced, Look, PlannedWindow, Run
+    from tidegate.pipeline.executors import ExecutorFactory
+    from tidegate.pipeline.load.loader import Preview
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class LoadSteps(PipelineParts):
+    """The part of a pipeline that reads the source; it publishes nothing."""
+
+    def look(self, run: Run, now: datetime) -> Look:
+        """Return what a run would find, from the source's metadata alone."""
+        self.adopt(now)
+        with self._forgotten.naming():
+            return self._loader.look(run, now)
+
+    def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Take the run's window or those it replays, and write their plans."""
+        self.adopt(now)
+        started = time.monotonic()
+        with self._forgotten.naming():
+            planned = self._loader.plan(run, now)
+        self._note(planned, "plan", started)
+        for item in planned:
+            _log.info(
+                "planned window %d: %d of %d splits to read",
+                item.sequence,
+                item.pending,
+                item.splits,
+                extra=self._facts(run=run.id, window=item.sequence, plan=item.digest),
+            )
+        return planned
+
+    def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Plan a window that was taken before with the configuration as it is now."""
+        self.adopt(now)
+        with self._forgotten.naming():
+            return self._loader.replay(sequence, run, now)
+
+    def rebuild(
+        self, partitions: Sequence[Partition], run: Run, now: datetime
+    ) -> tuple[PlannedWindow, ...]:
+        """Plan to read whole partitions again, as of the checkpoint.
+
+        One that the ledger does not know comes to be if the source has rows for it.
+        """
+        self.adopt(now)
+        with self._forgotten.naming():
+            return self._loader.rebuild(partitions, run, now)
+
+    def stage(
+        self,
+        planned: PlannedWindow,
+        executor: Executor,
+        progress: Callable[[int], None] | None = None,
+        *,
+        beside: Sequence[PlannedWindow] = (),
+    ) -> int:
+        """Read and stage what a plan still lacks.
+
+        Args:
+            planned: the window; it is renewed meanwhile.
+            executor: where the splits are read.
+            progress: told how many sub-splits are finished.
+            beside: windows of the same run that wait for their turn; they are renewed, too.
+
+        Returns:
+            How many sub-splits were finished.
+
+        Raises:
+            FenceLost: a successor took a window over; what was staged stays for it.
+        """
+        started = time.monotonic()
+        finished = 0
+        task = functools.partial(stage_split, self.storage)
+        with self.renewing((planned, *beside)) as held:
+            # One stage after the other: the rows that one spreads are what the next one gathers.
+            for indexes in pending_stages(self.storage, planned.uri):
+                for _ in executor.run(task, planned.uri, indexes, f"w{planned.attempt}"):
+                    held.check()
+                    finished += 1
+                    if progress is not None:
+                        progress(finished)
+        self._note([planned], "stage", started)
+        _log.info(
+            "staged %d sub-splits of window %d",
+            finished,
+            planned.sequence,
+            extra=self._facts(window=planned.sequence, plan=planned.digest),
+        )
+        return finished
+
+    def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
+        """Seal the windows of a run; with none, let an idle source move the watermark.
+
+        Raises:
+            PipelineChanged: the pipeline file says something else than when they were planned.
+        """
+        self._check_identity()
+        with self.renewing(planned) as held:
+            announced = self._announcer.announce(planned, now, held)
+        _log.info(
+            "announced windows %s: %d rows read, %d kept, %d late, %d put aside",
+            list(announced.windows),
+            announced.summary.rows_read,
+            announced.summary.rows_kept,
+            announced.summary.rows_late,
+            announced.summary.rows_quarantined,
+            extra=self._facts(
+                windows=list(announced.windows), partitions=len(announced.partitions)
+            ),
+        )
+        return announced
+
+    def load(self, run: Run, now: datetime, executors: ExecutorFactory) -> Announced:
+        """Do a whole load in this process: plan, stage, announce.
+
+        A run that finds the window of a dead one finishes that first, and then takes its own.
+        """
+        planned = self.plan(run, now)
+        announced = self.finish_load(planned, now, executors)
+        if any(item.taken_over for item in planned):
+            return announced.joined(self.load(run, now, executors))
+        return announced
+
+    def finish_load(
+        self, planned: Sequence[PlannedWindow], now: datetime, executors: ExecutorFactory
+    ) -> Announced:
+        """Stage and announce what was planned."""
+        engine = self.engine_for(planned)
+        if engine != "none":
+            with executors(engine) as executor:
+                for item in planned:
+                    self.stage(item, executor, beside=planned)
+        return self.announce(planned, now)
+
+    def preview(self, run: Run, now: datetime) -> Preview:
+        """Return what a load would read; of `looking()` it changes nothing (PC-C08).
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own.
+            WorkGone, WorkBehind: the work directory has not what the ledger knows.
+        """
+        check_owner(self.roots, self.ledger, self.storage)
+        with self._forgotten.naming():
+            return self._loader.preview(run, now)
+
+    def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:
+        for item in planned:
+            self.ledger.windows.note_seconds(
+                item.sequence, item.attempt, stage, time.monotonic() - started
+            )

@@ -1,0 +1,158 @@
+"""The parts of one pipeline, wired: its source, and what loads, publishes and keeps it up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Self
+
+from tidegate.model.partition_value import time_fields
+from tidegate.pipeline.control import PipelineControl
+from tidegate.pipeline.load.announce import Announcer
+from tidegate.pipeline.load.loader import Loader
+from tidegate.pipeline.load.rebuilding import LedgerRebuilding
+from tidegate.pipeline.publish.content import Contents
+from tidegate.pipeline.publish.finishing import Finisher
+from tidegate.pipeline.publish.gating import Gatekeeper
+from tidegate.pipeline.publish.publisher import Committer
+from tidegate.pipeline.state.reading import filter_columns
+from tidegate.pipeline.state.work import adopt, check_owner
+from tidegate.pipeline.upkeep.forgotten import Forgotten
+from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
+from tidegate.pipeline.upkeep.sweeping import Sweeper
+from tidegate.source import open_source
+from tidegate.stage import layout
+from tidegate.storage import Scratch
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.config import SourceConfig
+    from tidegate.gate import SparkFrame
+    from tidegate.model.instant import InstantRange
+    from tidegate.source.protocol import Source
+
+
+@dataclass(frozen=True)
+class PipelineParts(PipelineControl):
+    """One pipeline with its source and the parts that its steps are made of."""
+
+    spark_frame: SparkFrame | None = None
+    """Gives the gate a Spark frame of part files that are too large for pandas."""
+
+    @cached_property
+    def source(self) -> Source:
+        """Where the pipeline's changes come from."""
+        return self._opened(self.config.source)
+
+    def _opened(self, source: SourceConfig) -> Source:
+        return open_source(
+            source,
+            self.storage,
+            layout.listings_root(self.roots.work),
+            filter_columns(source.read),
+            LedgerRebuilding(self.ledger, by_event_time=self._is_partitioned_by_event_time),
+        )
+
+    @property
+    def _is_partitioned_by_event_time(self) -> bool:
+        column = self.config.event_time.column if self.config.event_time else None
+        made = time_fields(self.config.target.partition_by, column)
+        return bool(made) and made[0].column == column
+
+    @cached_property
+    def _loader(self) -> Loader:
+        return Loader(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            source=self.source,
+            life_of=self.life_of,
+            watch=self._watch,
+        )
+
+    @cached_property
+    def _announcer(self) -> Announcer:
+        return Announcer(self.config, self.ledger, self.storage, self._loader)
+
+    @cached_property
+    def _committer(self) -> Committer:
+        return Committer(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self._contents,
+            gatekeeper=self._gatekeeper,
+            evaluator=self._evaluator,
+            finisher=self._finisher,
+            watch=self._watch,
+        )
+
+    @cached_property
+    def _finisher(self) -> Finisher:
+        return Finisher(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self._contents,
+            watch=self._watch,
+            life_of=self.life_of,
+        )
+
+    @cached_property
+    def _contents(self) -> Contents:
+        return Contents(self.config.name, self.roots, self.ledger, self.storage)
+
+    @cached_property
+    def _gatekeeper(self) -> Gatekeeper:
+        return Gatekeeper(
+            self.config, self.roots, self.ledger, self.storage, self._contents, self.spark_frame
+        )
+
+    @property
+    def _forgotten(self) -> Forgotten:
+        announces = LostAnnounces(self.roots, self.ledger, self.storage)
+        return Forgotten(announces, self._can_never_be_read)
+
+    def _can_never_be_read(self, window: InstantRange) -> bool:
+        kept = self.source.kept
+        return kept is not None and kept.has_lost(window)
+
+    @cached_property
+    def _sweeper(self) -> Sweeper:
+        return Sweeper(
+            self.config, self.roots, self.ledger, self.storage, self._watch, self.life_of
+        )
+
+    def looking(self) -> Self:
+        """Return the same pipeline for questions only: listings that it takes stay in memory."""
+        return replace(self, storage=Scratch())
+
+    def adopt(self, now: datetime) -> None:
+        """Register the pipeline, or check that ledger and target are its own.
+
+        The first step of a load.
+
+        Raises:
+            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkElsewhere,
+                PlacesOverlap: they are not.
+        """
+        adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
+
+    def own(self, now: datetime) -> None:
+        """Check, as a load does, that ledger and target are the pipeline's own.
+
+        The first step of everything that publishes. A target of the version before is adopted; a
+        pipeline that never loaded has nothing to publish, and owns nothing by asking.
+
+        Raises:
+            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
+        """
+        self._check_identity()
+        is_own = check_owner(self.roots, self.ledger, self.storage)
+        if not is_own and self.ledger.pipeline.find() is not None:
+            self.adopt(now)
+        self._watch.check_newest_window()

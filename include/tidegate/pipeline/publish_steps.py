@@ -1,0 +1,195 @@
+"""The steps of publishing a partition: propose, gate, commit, and all of them in one process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.errors import NotApproved, NotCommittable, PublicationLapsed, TidegateError
+from tidegate.errors.commands import naming
+from tidegate.model.publication import Outcome, Verdict
+from tidegate.model.run import Committed, Proposal, PublishOutcome
+from tidegate.pipeline.parts import PipelineParts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from datetime import datetime
+
+    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import Override
+    from tidegate.model.watermark import Evaluation
+
+_ATTEMPTS_ON_NEW_CONTENT = 5
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class PublishSteps(PipelineParts):
+    """The part of a pipeline that makes partitions visible; it reads no source."""
+
+    def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
+        """Work out the next revision; None when there is none, or a person has to decide first.
+
+        Where a predecessor's commit was finished, that revision: what came since is proposed next.
+
+        Raises:
+            NotCommittable: the partition's turn has not come.
+        """
+        self.own(now)
+        with self._forgotten.naming():
+            return self._committer.propose(partition, owner, now)
+
+    def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
+        """Check the partition as it would stand.
+
+        Raises:
+            PipelineChanged: the pipeline file is not the one that was registered.
+        """
+        self._check_identity()
+        with self._forgotten.naming():
+            return self._committer.gate(partition, publication, owner, now)
+
+    def commit(
+        self,
+        partition: Partition,
+        publication: str,
+        owner: str,
+        now: datetime,
+        *,
+        by_command: bool = False,
+    ) -> Committed:
+        """Make a checked publication stand."""
+        self.own(now)
+        with self._forgotten.naming():
+            committed = self._committer.commit(
+                partition, publication, owner, now, by_command=by_command
+            )
+        _log.info(
+            "committed %s revision %d: %d rows",
+            partition,
+            committed.revision,
+            committed.rows,
+            extra=self._facts(run=owner, partition=str(partition), windows=list(committed.windows)),
+        )
+        return committed
+
+    def publish(
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        override: Override | None = None,
+        *,
+        by_command: bool = False,
+    ) -> PublishOutcome:
+        """Do for one partition what its publish run does: evaluate, propose, gate, commit.
+
+        Content that arrives between gate and commit is proposed and checked again (design §2,
+        commit).
+
+        Args:
+            partition: the partition.
+            owner: who claims it.
+            now: clock of the command.
+            override: a person's word that the partition is complete; it overrules the trigger,
+                never the gate.
+            by_command: a person named the partition, so that one whose turn never comes by time is
+                published, too (design §8).
+        """
+        self.own(now)
+        looked = self._evaluator.evaluate(partition, now)
+        if looked is None:
+            # A person's word stands in the revision that comes of it: here none does.
+            return self._outcome(partition, None, state="unchanged" if override else None)
+        with contextlib.suppress(NotCommittable):
+            # Before anything is claimed: a look holds nobody up.
+            self._evaluator.check(partition, looked, override, by_command=by_command)
+            for _ in range(_ATTEMPTS_ON_NEW_CONTENT):
+                with contextlib.suppress(PublicationLapsed):
+                    return self._publish_once(
+                        partition, owner, now, override, by_command=by_command
+                    )
+            raise PublicationLapsed(
+                pipeline=self.config.name,
+                partition=str(partition),
+                change="new rows keep arriving",
+            )
+        return self._outcome(partition, None)
+
+    def _publish_once(
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        override: Override | None,
+        *,
+        by_command: bool,
+    ) -> PublishOutcome:
+        with self._forgotten.naming():
+            proposal = self._committer.propose(
+                partition, owner, now, override, by_command=by_command
+            )
+        if proposal is None:
+            return self._outcome(partition, None)
+        if proposal.stands:
+            # What came since makes a revision of its own.
+            after = self.publish(partition, owner, now, override, by_command=by_command)
+            needs_somebody = after.state in {"held", "failed"}
+            return after if needs_somebody else replace(after, state="committed")
+        verdict = self.gate(partition, proposal.digest, owner, now)
+        if verdict.outcome is Outcome.FAIL:
+            return self._outcome(partition, None, gate=Outcome.FAIL, state="failed")
+        state = None
+        with contextlib.suppress(NotApproved):
+            self.commit(partition, proposal.digest, owner, now, by_command=by_command)
+            # Also where something came since, which waits for the next revision.
+            state = "committed"
+        gate = verdict.outcome if verdict.checks else None
+        return self._outcome(partition, None, gate=gate, state=state)
+
+    def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
+        """Publish every pending partition, in order of partition time.
+
+        One failure stops no other (PC-T05); a target that is another's is no failure of one.
+        """
+        self.own(now)
+        for state in self.ledger.partitions.all():
+            if state.pending == "none":
+                continue
+            try:
+                yield self.publish(state.partition, owner, now)
+            except TidegateError as failure:
+                said = naming(str(failure), self.config.name, state.partition)
+                yield self._outcome(state.partition, None, state="failed", error=said)
+
+    def _outcome(
+        self,
+        partition: Partition,
+        looked: Evaluation | None,
+        *,
+        gate: Outcome | None = None,
+        state: str | None = None,
+        error: str | None = None,
+    ) -> PublishOutcome:
+        found = self.ledger.partitions.get(partition)
+        held = self.ledger.publications.proposed(partition) if found.pending == "held" else None
+        return PublishOutcome(
+            partition=partition,
+            state=state or _outcome_state(found),
+            revision=found.revision,
+            rows=found.rows,
+            why=looked or found.why,
+            gate=gate,
+            error=error,
+            digest=held.publication.digest if held else None,
+        )
+
+
+def _outcome_state(found: PartitionState) -> str:
+    if found.pending == "none":
+        return "committed" if found.revision else "unchanged"
+    return found.pending

@@ -1,0 +1,139 @@
+"""Look at the files of a mounted file system, without changing any.
+
+A missing directory is empty. A directory that exists but cannot be listed is an error, never an
+empty answer: otherwise gc would take files that are in use for garbage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from tidegate.errors import SourceFileGone
+from tidegate.storage.calls import DirectoryEntry, OsCalls
+from tidegate.storage.places import real_path_of
+from tidegate.storage.refusals import refusal
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Iterator
+
+_HASH_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class LocalFiles:
+    """The files of a mounted file system, for reading."""
+
+    calls: OsCalls = field(default_factory=OsCalls)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Read a whole small file.
+
+        Raises:
+            SourceFileGone: there is none.
+        """
+        try:
+            with open(path, "rb") as file:
+                return file.read()
+        except FileNotFoundError as gone:
+            raise SourceFileGone(path=path) from gone
+        except OSError as refused:
+            raise refusal(path, refused) from refused
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file, a directory or a link.
+
+        Raises:
+            StorageDenied: the file system does not say.
+        """
+        return self._status(path, follow=False) is not None
+
+    def length(self, path: str) -> int | None:
+        """Return a file's size in bytes, None if there is none.
+
+        Raises:
+            StorageDenied: the file system does not say.
+        """
+        found = self._status(path)
+        return found.st_size if found else None
+
+    def modified(self, path: str) -> datetime | None:
+        """Return when a file was last changed, None if there is none.
+
+        Raises:
+            StorageDenied: the file system does not say.
+        """
+        found = self._status(path)
+        return datetime.fromtimestamp(found.st_mtime, UTC) if found else None
+
+    def sha256(self, path: str) -> str:
+        """Hash a file's content.
+
+        Raises:
+            SourceFileGone: there is none.
+        """
+        hasher = hashlib.sha256()
+        try:
+            with open(path, "rb") as file:
+                while chunk := file.read(_HASH_CHUNK):
+                    hasher.update(chunk)
+        except FileNotFoundError as gone:
+            raise SourceFileGone(path=path) from gone
+        except OSError as refused:
+            raise refusal(path, refused) from refused
+        return hasher.hexdigest()
+
+    def list_files(self, root: str) -> list[str]:
+        """List every file below a directory, sorted, relative to it.
+
+        Empty if there is no directory. Links to directories are not followed.
+
+        Raises:
+            StorageDenied: a directory cannot be listed.
+        """
+        return sorted(self._files_below(root, ""))
+
+    def real_path(self, path: str) -> str:
+        """Return the one name of a place that may have several: absolute, with links resolved.
+
+        Of a place that does not exist yet, the existing part is resolved.
+
+        Raises:
+            StorageDenied: the file system does not say.
+        """
+        return real_path_of(path)
+
+    def list_names(self, folder: str) -> list[str]:
+        """List the entries of a directory, sorted; empty if there is no directory."""
+        return sorted(entry.name for entry in self._scan(folder))
+
+    def _status(self, path: str, *, follow: bool = True) -> os.stat_result | None:
+        try:
+            return self.calls.status(path, follow=follow)
+        except FileNotFoundError:
+            return None
+        except OSError as refused:
+            raise refusal(path, refused) from refused
+
+    def _scan(self, path: str) -> list[DirectoryEntry]:
+        try:
+            return self.calls.scan(path)
+        except FileNotFoundError:
+            return []
+        except OSError as refused:
+            raise refusal(path, refused) from refused
+
+    def _files_below(self, folder: str, prefix: str) -> Iterator[str]:
+        for entry in self._scan(folder):
+            if entry.is_directory:
+                yield from self._files_below(f"{folder}/{entry.name}", f"{prefix}{entry.name}/")
+            elif not (entry.is_link and self._is_directory(f"{folder}/{entry.name}")):
+                yield f"{prefix}{entry.name}"
+
+    def _is_directory(self, path: str) -> bool:
+        found = self._status(path)
+        return found is not None and stat.S_ISDIR(found.st_mode)
