@@ -785,8 +785,8 @@ MISTAKES = {
         "source: {kind: files, path: /x, on_changed_file: reread}",
         "source.on_changed_file",
         3,
-        "'reread' is not supported: a changed file is never read again automatically; use 'fail' and "
-        "`tidegate rebuild`",
+        "'reread' is not supported: a changed file is never read again automatically; use 'fail' "
+        "and `tidegate rebuild`",
     ),
     "columns without the event time": (
         "source: {kind: files, path: /x, read: {columns: [ordered_on, amount]}}",
