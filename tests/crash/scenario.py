@@ -5,7 +5,8 @@ What stands at the end can be compared.
 `APPENDS`: three windows of up to three partitions; each window is cut into two splits of two
 sub-splits. The third window brings late rows for the first day; the second day is held by a row
 rule and approved; then the second window is replayed with a changed pipeline file, which puts the
-offending row aside. What else can be lived is a `Scenario` of its own.
+offending row aside. `ASSEMBLED` is the same with rows that are handed on. What else can be lived is
+a `Scenario` of its own.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from __future__ import annotations
 import hashlib
 import json
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +28,7 @@ from crash.promises import visible_below
 from tidegate.config import OWNER_FILE
 from tidegate.errors import DecisionRefused, NotHeld, PublicationLapsed
 from tidegate.ledger.schema import metadata
+from tidegate.model.assembly import MANY_PARTITIONS
 from tidegate.model.message import CommitMessage
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
@@ -141,9 +144,12 @@ class Scenario:
     """Number of the window that is replayed."""
     held: Partition | None = None
     """Partition that somebody has to approve."""
+    many: int = MANY_PARTITIONS
+    """From how many partitions of a sub-split on its rows are handed on to be assembled."""
 
 
 APPENDS = Scenario(make_source, PIPELINE, ("hold", "quarantine"), 2, HELD)
+ASSEMBLED = replace(APPENDS, many=2)
 
 
 @dataclass(frozen=True)
@@ -185,6 +191,18 @@ class Life:
         executors: ExecutorFactory = in_turn,
     ) -> None:
         """Do every step; what is done already changes nothing."""
+        with (
+            patch("tidegate.plan.assembly.MANY_PARTITIONS", self.scenario.many),
+            patch("tidegate.stage.handing_on.MANY_PARTITIONS", self.scenario.many),
+        ):
+            self._live(storage, watch, executors)
+
+    def _live(
+        self,
+        storage: Storage | None,
+        watch: Callable[[sa.Engine], None] | None,
+        executors: ExecutorFactory,
+    ) -> None:
         owner = process_owner("cli")
         first, second = self.scenario.variants
         pipeline = self.pipeline(storage, first, watch)

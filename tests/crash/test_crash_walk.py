@@ -3,7 +3,8 @@
 Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
 between them; so deaths are tried by copies of the disk: the usual suite dies before every third
 change, `make test-all` before each, and kills a process on both sides of each. Of the life with
-changed rows, whose publishing is nothing new, the usual suite dies before every sixth one.
+changed rows, whose publishing is nothing new, the usual suite dies before every sixth one, and of
+the one with assembled rows before every fifteenth.
 
 Where the machine dies, too, the disk keeps what was forced to it, and of the rest what it happens
 to keep. The usual suite takes in turn a process that dies alone and three kinds of power cut;
@@ -28,7 +29,8 @@ from crash.changed_rows import CHANGES as CHANGED_ROWS
 from crash.changed_rows import PUBLISHED
 from crash.faults import Stopper, stopping_storage
 from crash.power import CUTS
-from crash.scenario import Life, exchanged
+from crash.scenario import APPENDS, Life, ending, exchanged
+from crash.scenario import ASSEMBLED as ASSEMBLED_ROWS
 from crash.unsynced import UNSYNCED
 from tidegate import read_committed
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WALKERS = 2
+ASSEMBLED = ("--scenario", "assembled")
 CHANGES = ("--scenario", "changes")
 IN_TURN = ("--cut", "none", "--cut", "lost", "--cut", "gone", "--cut", "doubled")
 
@@ -70,7 +73,9 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
         pytest.param(1, ("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
         pytest.param(6, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
+        pytest.param(15, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
+        pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),
         pytest.param(1, CHANGES, marks=pytest.mark.slow, id="changed rows copied throughout"),
         *(
@@ -115,6 +120,26 @@ def test_undisturbed_life_of_changed_rows_exchanges_and_publishes_what_a_commit_
     # One file of each side of the commit, in the load and in the replay.
     assert len(between) == 4
     assert exchanged(life.root) == []
+
+
+def test_undisturbed_life_of_assembled_rows_hands_them_on(tmp_path: Path) -> None:
+    between: set[str] = set()
+    ends = []
+    for scenario in (APPENDS, ASSEMBLED_ROWS):
+        root = tmp_path / "root"
+        life = Life(root, *scenario.make_source(tmp_path / f"source-{scenario.many}"), scenario)
+        stopper = Stopper(between=lambda root=root: between.update(exchanged(root)))
+        life.prepare()
+        life.live(stopping_storage(stopper))
+        ends.append(ending(root))
+        root.rename(tmp_path / f"root-{scenario.many}")
+
+    plain, assembled = ends
+    assert between
+    assert assembled["exchanged"] == []
+    assert assembled["rows"] == plain["rows"]
+    assert assembled["visible rows"] == plain["visible rows"]
+    assert len(assembled["files"]) < len(plain["files"])
 
 
 @pytest.mark.timeout(300)

@@ -36,7 +36,7 @@ from crash.faults import Stopper, forbid_other_changes, stopping_storage, watch_
 from crash.mistakes import MISTAKES
 from crash.power import CUTS, Disk, chance
 from crash.promises import answer_questions, broken_promise
-from crash.scenario import APPENDS, Life, Scenario, ending
+from crash.scenario import APPENDS, ASSEMBLED, Life, Scenario, ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -57,7 +57,7 @@ for _name in (
     importlib.import_module(_name)
 
 
-SCENARIOS = {"appends": APPENDS, "changes": CHANGES}
+SCENARIOS = {"appends": APPENDS, "assembled": ASSEMBLED, "changes": CHANGES}
 
 _COPIES = 64
 """How many copies of a disk are kept at a time."""
