@@ -162,7 +162,7 @@ class SubSplit(Value):
 class Split(Value):
     """A unit of parallel reading: one Spark task."""
 
-    FORMAT: ClassVar[int] = 2
+    FORMAT: ClassVar[int] = 3
 
     sub_splits: tuple[SubSplit, ...]
     weight: int
