@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar
 
 from tidegate.model.exchange import Exchange
@@ -137,7 +138,7 @@ class SubSplit(Value):
     exchange: Exchange | None = field(default=None, metadata={SPARSE: True})
     """Its part in an exchange of rows between sub-splits; None: it takes part in none."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Hash of the content (12 hexadecimal digits)."""
         return text_digest(self.to_text(), 12)
