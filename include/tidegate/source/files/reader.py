@@ -199,6 +199,15 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         raise (silence_of(path, broken) or damaged) from broken
 
 
+def is_as_listed(path: str, length: int, modified: int) -> bool:
+    """Return whether a file stands as a listing names it; opens nothing."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return False
+    return found.st_size == length and _as_listed(found.st_mtime_ns) == modified
+
+
 def _as_listed(nanoseconds: int) -> int:
     """Return a time as Arrow lists it: in 64 bits, which wrap after 2262 and before 1677."""
     return (nanoseconds + _HALF) % (2 * _HALF) - _HALF
