@@ -208,13 +208,8 @@ def instant(snapshot_id: int | None, time: datetime) -> Instant | None:
 
 def read(source: Source, pin: Pin, pieces: Iterable[Piece]) -> pa.Table:
     """Read pieces whole."""
-    return pa.Table.from_batches(_batches(source, pin, pieces), source.reading.schema(pin))
-
-
-def _batches(source: Source, pin: Pin, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
     reader = source.reading.reader(pin)
-    for piece in pieces:
-        yield from reader.batches(piece, ReadOptions())
+    return pa.Table.from_batches(reader.batches(pieces, ReadOptions()), reader.schema)
 
 
 def expected_lines(answer: Mapping[str, Any]) -> list[str]:

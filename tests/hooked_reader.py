@@ -10,12 +10,14 @@ import pyarrow as pa
 from tidegate.model.file_slice import FileSlice
 from tidegate.model.plan import Piece
 from tidegate.physical import ParquetRows
+from tidegate.read import pieces as pieces_of
 from tidegate.read.merge import Conforming, MergedPiece, ReadOptions, first_rows
-from tidegate.read.open_piece import open_piece
 from tidegate.read.removed import WHOLE, FileStates
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
+
+    from tidegate.physical import PhysicalRows
 
 
 class Hooks(Protocol):
@@ -28,6 +30,8 @@ class Hooks(Protocol):
     def removed(self, piece: Piece) -> FileStates: ...
 
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch: ...
+
+    def alike(self, piece: Piece) -> Hashable: ...
 
 
 class PlainHooks:
@@ -45,24 +49,31 @@ class PlainHooks:
     def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
         return batch
 
+    def alike(self, piece: Piece) -> Hashable:
+        return None
+
 
 @dataclass
 class HookedReader:
-    """Reads pieces as a source's `SliceReader` does."""
+    """A source's reading side."""
 
     hooks: Hooks
     hidden: int = 0
 
-    def batches(self, piece: Piece, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-        with open_piece(piece, self.hooks.open) as (file, located):
-            states = self.hooks.removed(located)
-            conforming = Conforming(
-                self.hooks.physical_columns(located, file.schema),
-                lambda batch, position: self.hooks.conform(batch, located, position),
-                hidden=self.hidden,
-                positional=getattr(self.hooks, "positional", False),
-            )
-            yield from MergedPiece(file, located, conforming, states).batches(options)
+    def open(self, piece: Piece) -> ParquetRows:
+        return self.hooks.open(piece)
+
+    def merge_read(self, file: PhysicalRows, piece: Piece) -> MergedPiece:
+        conforming = Conforming(
+            self.hooks.physical_columns(piece, file.schema),
+            lambda batch, position: self.hooks.conform(batch, piece, position),
+            hidden=self.hidden,
+            positional=getattr(self.hooks, "positional", False),
+        )
+        return MergedPiece(file, piece, conforming, self.hooks.removed(piece))
+
+    def alike(self, piece: Piece) -> Hashable:
+        return self.hooks.alike(piece)
 
 
 def read_pieces(
@@ -73,9 +84,8 @@ def read_pieces(
     hidden: int = 0,
     **options: Any,
 ) -> Iterator[pa.RecordBatch]:
-    """Read pieces one after the other."""
-    reader, wanted = HookedReader(hooks, hidden), ReadOptions(**options)
-    read = (batch for piece in pieces for batch in reader.batches(piece, wanted))
+    """Read pieces as a source does."""
+    read = pieces_of.read_pieces(pieces, HookedReader(hooks, hidden), ReadOptions(**options))
     return read if limit is None else first_rows(read, limit)
 
 

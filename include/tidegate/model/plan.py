@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
+from functools import cached_property
 from typing import Any, ClassVar
 
 from tidegate.model.assembly import Assembly
@@ -140,7 +141,7 @@ class SubSplit(Value):
     assembly: Assembly | None = field(default=None, metadata={SPARSE: True})
     """What it assembles instead of reading pieces; None: nothing."""
 
-    @property
+    @cached_property
     def id(self) -> str:
         """Hash of the content (12 hexadecimal digits)."""
         return text_digest(self.to_text(), 12)

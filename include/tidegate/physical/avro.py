@@ -19,7 +19,7 @@ from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, RowGroup, counte
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.physical.protocol import Passing
+    from tidegate.physical.protocol import Joinable, Passing
 
 # Blocks are read compressed; a quarter leaves room for what they become.
 _READ_BYTES = BATCH_BYTES // 4
@@ -76,6 +76,14 @@ class AvroRows:
         """Nothing decodes and filters Avro in one step."""
         del columns, start, end, passing, batch_rows
         return None
+
+    def joinable(self, columns: Sequence[str]) -> None:
+        """Nothing decodes Avro files together."""
+        del columns
+
+    def joining(self, first: Joinable) -> None:
+        """See `joinable`."""
+        del first
 
     def _bundles(self, start: int, end: int, most_rows: int) -> Iterator[tuple[int, list[Block]]]:
         """Yield adjacent blocks of the range to decode together, with their first position."""

@@ -22,7 +22,7 @@ from tidegate.physical.protocol import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from tidegate.physical.protocol import Passing
+    from tidegate.physical.protocol import Joinable, Passing
 
 _COMPRESSION = 4
 """How much larger than its bytes in the file a stripe is taken to become."""
@@ -82,6 +82,14 @@ class OrcRows:
         """Nothing decodes and filters ORC in one step."""
         del columns, start, end, passing, batch_rows
         return None
+
+    def joinable(self, columns: Sequence[str]) -> None:
+        """Nothing decodes ORC files together."""
+        del columns
+
+    def joining(self, first: Joinable) -> None:
+        """See `joinable`."""
+        del first
 
     def _stripe(
         self, number: int, columns: Sequence[str], batch_rows: int

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidegate.physical import int96
+from tidegate.physical import int96, joined_files
 from tidegate.physical.parquet_footer import FileEnd, ParquetFooter
 from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, FilterStopped, RowGroup
 from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches, portions
@@ -16,7 +16,7 @@ from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from tidegate.physical.protocol import Passing
+    from tidegate.physical.protocol import Joinable, Passing
 
 
 # Views are Arrow's way to share memory, and the file says only how its writer held the column; most
@@ -144,6 +144,17 @@ class ParquetRows:
                 yield from filtered_batches(self._file, schema, rows, passing, size)
         except STOPPED as stopped:
             raise FilterStopped(str(stopped)) from stopped
+
+    def joinable(self, columns: Sequence[str]) -> Joinable | None:
+        """Show the file to those that come next, where `can_push` allows it."""
+        if not self.rows or not can_push(self._file, self._parquet, columns):
+            return None
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return joined_files.joinable(self._file, self._parquet, schema)
+
+    def joining(self, first: Joinable) -> Joinable | None:
+        """Compare the columns of two files: what holds of one of them holds of the other."""
+        return joined_files.joining(self._file, self._parquet, first)
 
     def _groups_in(self, start: int, end: int) -> tuple[list[int], int]:
         """Pick the row groups that a range touches, and the position where they begin."""

@@ -10,6 +10,8 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import pyarrow.parquet as pq
+
     from tidegate.predicate import Predicate
 
 BATCH_ROWS = 131_072
@@ -60,6 +62,22 @@ class Passing:
     """Ascending physical positions of rows that are not wanted, whatever they hold."""
 
 
+@dataclass(frozen=True, eq=False)
+class Joinable:
+    """An open Parquet file, all rows of which can be decoded together with those of others."""
+
+    file: pa.NativeFile
+    layout: tuple[pq.ParquetSchema, pa.Schema]
+    """All columns of the file, as they are stored and as Arrow types them."""
+    columns: pa.Schema
+    """Physical columns to decode."""
+    indices: Sequence[int]
+    """Positions of their values among all that the file stores."""
+    rows: int
+    size_bytes: int
+    """Of their values, not compressed."""
+
+
 class PhysicalRows(Protocol):
     """One open file; a context that closes it. Used by one thread at a time."""
 
@@ -106,6 +124,18 @@ class PhysicalRows(Protocol):
         Raises:
             FilterStopped: decoding so came to its end; all batches before are right.
         """
+        ...
+
+    def joinable(self, columns: Sequence[str]) -> Joinable | None:
+        """Return what lets other files be decoded with this one; None where they cannot be.
+
+        Args:
+            columns: as `filtered` has them.
+        """
+        ...
+
+    def joining(self, first: Joinable) -> Joinable | None:
+        """Return what lets the file be decoded with another one; None unless it has its columns."""
         ...
 
     def __enter__(self) -> Self: ...

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import os
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 _GROUP_ROWS = 1 << 21
 _GROUP_BYTES = 128 << 20
 # Opening a file anew costs as much as decoding some thousand rows: small groups go together.
-_TOGETHER_ROWS = 1 << 18
-_TOGETHER_BYTES = 8 << 20
+TOGETHER_ROWS = 1 << 18
+"""Most rows of what is decoded together."""
+TOGETHER_BYTES = 8 << 20
+"""Most compressed bytes of what is decoded together."""
 
 STOPPED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 """What polars raises on a file or a value that it cannot read."""
@@ -77,7 +79,7 @@ def portions(groups: Sequence[RowGroup], start: int, end: int) -> Iterator[tuple
     low = position = rows = size_bytes = 0
     for group in groups:
         rows, size_bytes = rows + group.rows, size_bytes + group.size_bytes
-        if rows > _TOGETHER_ROWS or size_bytes > _TOGETHER_BYTES:
+        if rows > TOGETHER_ROWS or size_bytes > TOGETHER_BYTES:
             yield from _common(low, position, start, end)
             low, rows, size_bytes = position, group.rows, group.size_bytes
         position += group.rows
@@ -118,7 +120,7 @@ def filtered_batches(
     gone = _flags(passing.without, start, end) if passing.without is not None else None
     # Counting rows costs next to nothing; a join with the positions would cost a third more.
     counted = None if gone is None else _free_name(schema)
-    with os.fdopen(os.dup(file.fileno()), "rb") as copy:
+    with descriptor_of(file) as copy:
         # polars computes with minima and maxima as if what lies between followed from them.
         scanned = pl.scan_parquet(
             copy, row_index_name=counted, use_statistics=passing.predicate.is_plain
@@ -133,8 +135,19 @@ def filtered_batches(
                 positions = frame.get_column(counted).to_arrow()
                 alive = ~gone[integers(positions).astype(np.int64) - start]
                 kept = frame.drop(counted).filter(pl.Series(pl.from_arrow(boolean_column(alive))))
-            table = kept.to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
-            yield from table.combine_chunks().to_batches()
+            yield from as_batches(kept, schema)
+
+
+def descriptor_of(file: pa.NativeFile) -> IO[bytes]:
+    """Return an open file once more, to be closed by itself."""
+    return os.fdopen(os.dup(file.fileno()), "rb")
+
+
+def as_batches(frame: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a frame as Arrow has them: none, or one batch."""
+    # Texts are copied on the way to Arrow, which costs half in one chunk.
+    table = frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
+    yield from table.combine_chunks().to_batches()
 
 
 def _flags(positions: pa.Int64Array, start: int, end: int) -> Flags:

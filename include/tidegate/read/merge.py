@@ -14,12 +14,14 @@ import pyarrow as pa
 from tidegate.physical import BATCH_ROWS
 from tidegate.physical.protocol import FilterStopped, Passing
 from tidegate.read.alive import OneState, TwoStates, choice, newer, resolved
+from tidegate.read.removed import Removed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tidegate.model.plan import Piece
     from tidegate.physical import PhysicalRows
+    from tidegate.physical.protocol import Joinable
     from tidegate.predicate import Predicate
     from tidegate.read.removed import FileStates
 
@@ -90,11 +92,26 @@ class MergedPiece:
                 _LOG.info("%s: no pushed filter after %s rows: %s", self._piece.path, done, stopped)
             else:
                 return
-        for batch in self._plain(wanted, options):
-            known = min(done, batch.num_rows)
-            done -= known
-            if batch.num_rows > known:
-                yield batch.slice(known) if known else batch
+        yield from behind(done, self._plain(wanted, options))
+
+    def joinable(self, options: ReadOptions) -> Joinable | None:
+        """Return what lets files be decoded with this one; None where they cannot be.
+
+        A file can be that is read as it stands, whole and with a filter.
+        """
+        piece, conforming, filter = self._piece, self._conforming, options.filter
+        is_whole = piece.row_start == 0 and piece.rows == self._file.rows
+        if filter is None or options.include_deleted or not is_whole:
+            return None
+        if conforming.hidden or not self._states.are_plain:
+            return None
+        if not self._can_push(OneState(Removed(), None, keeps_gone=False), filter):
+            return None
+        return self._file.joinable(conforming.columns)
+
+    def conformed(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Give decoded rows of this file, or of one that is conformed alike, the pinned schema."""
+        return self._conforming.conform(batch, self._piece.row_start)
 
     def _plain(
         self, wanted: OneState | TwoStates, options: ReadOptions
@@ -181,6 +198,16 @@ def _pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.Re
 
 def _memory(column: pa.Array) -> tuple[tuple[int, int], ...]:
     return tuple((buffer.address, buffer.size) for buffer in column.buffers() if buffer is not None)
+
+
+def behind(rows: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Leave out so many rows at the beginning, and batches without rows."""
+    left = rows
+    for batch in batches:
+        known = min(left, batch.num_rows)
+        left -= known
+        if batch.num_rows > known:
+            yield batch.slice(known) if known else batch
 
 
 def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:

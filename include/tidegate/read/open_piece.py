@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -25,35 +25,40 @@ if TYPE_CHECKING:
     from tidegate.physical import PhysicalRows
 
 
-@contextmanager
-def open_piece(
-    piece: Piece, open: Callable[[Piece], PhysicalRows]
-) -> Iterator[tuple[PhysicalRows, Piece]]:
-    """Open a piece's base file while it is read.
+def open_piece(piece: Piece, open: Callable[[Piece], PhysicalRows]) -> tuple[PhysicalRows, Piece]:
+    """Open a piece's base file; whoever asked closes it.
 
     Args:
         piece: a range of rows, or of bytes.
         open: opens the file as the source planned it.
 
-    Yields:
+    Returns:
         The open file, and the piece with its range in rows.
+
+    Raises:
+        TidegateError: as `damage_named`.
+    """
+    with damage_named(piece.path), ExitStack() as opened:
+        file = opened.enter_context(open(piece))
+        located = in_rows(piece, file.row_groups) if piece.byte_range else piece
+        if file.rows < located.row_end:
+            problem = f"expected at least {located.row_end} rows, found {file.rows}"
+            raise SourceFileDamaged(path=piece.path, problem=problem)
+        opened.pop_all()
+        return file, located
+
+
+@contextmanager
+def damage_named(path: str) -> Iterator[None]:
+    """Name the file in whatever goes wrong while it is opened or read.
 
     Raises:
         SourceFileGone: a file of the plan does not exist any more.
         SourceFileDamaged: a file cannot be read as what the plan says.
         ColumnUnreadable: a column has a value that cannot be held.
+        StorageDenied: a file may not be read.
         StorageSilent: the file system does not answer now (Transient).
     """
-    with _damage_named(piece.path), open(piece) as file:
-        located = in_rows(piece, file.row_groups) if piece.byte_range else piece
-        if file.rows < located.row_end:
-            problem = f"expected at least {located.row_end} rows, found {file.rows}"
-            raise SourceFileDamaged(path=piece.path, problem=problem)
-        yield file, located
-
-
-@contextmanager
-def _damage_named(path: str) -> Iterator[None]:
     try:
         yield
     except TidegateError:

@@ -35,6 +35,11 @@ class Removed:
     unaddressed: Mapping[str, int] = field(default_factory=dict)
     """Delete file → its rows without path or position, which remove nothing (ICE-4.10)."""
 
+    @property
+    def removes_nothing(self) -> bool:
+        """Whether no row is gone."""
+        return self.positions is None and not self.keys and not self.passes
+
 
 @dataclass(frozen=True)
 class NewerThan:
@@ -56,6 +61,18 @@ class FileStates:
     kinds: bool = False
     """Whether the rows that differ are wanted, each with its kind (ICE-3.9)."""
     newer: NewerThan | None = None
+
+    @property
+    def are_plain(self) -> bool:
+        """Whether every row of the file is wanted as it stands."""
+        after = self.after
+        return (
+            self.before is None
+            and after is not None
+            and after.removes_nothing
+            and not self.kinds
+            and self.newer is None
+        )
 
 
 WHOLE = FileStates(None, Removed())

@@ -56,7 +56,10 @@ class EventUnit:
         if not isinstance(rows, ParquetRows):
             # Arrow tells no statistics of ORC stripes, and Avro has none.
             return None
-        found = rows.raw_bounds(column)
+        return self.between_raw(rows.raw_bounds(column))
+
+    def between_raw(self, found: tuple[int | None, int | None] | None) -> TimeBounds | None:
+        """Return the bounds that a footer's numbers are; None where it does not say them."""
         if found is None:
             return None
         low, high = found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
@@ -29,15 +29,15 @@ class SliceReader(Protocol):
         """Deletes that hit nothing in what was read so far (ICE-4.10)."""
         ...
 
-    def batches(self, piece: Piece, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-        """Read the rows of a piece that are wanted, its deltas applied, in bounded memory.
+    def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Read the rows of pieces that are wanted, their deltas applied, in bounded memory.
 
         Yields:
-            Batches of `schema` with at least one row, in the order of the base file; of changes
-            each row with its kind, not settled yet.
+            Batches of `schema` with at least one row, in the order of pieces and base files; of
+            changes each row with its kind, not settled yet.
 
         Raises:
-            SourceFileGone, SourceFileDamaged, ColumnUnreadable, StorageSilent: see `open_piece`.
+            SourceFileGone, SourceFileDamaged, ColumnUnreadable, StorageSilent: see `damage_named`.
             SchemaIncompatible: a column cannot become what the schema says.
             TidegateError: deltas cannot be read; each kind of source has its own.
         """

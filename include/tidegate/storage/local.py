@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import socket
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 _SYNC_THREADS = 16
+
+
+@functools.lru_cache(maxsize=1)
+def _sync_threads(process: int) -> ThreadPoolExecutor:
+    """Start threads once per process: a fork has none of those that its parent had."""
+    return ThreadPoolExecutor(_SYNC_THREADS, thread_name_prefix=f"tidegate-sync-{process}")
 
 
 @dataclass(frozen=True)
@@ -211,9 +218,11 @@ class LocalStorage(LocalFiles):
                 path = os.path.dirname(path)
         if paths:
             paths.add("")  # the root
-        with ThreadPoolExecutor(_SYNC_THREADS) as pool:
-            for _ in pool.map(self.sync, (f"{root}/{path}" for path in sorted(paths))):
-                pass
+        threads = _sync_threads(os.getpid())
+        synced = [threads.submit(self.sync, f"{root}/{path}") for path in sorted(paths)]
+        wait(synced)
+        for each in synced:
+            each.result()
 
     @contextlib.contextmanager
     def lock(self, path: str, holder: str) -> Iterator[None]:

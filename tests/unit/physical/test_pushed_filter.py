@@ -142,7 +142,7 @@ def test_read_pushed_filter_any_rows_equals_filtering_afterwards(
     gone = sorted(data.draw(st.sets(st.integers(0, len(rows) - 1))))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pushed_filter, "_TOGETHER_ROWS", data.draw(st.integers(1, 40)))
+        patch.setattr(pushed_filter, "TOGETHER_ROWS", data.draw(st.integers(1, 40)))
         pushed = read(Format(gone=gone), path, text, start, count, batch_rows=batch_rows)
     blind = Format(blind=True, gone=gone)
     plain = read(blind, path, text, start, count, batch_rows=batch_rows)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -78,6 +80,42 @@ def test_write_once_refused_by_the_system_is_typed_and_leaves_nothing(
         LocalStorage(RefusingCalls(number)).write_once(str(path), b"content")
 
     assert list(tmp_path.iterdir()) == []
+
+
+def test_sync_all_that_is_refused_waits_for_the_others(tmp_path: Path) -> None:
+    synced: list[str] = []
+
+    class Refusing(OsCalls):
+        def sync(self, descriptor: int) -> None:
+            name = Path(f"/proc/self/fd/{descriptor}").readlink().name
+            if name == "a":
+                raise OSError(errno.ENOSPC, "full")
+            time.sleep(0.05)
+            synced.append(name)
+
+    for name in "abc":
+        (tmp_path / name).touch()
+
+    with pytest.raises(StorageFull):
+        LocalStorage(Refusing()).sync_all(str(tmp_path), ["a", "b", "c"])
+
+    assert sorted(synced) == sorted(["b", "c", tmp_path.name])
+
+
+def test_sync_all_in_a_fork_has_threads_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    LocalStorage().sync_all(str(tmp_path), ["a"])
+
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(10)
+            LocalStorage().sync_all(str(tmp_path), ["a"])
+            os._exit(0)
+        finally:
+            os._exit(1)
+
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_read_bytes_of_a_directory_is_denied(tmp_path: Path) -> None:

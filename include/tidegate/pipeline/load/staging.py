@@ -98,7 +98,7 @@ class _SplitTask:
         return read_stored(self.storage, path, CommitMessage)
 
     def _write(self, sub_split: SubSplit) -> CommitMessage:
-        config = PipelineConfig.from_resolved(self.scan.config)
+        config = _config(self.storage, self.plan_uri)
         rows = Reading.of(config.source, open_source(config.source, self.storage), self.scan.pin)
         if sub_split.assembly is not None:
             return self._assemble(sub_split, sub_split.assembly, config, rows)
@@ -216,6 +216,12 @@ class _SplitTask:
 def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, Sequence[Split]]:
     """Read a plan once per process; it never changes."""
     return read_plan(storage, plan_uri), read_splits(storage, plan_uri)
+
+
+@functools.lru_cache(maxsize=4)
+def _config(storage: Storage, plan_uri: str) -> PipelineConfig:
+    """Build a plan's configuration once per process."""
+    return PipelineConfig.from_resolved(_plan(storage, plan_uri)[0].config)
 
 
 @functools.lru_cache(maxsize=4)

@@ -87,7 +87,7 @@ class Reading:
 
     def changes(self, pieces: Iterable[Piece]) -> Iterator[pa.RecordBatch]:
         """Read pieces in order; batches of `changes_schema` with at least one row."""
-        read = (batch for piece in pieces for batch in self._reader.batches(piece, self._options))
+        read = self._reader.batches(pieces, self._options)
         for batch in read if self._read.limit is None else first_rows(read, self._read.limit):
             yield batch.select(self.changes_schema.names)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
+from tidegate.source.files.footers import Footers
 from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
 from tidegate.source.files.store import ListingStore
 
@@ -48,6 +49,7 @@ class Folder:
         # A start and a read of everything exclude each other.
         remedy = _READ_WHOLE if config.start.kind == "full" else _READ_WHOLE_FROM_THE_START
         self.store = ListingStore(storage, listings_root, remedy)
+        self.footers = Footers(self.root)
 
     @property
     def reads_whole(self) -> bool:

@@ -20,7 +20,7 @@ from tidegate.physical import ParquetRows
 from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.read.merge import Conforming, MergedPiece
-from tidegate.read.open_piece import open_piece
+from tidegate.read.pieces import read_pieces
 from tidegate.read.removed import WHOLE
 from tidegate.source.column_kernels import Found
 from tidegate.source.files.columns import children_of, decode_schema, wanted
@@ -29,11 +29,12 @@ from tidegate.source.projection import Projection, Projections
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     from tidegate.config import FilesSourceConfig
     from tidegate.model.file_slice import FileSlice
     from tidegate.model.plan import Piece, Pin
+    from tidegate.physical import PhysicalRows
     from tidegate.read.merge import ReadOptions
 
 
@@ -58,14 +59,21 @@ class FilesReader:
         """None: files have no deletes."""
         return IgnoredDeletes()
 
-    def batches(self, piece: Piece, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-        """Read a piece; raises as `open_piece`, `open_listed` and `conform`."""
-        with open_piece(piece, self.open) as (file, located):
-            conforming = Conforming(
-                self.physical_columns(file.schema),
-                lambda batch, _: self.conform(batch, located),
-            )
-            yield from MergedPiece(file, located, conforming, WHOLE).batches(options)
+    def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Read pieces; raises as `read_pieces`, `open_listed` and `conform`."""
+        return read_pieces(pieces, self, options)
+
+    def merge_read(self, file: PhysicalRows, piece: Piece) -> MergedPiece:
+        """Return how a piece is read of its open file."""
+        conforming = Conforming(
+            self.physical_columns(file.schema),
+            lambda batch, _: self.conform(batch, piece),
+        )
+        return MergedPiece(file, piece, conforming, WHOLE)
+
+    def alike(self, piece: Piece) -> Hashable:
+        """Return the values of the path: all else stands in the file."""
+        return tuple(piece.slice.details[PARTITION].items())
 
     def open(self, piece: Piece) -> ParquetRows:
         """Open the piece's file; raises as `open_listed`."""
@@ -190,6 +198,15 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
         file.close()
         damaged = SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}")
         raise (silence_of(path, broken) or damaged) from broken
+
+
+def is_as_listed(path: str, length: int, modified: int) -> bool:
+    """Return whether a file stands as a listing names it; opens nothing."""
+    try:
+        found = Path(path).stat()
+    except OSError:
+        return False
+    return found.st_size == length and _as_listed(found.st_mtime_ns) == modified
 
 
 def _as_listed(nanoseconds: int) -> int:

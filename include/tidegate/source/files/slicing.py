@@ -11,7 +11,7 @@ from tidegate.model.plan import Piece
 from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.footers import side_by_side
 from tidegate.source.files.pruning import PartitionPruning
-from tidegate.source.files.reader import MODIFIED, PARTITION, open_listed, open_slice
+from tidegate.source.files.reader import MODIFIED, PARTITION, open_slice
 from tidegate.source.files.words import counted
 from tidegate.source.slicing import Units
 
@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from tidegate.model.instant import InstantRange
     from tidegate.model.plan import Pin
     from tidegate.model.time_bounds import TimeBounds
-    from tidegate.physical import PhysicalRows, RowGroup
+    from tidegate.physical import RowGroup
     from tidegate.source.files.folder import Folder
+    from tidegate.source.files.footers import Footer, Footers
     from tidegate.source.files.listing import ListedFile, ListingDifference
     from tidegate.source.files.reader import FilesReader, FilesReading
 
@@ -35,18 +36,25 @@ _NULL_NAMES = {DEFAULT_NAME, HIVE_DEFAULT_NAME}
 class _Checked:
     """Checks the schemas of files before a window is planned on them; equal ones once."""
 
-    def __init__(self, reading: FilesReader, event_time: EventColumn | None) -> None:
+    def __init__(
+        self, reading: FilesReader, footers: Footers, event_time: EventColumn | None
+    ) -> None:
         self._reading = reading
+        self._footers = footers
         self._event_time = event_time
         self._known: set[pa.Schema] = set()
 
-    def bounds(self, rows: PhysicalRows) -> TimeBounds | None:
-        """Return the event times of an open file; None where its footer does not say."""
+    def footer(self, file: ListedFile) -> Footer:
+        """Return what the footer of a file says; raises as `Footers.of`."""
+        return self._footers.of(file, self._event_time.name if self._event_time else None)
+
+    def bounds(self, footer: Footer) -> TimeBounds | None:
+        """Return the event times of a file; None where its footer does not say."""
         column = self._event_time
-        if column is None or column.name not in rows.schema.names:
+        if column is None or column.name not in footer.schema.names:
             return None
-        counts = EventUnit.of(rows.schema.field(column.name).type, column)
-        return counts.read_footer(rows, column.name) if counts else None
+        counts = EventUnit.of(footer.schema.field(column.name).type, column)
+        return counts.between_raw(footer.bounds[column.name]) if counts else None
 
     def check(self, piece: Piece, schema: pa.Schema) -> None:
         if schema not in self._known:
@@ -92,7 +100,7 @@ class ListingSlicing:
         pruning = PartitionPruning(self._folder.config, self._reading.schema(pin))
         kept_partitions = pruning.keep(set(partitions.values()))
         files = [file for file in change.added if partitions[file.path] in kept_partitions]
-        checked = _Checked(self._reading.reader(pin), event_time)
+        checked = _Checked(self._reading.reader(pin), self._folder.footers, event_time)
         pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
         pruned = len(change.added) - len(files)
         return Units(tuple(pieces), self._notes(window, change, pruned, whole=whole))
@@ -108,20 +116,17 @@ class ListingSlicing:
         return side_by_side(files, lambda file: self._piece(file, partitions[file.path], checked))
 
     def _piece(self, file: ListedFile, partition: Partition, checked: _Checked) -> Piece:
-        path = f"{self._folder.root}/{file.path}"
-        with open_listed(path, file.size, file.modified) as opened:
-            rows, groups, schema = opened.rows, len(opened.row_groups), opened.schema
-            bounds = checked.bounds(opened)
+        footer = checked.footer(file)
         slice = FileSlice(
-            path,
+            f"{self._folder.root}/{file.path}",
             file_bytes=file.size,
-            rows=rows,
+            rows=footer.rows,
             # One offset says one row group, which need not be read again to be cut.
-            offsets=(0,) if groups == 1 else (),
+            offsets=(0,) if footer.groups == 1 else (),
             details={MODIFIED: file.modified, PARTITION: dict(partition.values)},
         )
-        piece = Piece(slice, rows, file.size, event_times=bounds)
-        checked.check(piece, schema)
+        piece = Piece(slice, footer.rows, file.size, event_times=checked.bounds(footer))
+        checked.check(piece, footer.schema)
         return piece
 
     def _partition(self, path: str) -> Partition:

@@ -22,7 +22,7 @@ from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
 from tidegate.source.files.columns import decode_schema, encode_schema, table_schema
-from tidegate.source.files.footers import FolderColumns, read_columns
+from tidegate.source.files.footers import FolderColumns
 from tidegate.source.files.listing import (
     ListedFile,
     Listing,
@@ -250,17 +250,17 @@ class ListingTimeline:
         known = listing_id(after) if after is not None else None
         head = next((item for item in self._folder.store.heads() if item.instant.id == known), None)
         if head is None:
-            return read_columns(self._folder.root, listing.files, pa.schema([]))
+            return self._folder.footers.columns(listing.files, pa.schema([]))
         new = [file for file in listing.files if before.known.get(file.path) != file]
         completed = self._completed(head, listing.files)
-        return read_columns(self._folder.root, new, completed.schema)
+        return self._folder.footers.columns(new, completed.schema)
 
     def _completed(self, head: ListingHead, files: Sequence[ListedFile]) -> FolderColumns:
         """Read what could not be read when a listing was made, and files of one without columns."""
         if head.columns is None:
-            return read_columns(self._folder.root, files, pa.schema([]))
+            return self._folder.footers.columns(files, pa.schema([]))
         unread = [file for file in files if file.path in (head.unread or ())]
-        return read_columns(self._folder.root, unread, decode_schema(head.columns))
+        return self._folder.footers.columns(unread, decode_schema(head.columns))
 
     def _chosen(self, columns: FolderColumns) -> pa.Schema:
         whole = table_schema(columns.schema, self._folder.config.partition_by)

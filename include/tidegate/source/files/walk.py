@@ -44,11 +44,13 @@ class _Walk:
 
     def visit(self, folder: str, depth: int) -> None:
         """List one directory and go down; hidden names are left out at every level (PC-P09)."""
-        for name, entry in sorted(self._entries(folder), key=lambda item: item[0]):
+        place = f"{self.root}/{folder}".rstrip("/")
+        links = self._links(place, folder)
+        for name, entry in sorted(self._entries(place, folder), key=lambda item: item[0]):
             if name.startswith(("_", ".")):
                 continue
             path = f"{folder}/{name}".lstrip("/")
-            if self._leads_back(path):
+            if name in links and self._leads_back(path):
                 self.skipped.append(path)
             elif entry.type == fs.FileType.Directory:
                 if not self.keys or self._is_good(path, depth + 1):
@@ -56,43 +58,40 @@ class _Walk:
             elif self._is_wanted(entry, path, depth):
                 self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
 
-    def _entries(self, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
+    def _entries(self, place: str, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
         """List one directory by name: which of two links to one place is followed depends on it."""
-        place = f"{self.root}/{folder}".rstrip("/")
-        self._look_for_lost_links(place, folder)
         for entry in _FILES.get_file_info(fs.FileSelector(place)):
             try:
                 yield entry.base_name, entry
             except UnicodeDecodeError as unreadable:
                 self._refuse_name(folder, unreadable)
 
-    def _look_for_lost_links(self, place: str, folder: str) -> None:
-        """Name links that lead to nothing, as to what is not mounted: Arrow passes them by.
+    def _links(self, place: str, folder: str) -> set[str]:
+        """Name the links in a directory.
+
+        Those that lead to nothing, as to what is not mounted, are named here: Arrow passes them by.
 
         Raises:
             SourceUnreachable: there is one, and `on_bad_path` says to fail (Transient).
         """
         with os.scandir(place) as entries:
-            lost = [
-                entry.name
-                for entry in entries
-                if entry.is_symlink()
-                and not entry.name.startswith(("_", "."))
-                and not Path(entry.path).exists()
-            ]
+            links = {entry.name: entry.path for entry in entries if entry.is_symlink()}
+        lost = [
+            name
+            for name, link in links.items()
+            if not name.startswith(("_", ".")) and not Path(link).exists()
+        ]
         for name in sorted(lost):
             path = f"{folder}/{name}".lstrip("/")
             if not self.skip_bad:
                 problem = f"the link '{path}' leads to nothing"
                 raise SourceUnreachable(source=self.root, problem=problem)
             self.skipped.append(path)
+        return set(links)
 
     def _leads_back(self, path: str) -> bool:
         """Return whether a link leads to what is read already; others are followed."""
-        whole = f"{self.root}/{path}"
-        if not Path(whole).is_symlink():
-            return False
-        place = os.path.realpath(whole)
+        place = os.path.realpath(f"{self.root}/{path}")
         if not any(_overlap(place, known) for known in self.places):
             self.places.append(place)
             return False

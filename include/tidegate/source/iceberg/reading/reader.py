@@ -13,7 +13,7 @@ from tidegate.physical import ParquetRows
 from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.read.ignored import ignored_deletes
 from tidegate.read.merge import MergedPiece
-from tidegate.read.open_piece import open_piece
+from tidegate.read.pieces import read_pieces
 from tidegate.read.removed import FileStates, NewerThan, Removed
 from tidegate.source.iceberg.columns.field_ids import FieldIds
 from tidegate.source.iceberg.columns.key_columns import KeyColumns
@@ -27,7 +27,7 @@ from tidegate.source.iceberg.table.paths import mounted_path
 from tidegate.source.iceberg.table.whole_files import ManifestSays, open_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator
 
     import pyarrow as pa
     from pyiceberg.io import FileIO
@@ -71,13 +71,22 @@ class IcebergReader:
         """Of the batches that come out."""
         return self._columns.schema
 
-    def batches(self, piece: Piece, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-        """Read a piece with its deletes; raises as `open_piece`, `open`, `states`, `conforming`."""
-        with open_piece(piece, self.open) as (file, located):
-            states = self.states(located.slice)
-            self.ignored = self.ignored.plus(ignored_deletes(states, located, file.rows))
-            conforming = self.columns_of(located).conforming(file.schema)
-            yield from MergedPiece(file, located, conforming, states).batches(options)
+    def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Read pieces with their deletes; raises as `read_pieces`, `open` and `merge_read`."""
+        return read_pieces(pieces, self, options)
+
+    def merge_read(self, file: PhysicalRows, piece: Piece) -> MergedPiece:
+        """Return how a piece is read of its open file; raises as `states` and `conforming`."""
+        states = self.states(piece.slice)
+        self.ignored = self.ignored.plus(ignored_deletes(states, piece, file.rows))
+        return MergedPiece(file, piece, self.columns_of(piece).conforming(file.schema), states)
+
+    def alike(self, piece: Piece) -> Hashable:
+        """Return the partition; None where a column tells of each file which it is."""
+        details = details_of(piece.slice)
+        is_own = len(self._columns.own) == len(self._columns.names)
+        is_like_others = is_own and "since_sequence" not in details
+        return canonical(details["partition"]) if is_like_others else None
 
     def open(self, piece: Piece) -> PhysicalRows:
         """Open the piece's data file; raises as `open_rows`."""
