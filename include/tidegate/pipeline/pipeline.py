@@ -41,6 +41,7 @@ from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.publish.publisher import Committer
 from tidegate.pipeline.state.holders import life_of
+from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.plan_files import pending_stages
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
@@ -176,6 +177,7 @@ class Pipeline(PipelineControl):
         """Return the same pipeline for questions only: listings that it takes stay in memory."""
         return replace(self, storage=Scratch())
 
+    @keeping_ledger_open
     def adopt(self, now: datetime) -> None:
         """Register the pipeline, or check that ledger and target are its own.
 
@@ -187,12 +189,14 @@ class Pipeline(PipelineControl):
         """
         adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
 
+    @keeping_ledger_open
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone."""
         self.adopt(now)
         with self._forgotten.naming():
             return self._loader.look(run, now)
 
+    @keeping_ledger_open
     def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Take the run's window or those it replays, and write their plans."""
         self.adopt(now)
@@ -210,12 +214,14 @@ class Pipeline(PipelineControl):
             )
         return planned
 
+    @keeping_ledger_open
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan a window that was taken before with the configuration as it is now."""
         self.adopt(now)
         with self._forgotten.naming():
             return self._loader.replay(sequence, run, now)
 
+    @keeping_ledger_open
     def rebuild(
         self, partitions: Sequence[Partition], run: Run, now: datetime
     ) -> tuple[PlannedWindow, ...]:
@@ -269,6 +275,7 @@ class Pipeline(PipelineControl):
         )
         return finished
 
+    @keeping_ledger_open
     def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
         """Seal the windows of a run; with none, let an idle source move the watermark.
 
@@ -313,6 +320,7 @@ class Pipeline(PipelineControl):
                     self.stage(item, executor, beside=planned)
         return self.announce(planned, now)
 
+    @keeping_ledger_open
     def own(self, now: datetime) -> None:
         """Check, as a load does, that ledger and target are the pipeline's own.
 
@@ -328,6 +336,7 @@ class Pipeline(PipelineControl):
             self.adopt(now)
         self._watch.check_newest_window()
 
+    @keeping_ledger_open
     def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
         """Work out the next revision; None when there is none, or a person has to decide first.
 
@@ -340,6 +349,7 @@ class Pipeline(PipelineControl):
         with self._forgotten.naming():
             return self._committer.propose(partition, owner, now)
 
+    @keeping_ledger_open
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
         """Check the partition as it would stand.
 
@@ -350,6 +360,7 @@ class Pipeline(PipelineControl):
         with self._forgotten.naming():
             return self._committer.gate(partition, publication, owner, now)
 
+    @keeping_ledger_open
     def commit(
         self,
         partition: Partition,
@@ -374,6 +385,7 @@ class Pipeline(PipelineControl):
         )
         return committed
 
+    @keeping_ledger_open
     def publish(
         self,
         partition: Partition,
@@ -463,6 +475,7 @@ class Pipeline(PipelineControl):
                 said = naming(str(failure), self.config.name, state.partition)
                 yield self._outcome(state.partition, None, state="failed", error=said)
 
+    @keeping_ledger_open
     def restore_ledger(self) -> Restored:
         """Write the pipeline's part of the ledger again from work directory and markers."""
         with self._forgotten.naming():
@@ -489,14 +502,17 @@ class Pipeline(PipelineControl):
         kept = self.source.kept
         return iter(()) if kept is None else kept.missing(checkpoint, start)
 
+    @keeping_ledger_open
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
         """Find files of the work directory that nobody needs any more."""
         return self._sweeper.garbage(now, older_than)
 
+    @keeping_ledger_open
     def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
         """Delete what `garbage` found and nobody has begun to need since; what was deleted."""
         return self._sweeper.sweep(garbage)
 
+    @keeping_ledger_open
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
         """Return what the source's commits did and which windows took them in, oldest first.
 
@@ -532,6 +548,7 @@ class Pipeline(PipelineControl):
         ways_out = tuple(map(self._naming, found.ways_out))
         return replace(found, detail=self._naming(found.detail), ways_out=ways_out)
 
+    @keeping_ledger_open
     def preview(self, run: Run, now: datetime) -> Preview:
         """Return what a load would read; of `looking()` it changes nothing (PC-C08).
 
