@@ -1,14 +1,10 @@
 """The arguments and options that several commands share, and how their text is read."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
-
-from tidegate.ledger.holder import Life
-from tidegate.pipeline.state.holders import life_by_time, life_of
 
 PipelineName = Annotated[
     str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or its file.")
@@ -43,11 +39,6 @@ Until = Annotated[
 def utc_now() -> datetime:
     """Read the clock: once per command."""
     return datetime.now(UTC)
-
-
-def judging(*, take_over: bool) -> Callable[[str], Life]:
-    """Return how a command finds out what became of a run that holds what it needs."""
-    return life_by_time if take_over else life_of
 
 
 def read_moment(text: str, option: str, zone: str) -> datetime:

@@ -2,17 +2,20 @@
 
 import getpass
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidegate.cli.arguments import AsJson, Comment, PartitionText, PipelineName, utc_now
 from tidegate.cli.explain_view import proposal_facts, verdict_table
+from tidegate.cli.opening import open_control
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.errors import NotHeld
 from tidegate.errors.commands import command
 from tidegate.model.partition import Partition
-from tidegate.pipeline import Pipeline, open_pipeline
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import PipelineControl
 
 Digest = Annotated[
     str | None,
@@ -50,7 +53,7 @@ def reject(
 def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
     """Let the next publish check a held partition again, for example after the suite was mended."""
     with reporting(pipeline, as_json=as_json) as output:
-        opened = open_pipeline(pipeline)
+        opened = open_control(pipeline)
         named = opened.parse_partition(partition)
         opened.reopen(named, utc_now())
         output.show({"partition": str(named), "state": "pending"}, f"{named} is pending again.")
@@ -67,7 +70,7 @@ def _decide(
     pipeline: str, text: str, digest: str | None, comment: str, *, approved: bool, as_json: bool
 ) -> None:
     with reporting(pipeline, as_json=as_json) as output:
-        opened = open_pipeline(pipeline)
+        opened = open_control(pipeline)
         partition = opened.parse_partition(text)
         shown = digest or _asked(opened, partition, output, approved=approved)
         by = getpass.getuser()
@@ -82,7 +85,9 @@ def _decide(
         output.next(command(follow, pipeline, partition))
 
 
-def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: bool) -> str:
+def _asked(
+    opened: "PipelineControl", partition: Partition, output: Output, *, approved: bool
+) -> str:
     """Show what waits for a decision and ask; the digest of what was shown.
 
     Raises:
