@@ -29,10 +29,6 @@ class Below(Above):
     replaced: int = 2
     """Of the one below."""
 
-    def method(self) -> None:
-        inner: int = 1
-        """Of no key either."""
-
 
 def test_each_key_has_the_text_below_it_inherited_ones_included() -> None:
     assert descriptions(Below) == {
