@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyspark
 import pytest
 
 from tidegate.execute.frames import spark_frame
@@ -98,6 +99,21 @@ def test_open_context_leaves_to_spark_submit_what_it_says(tmp_path: Path) -> Non
     )
 
     assert done.stdout.split() == ["local[3]", "true", "in-memory", "Asia/Tokyo"]
+
+
+def test_workers_of_a_local_spark_import_the_installed_pyspark(tmp_path: Path) -> None:
+    script = tmp_path / "workers.py"
+    script.write_text(
+        "import sys\n"
+        "from tidegate.execute.session import open_context\n"
+        "context = open_context('ours', 'local[1]')\n"
+        "found = context.parallelize([0], 1).map(lambda _: sys.modules['pyspark'].__file__)\n"
+        "print(*found.collect())"
+    )
+
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == [pyspark.__file__]
 
 
 def test_executor_with_a_given_context_leaves_it_open(spark: SparkSession) -> None:

@@ -25,6 +25,19 @@ PRINT_MODULES = (
 )
 
 
+def test_task_that_reads_iceberg_imports_no_client_of_a_catalog() -> None:
+    modules = "tidegate.pipeline.load.staging, tidegate.source.iceberg"
+
+    found = subprocess.run(
+        [sys.executable, "-c", f"import {modules}; {PRINT_MODULES}"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert "requests" not in json.loads(found.stdout)
+
+
 @pytest.mark.parametrize(
     ("modules", "allowed"),
     [

@@ -1,14 +1,10 @@
 """The arguments and options that several commands share, and how their text is read."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
-
-from tidegate.ledger.holder import Life
-from tidegate.pipeline.state.holders import life_by_time, life_of
 
 PipelineName = Annotated[
     str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or its file.")
@@ -51,11 +47,6 @@ Until = Annotated[
 def utc_now() -> datetime:
     """Return the time of the clock; called once per command."""
     return datetime.now(UTC)
-
-
-def judging(*, take_over: bool) -> Callable[[str], Life]:
-    """Return the function that finds out whether the holder of a window or partition is alive."""
-    return life_by_time if take_over else life_of
 
 
 def read_moment(text: str, option: str, zone: str) -> datetime:

@@ -2,17 +2,20 @@
 
 import getpass
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidegate.cli.arguments import AsJson, Comment, PartitionText, PipelineName, utc_now
 from tidegate.cli.explain_view import proposal_facts, verdict_table
+from tidegate.cli.opening import open_control
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.errors import NotHeld
 from tidegate.errors.commands import command
 from tidegate.model.partition import Partition
-from tidegate.pipeline import Pipeline, open_pipeline
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import PipelineControl
 
 Digest = Annotated[
     str | None,
@@ -52,7 +55,7 @@ def reject(
 def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
     """Let the next publish check a held partition again, for example with a corrected suite."""
     with reporting(pipeline, as_json=as_json) as output:
-        opened = open_pipeline(pipeline)
+        opened = open_control(pipeline)
         named = opened.parse_partition(partition)
         opened.reopen(named, utc_now())
         output.show({"partition": str(named), "state": "pending"}, f"{named} is pending again.")
@@ -69,7 +72,7 @@ def _decide(
     pipeline: str, text: str, digest: str | None, comment: str, *, approved: bool, as_json: bool
 ) -> None:
     with reporting(pipeline, as_json=as_json) as output:
-        opened = open_pipeline(pipeline)
+        opened = open_control(pipeline)
         partition = opened.parse_partition(text)
         shown = digest or _asked(opened, partition, output, approved=approved)
         by = getpass.getuser()
@@ -84,7 +87,9 @@ def _decide(
         output.next(command(follow, pipeline, partition))
 
 
-def _asked(opened: Pipeline, partition: Partition, output: Output, *, approved: bool) -> str:
+def _asked(
+    opened: "PipelineControl", partition: Partition, output: Output, *, approved: bool
+) -> str:
     """Show the publication that waits for a decision, ask for confirmation, and return its digest.
 
     Raises:

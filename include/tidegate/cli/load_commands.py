@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.progress import Progress, TaskID
@@ -13,19 +13,18 @@ from tidegate.cli.arguments import (
     PipelineName,
     TakeOver,
     Until,
-    judging,
     read_moment,
     utc_now,
 )
+from tidegate.cli.opening import open_pipeline, this_process
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.cli.plan_view import announced_facts, preview_facts, stored_facts
 from tidegate.errors.commands import command
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
-from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.executors import executors_for
-from tidegate.pipeline.partition_preview import touched_partitions
-from tidegate.pipeline.state.holders import process_owner
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import Pipeline
 
 
 def load(
@@ -43,7 +42,7 @@ def load(
     """
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
-        opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
+        opened = open_pipeline(pipeline, take_over=take_over)
         run = run_for(opened, now, begin, until)
         planned = opened.plan(run, now)
         if not planned:
@@ -103,7 +102,7 @@ def replay(
     """Read a window again with the configuration as it is now; its rows are replaced."""
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
-        opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
+        opened = open_pipeline(pipeline, take_over=take_over)
         run = run_for(opened, now, None, None)
         planned = opened.replay(window, run, now)
         _show(opened, *_finish(opened, run, planned, now, output), output)
@@ -134,7 +133,7 @@ def rebuild(
         _show(opened, *finished, output)
 
 
-def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | None) -> Run:
+def run_for(opened: "Pipeline", now: datetime, begin: str | None, until: str | None) -> Run:
     """Return the run of one command.
 
     Raises:
@@ -150,10 +149,10 @@ def run_for(opened: Pipeline, now: datetime, begin: str | None, until: str | Non
             raise typer.BadParameter(problem, param_hint="--from")
         interval = DataInterval(start, end)
     name = f"cli-{now:%Y%m%dT%H%M%S.%f}"
-    return Run(name, process_owner("cli"), interval, None if interval else end)
+    return Run(name, this_process(), interval, None if interval else end)
 
 
-def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
+def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> None:
     """Show what a load would read and touch."""
     looking = opened.looking()
     found = looking.preview(run, now)
@@ -164,6 +163,8 @@ def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
         )
         output.show({"plan": None}, nothing)
         raise typer.Exit(NOTHING)
+    from tidegate.pipeline.partition_preview import touched_partitions
+
     touched = touched_partitions(looking, plan.window, now)
     raw = {
         "plan": plan.to_json(),
@@ -174,7 +175,7 @@ def _preview(opened: Pipeline, run: Run, now: datetime, output: Output) -> None:
 
 
 def _finish(
-    opened: Pipeline, run: Run, planned: Sequence[PlannedWindow], now: datetime, output: Output
+    opened: "Pipeline", run: Run, planned: Sequence[PlannedWindow], now: datetime, output: Output
 ) -> tuple[Sequence[PlannedWindow], Announced]:
     """Stage and announce what was planned, and return all that was announced.
 
@@ -191,7 +192,7 @@ def _finish(
 
 
 def _show(
-    opened: Pipeline, planned: Sequence[PlannedWindow], announced: Announced, output: Output
+    opened: "Pipeline", planned: Sequence[PlannedWindow], announced: Announced, output: Output
 ) -> None:
     """Show what a load, replay or rebuild changed."""
     plans = [opened.stored_plan(item.sequence)[0] for item in planned]
@@ -212,8 +213,10 @@ def _show(
 
 
 def _stage_and_announce(
-    opened: Pipeline, planned: Sequence[PlannedWindow], now: datetime, progress: Progress
+    opened: "Pipeline", planned: Sequence[PlannedWindow], now: datetime, progress: Progress
 ) -> Announced:
+    from tidegate.pipeline.executors import executors_for
+
     engine = opened.engine_for(planned)
     if engine != "none":
         starting = progress.add_task(f"starting engine {engine}", total=None)

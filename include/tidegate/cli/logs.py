@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import sys
-
-import structlog
 
 
 def log_to_stderr(*, verbose: bool) -> None:
@@ -14,7 +13,24 @@ def log_to_stderr(*, verbose: bool) -> None:
     Args:
         verbose: include every step of Tidegate; other packages only log warnings.
     """
-    formatter = structlog.stdlib.ProcessorFormatter(
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Aligned())
+    logging.basicConfig(handlers=[handler], level=logging.WARNING)
+    logging.getLogger("tidegate").setLevel(logging.INFO if verbose else logging.WARNING)
+
+
+class _Aligned(logging.Formatter):
+    """Writes lines with structlog, which most commands end without: it takes long to import."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return _formatter().format(record)
+
+
+@functools.cache
+def _formatter() -> logging.Formatter:
+    import structlog
+
+    return structlog.stdlib.ProcessorFormatter(
         foreign_pre_chain=[
             structlog.stdlib.add_log_level,
             structlog.stdlib.ExtraAdder(),
@@ -25,7 +41,3 @@ def log_to_stderr(*, verbose: bool) -> None:
             structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty()),
         ],
     )
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(formatter)
-    logging.basicConfig(handlers=[handler], level=logging.WARNING)
-    logging.getLogger("tidegate").setLevel(logging.INFO if verbose else logging.WARNING)

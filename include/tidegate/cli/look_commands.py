@@ -11,12 +11,9 @@ from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, utc_now
 from tidegate.cli.changes_view import instant_table, row_table
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.explain_view import checkpoint_facts, explanation
+from tidegate.cli.opening import open_control, open_pipeline
 from tidegate.cli.output import NOTHING, reporting
-from tidegate.config import find_pipeline, load_pipeline
 from tidegate.errors.commands import command
-from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.changes import read_changes
-from tidegate.pipeline.publish.evaluating import ONLY_BY_COMMAND
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +24,7 @@ _BOUND = "An instant of the source, an ISO time, `earliest` or `latest`."
 def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
     """Show checkpoint, watermark and every partition: committed, pending, held, late, and why."""
     with reporting(pipeline, as_json=as_json) as output:
-        opened = open_pipeline(pipeline)
+        opened = open_control(pipeline)
         report = opened.status(utc_now())
         if report is None:
             output.show({"pipeline": None}, f"{opened.config.name} was never loaded.")
@@ -39,6 +36,8 @@ def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
 
 def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
     """Explain why a partition is or is not published, with its source commits, files and checks."""
+    from tidegate.pipeline.publish.evaluating import ONLY_BY_COMMAND
+
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
         found = opened.explain(opened.parse_partition(partition), utc_now())
@@ -91,6 +90,9 @@ def changes(
     as_json: AsJson = False,
 ) -> None:
     """Show the rows that changed in the source, without running the pipeline."""
+    from tidegate.config import find_pipeline, load_pipeline
+    from tidegate.pipeline.changes import read_changes
+
     with reporting(pipeline, as_json=as_json) as output:
         source = load_pipeline(find_pipeline(pipeline)).source
         # One row more than is shown is read, to find out whether there are more.

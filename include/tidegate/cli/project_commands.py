@@ -1,25 +1,18 @@
 """Commands that help to set up a project: check, init, schema."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 from rich.text import Text
 
 from tidegate.cli.arguments import AsJson, utc_now
-from tidegate.cli.checks import Line, machine_lines
-from tidegate.cli.first_file import draft_pipeline
 from tidegate.cli.output import FAILED, reporting
-from tidegate.cli.pipeline_checks import pipeline_lines
-from tidegate.config import (
-    claimants,
-    find_pipeline,
-    json_schema,
-    pipeline_files,
-    pipelines_folder,
-)
 from tidegate.errors.commands import command
+
+if TYPE_CHECKING:
+    from tidegate.cli.checks import Line
 
 _SIGNS = {"ok": Text("✓", "green"), "problem": Text("✗", "bold red"), "note": Text("·", "yellow")}
 
@@ -34,6 +27,9 @@ def check(
     as_json: AsJson = False,
 ) -> None:
     """Check every requirement, with one line each, and a remedy where it is not met."""
+    from tidegate.cli.checks import machine_lines
+    from tidegate.cli.pipeline_checks import pipeline_lines
+
     with reporting(as_json=as_json) as output:
         now = utc_now()
         lines = list(machine_lines())
@@ -43,7 +39,7 @@ def check(
         raise typer.Exit(FAILED if any(line.outcome == "problem" for line in lines) else 0)
 
 
-def check_table(lines: list[Line]) -> Table:
+def check_table(lines: "list[Line]") -> Table:
     """Return a table of checks, with findings and remedies."""
     table = Table.grid(padding=(0, 1))
     for line in lines:
@@ -72,6 +68,9 @@ def init(
     as_json: AsJson = False,
 ) -> None:
     """Write a commented pipeline file for a table, and guess the event time column."""
+    from tidegate.cli.first_file import draft_pipeline
+    from tidegate.config import pipelines_folder
+
     with reporting(as_json=as_json) as output:
         draft = draft_pipeline(table, utc_now(), name=name, target=target)
         file = out or pipelines_folder() / f"{draft.name}.yaml"
@@ -89,6 +88,8 @@ def init(
 
 
 def _files_to_check(pipeline: str | None) -> tuple[Path, ...]:
+    from tidegate.config import claimants, find_pipeline, pipeline_files
+
     if pipeline is None:
         return pipeline_files()
     return claimants(pipeline) or (find_pipeline(pipeline),)
@@ -96,5 +97,7 @@ def _files_to_check(pipeline: str | None) -> tuple[Path, ...]:
 
 def schema() -> None:
     """Print the JSON Schema of pipeline files, for completion and checks in editors."""
+    from tidegate.config import json_schema
+
     with reporting(as_json=True) as output:
         output.show(json_schema())

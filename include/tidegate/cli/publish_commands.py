@@ -3,19 +3,21 @@
 import getpass
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, judging, utc_now
+from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, utc_now
 from tidegate.cli.decision_commands import decision_commands
+from tidegate.cli.opening import open_pipeline, this_process
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.cli.status_view import outcome_table
 from tidegate.errors.commands import command
 from tidegate.model.publication import Override
 from tidegate.model.run import PublishOutcome
-from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.state.holders import process_owner
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import Pipeline
 
 
 def publish(
@@ -47,8 +49,8 @@ def publish(
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         override = _override(partitions, comment, now) if final else None
-        opened = open_pipeline(pipeline, life_of=judging(take_over=take_over))
-        owner = process_owner("cli")
+        opened = open_pipeline(pipeline, take_over=take_over)
+        owner = this_process()
         outcomes = []
         with output.progress() as progress:
             task = progress.add_task("publishing", total=None)
@@ -109,7 +111,7 @@ def _override(partitions: Sequence[str] | None, comment: str, now: datetime) -> 
 
 
 def _published(
-    opened: Pipeline,
+    opened: "Pipeline",
     partitions: Sequence[str] | None,
     owner: str,
     now: datetime,

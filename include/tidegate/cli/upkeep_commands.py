@@ -1,18 +1,21 @@
 """Commands of upkeep: fsck, gc."""
 
-from collections.abc import Sequence
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from tidegate.cli import wording
 from tidegate.cli.arguments import AsJson, PipelineName, utc_now
+from tidegate.cli.opening import open_pipeline
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
-from tidegate.config.words import parse_duration
 from tidegate.errors.commands import command
-from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.upkeep.sweeping import Garbage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.pipeline import Pipeline
+    from tidegate.pipeline.upkeep.sweeping import Garbage
 
 _LISTED = 20
 
@@ -48,6 +51,8 @@ def gc(
     as_json: AsJson = False,
 ) -> None:
     """Find files of the work directory that are no longer needed: retired parts, lost attempts."""
+    from tidegate.config.words import parse_duration
+
     with reporting(pipeline, as_json=as_json) as output:
         try:
             age = parse_duration(older_than)
@@ -69,7 +74,7 @@ def gc(
             output.next(command("gc", pipeline, "--older-than", older_than, "--delete"))
 
 
-def garbage_table(garbage: Sequence[Garbage]) -> Table:
+def garbage_table(garbage: "Sequence[Garbage]") -> Table:
     """List the first files that may be deleted."""
     table = Table("file", "size", "why")
     for item in garbage[:_LISTED]:
@@ -80,13 +85,13 @@ def garbage_table(garbage: Sequence[Garbage]) -> Table:
     return table
 
 
-def _total(garbage: Sequence[Garbage], *, delete: bool) -> str:
+def _total(garbage: "Sequence[Garbage]", *, delete: bool) -> str:
     size = wording.size(sum(item.bytes for item in garbage))
     verb = "Deleted" if delete else "Would delete"
     return f"{verb} {wording.plural(len(garbage), 'file')} with {size}."
 
 
-def _rebuild(opened: Pipeline, output: Output) -> None:
+def _rebuild(opened: "Pipeline", output: Output) -> None:
     restored = opened.restore_ledger()
     raw = {
         "windows": restored.windows,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ValidationError
 
+from tidegate.config.descriptions import descriptions
 from tidegate.config.document import Document, Place, key_text
 from tidegate.config.pipeline import PipelineConfig
 from tidegate.config.policies import POLICIES
@@ -115,10 +116,10 @@ def _describe(error: Mapping[str, Any]) -> str:
 
 def _is_required(model: type[BaseModel], key: str | int) -> str:
     """Return the purpose of a key: the first sentence of its description."""
-    field = _keys(model).get(str(key))
-    if field is None or not field.description:
+    description = descriptions(model).get(str(key))
+    if not description:
         return "is required"
-    sentence = field.description.partition(".\n")[0].partition(". ")[0].rstrip(".")
+    sentence = description.partition(".\n")[0].partition(". ")[0].rstrip(".")
     is_word = sentence[1:2].islower()
     return f"is required: {sentence[0].lower() if is_word else sentence[0]}{sentence[1:]}"
 

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
+from tidegate.config.descriptions import descriptions
 from tidegate.config.pipeline import PipelineConfig
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import core_schema
 
 
 def json_schema() -> dict[str, Any]:
     """Return the JSON Schema of a pipeline file, including shorthands."""
-    schema = PipelineConfig.model_json_schema(by_alias=True)
+    schema = PipelineConfig.model_json_schema(by_alias=True, schema_generator=_Described)
     schema["properties"]["schedule"] = {
         "type": ["string", "null"],
         "description": "Short for `dag.schedule`.",
@@ -19,3 +27,14 @@ def json_schema() -> dict[str, Any]:
         **schema,
         "title": "Tidegate pipeline",
     }
+
+
+class _Described(GenerateJsonSchema):
+    """Adds what each key is for."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        for key, description in descriptions(model).items():
+            made["properties"][key]["description"] = description
+        return made

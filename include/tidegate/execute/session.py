@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import tidegate
+from tidegate.execute import worker_daemon
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,13 @@ _SETTINGS = {
     "spark.python.worker.reuse": "true",
     "spark.python.worker.faulthandler.enabled": "true",
 }
-_LOCAL_SETTINGS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+_DAEMON = "spark.python.daemon.module"
+_LOCAL_SETTINGS = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    # Executors of a cluster may get this package only after their daemon has started.
+    _DAEMON: worker_daemon.__name__,
+}
 
 # A Spark core is one thread of ours (design §6). Read when the libraries are imported, which in a
 # worker is after it started.
@@ -61,7 +68,11 @@ def open_context(name: str, master: str | None = None) -> SparkContext:
     conf = SparkConf()
     for key, value in _unsaid(conf, name, master):
         conf.set(key, value)
-    return SparkContext.getOrCreate(conf)
+    context = SparkContext.getOrCreate(conf)
+    if context.getConf().get(_DAEMON) == worker_daemon.__name__:
+        # Whatever starts the first worker, the daemon has to be found.
+        prepare_workers(context)
+    return context
 
 
 def open_session(name: str) -> SparkSession:

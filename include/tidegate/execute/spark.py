@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import pickle
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 from tidegate.errors import TerminalError, TransientError
 from tidegate.execute.errors_in_tasks import RetryTask, carried_error, error_of, error_text
 from tidegate.execute.session import open_context, prepare_workers
+from tidegate.importing import collector_at_rest
 from tidegate.model.message import CommitMessage
 
 if TYPE_CHECKING:
@@ -92,9 +94,11 @@ class SparkExecutor:
         """Run the task once per split; see `Executor`."""
         if not indexes:
             return
+        from pyspark import cloudpickle
+
         context = self.context
         prepare_workers(context)
-        in_task = functools.partial(_run_in_task, task, plan_uri, attempt)
+        in_task = functools.partial(_run_in_task, cloudpickle.dumps(task), plan_uri, attempt)
         # Each split its own task, and no stage to spread them.
         splits = context.parallelize(indexes, len(indexes))
         try:
@@ -112,11 +116,16 @@ class SparkExecutor:
 
 
 def _run_in_task(
-    task: StageTask, plan_uri: str, attempt: str, indexes: Iterable[int]
+    pickled: bytes, plan_uri: str, attempt: str, indexes: Iterable[int]
 ) -> Iterator[tuple[str, str]]:
-    """Stage the splits of one Spark task; yields its messages or its Terminal error."""
+    """Stage the splits of one Spark task; yields its messages or its Terminal error.
+
+    The task comes pickled, because what it imports is most of what a new worker has to do.
+    """
     from pyspark import TaskContext
 
+    with collector_at_rest():
+        task: StageTask = pickle.loads(pickled)
     # One thread per Spark core: the cores beside it belong to other tasks.
     pa.set_cpu_count(1)
     pa.set_io_thread_count(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import nullcontext
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,10 +19,14 @@ from tidegate.errors import (
     StorageDenied,
     StorageFull,
 )
+from tidegate.ledger.kept_open import KeptOpen, note_file
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from sqlalchemy.engine import ExceptionContext
+    from sqlalchemy.pool import ConnectionPoolEntry
 
 READS_ONLY = "tidegate_reads_only"
 """Execution option of a connection that will not write: it takes no write lock in SQLite."""
@@ -47,7 +52,7 @@ def open_engine(url: str) -> sa.Engine:
     address = sa.make_url(url)
     if address.get_backend_name() == "sqlite" and address.database:
         _make_folder(address, Path(address.database).parent)
-    engine = sa.create_engine(address, pool_pre_ping=True, **_pool(address))
+    engine = sa.create_engine(address, **_pool(address))
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)
     ledger = address.render_as_string(hide_password=True)
@@ -63,6 +68,11 @@ def open_engine(url: str) -> sa.Engine:
 def reading(engine: sa.Engine) -> sa.Connection:
     """Connect to read only, which waits for no writer."""
     return engine.connect().execution_options(**{READS_ONLY: True})
+
+
+def keeping_open(engine: sa.Engine) -> AbstractContextManager[None]:
+    """Keep connections for the next use; a pool that always does so needs no word."""
+    return engine.pool.keeping() if isinstance(engine.pool, KeptOpen) else nullcontext()
 
 
 def _name_refusals(engine: sa.Engine, ledger: str) -> None:
@@ -115,9 +125,9 @@ def newest_migration() -> str:
 def _pool(address: sa.URL) -> dict[str, Any]:
     if address.get_backend_name() == "sqlite":
         # One in memory lives as long as its connection.
-        pool = sa.pool.NullPool if address.database else sa.pool.StaticPool
+        pool = KeptOpen if address.database else sa.pool.StaticPool
         return {"connect_args": {"timeout": _BUSY_SECONDS}, "poolclass": pool}
-    return {"pool_size": 2, "max_overflow": 8}
+    return {"pool_size": 2, "max_overflow": 8, "pool_pre_ping": True}
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
@@ -127,8 +137,12 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
     another writer came between.
     """
 
+    @event.listens_for(engine, "do_connect")
+    def _note(_dialect: object, entry: ConnectionPoolEntry, _where: object, _how: object) -> None:
+        note_file(entry, str(engine.url.database))
+
     @event.listens_for(engine, "connect")
-    def _configure(connection: Any, _record: Any) -> None:
+    def _configure(connection: Any, _entry: ConnectionPoolEntry) -> None:
         connection.isolation_level = None
         connection.execute("PRAGMA journal_mode=WAL")
         connection.execute("PRAGMA synchronous=FULL")

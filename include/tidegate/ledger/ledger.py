@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.ledger.clock import database_time
+from tidegate.ledger.connect import keeping_open
 from tidegate.ledger.contributions import Contributions
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
@@ -15,6 +16,8 @@ from tidegate.ledger.publications import Publications
 from tidegate.ledger.windows import Windows
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     import sqlalchemy as sa
 
     from tidegate.ledger.clock import Clock
@@ -28,6 +31,10 @@ class Ledger:
     name: str
     clock: Clock = database_time
     """What claims are measured by."""
+
+    def keeping_open(self) -> AbstractContextManager[None]:
+        """Keep connections to the database while a step asks it again and again."""
+        return keeping_open(self.engine)
 
     @cached_property
     def pipeline(self) -> Pipelines:

@@ -5,8 +5,9 @@ A Spark worker imports `staging` and none of the rest, so the names load when th
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
+
+from tidegate.importing import import_at_rest
 
 if TYPE_CHECKING:
     from tidegate.pipeline.control import PipelineControl, open_control
@@ -19,6 +20,6 @@ _HOMES = {"PipelineControl": "control", "open_control": "control"}
 
 def __getattr__(name: str) -> Any:
     if name in __all__:
-        return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'pipeline')}"), name)
+        return getattr(import_at_rest(f"{__name__}.{_HOMES.get(name, 'pipeline')}"), name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)

@@ -22,6 +22,7 @@ from tidegate.pipeline.publish.deciding import Decisions
 from tidegate.pipeline.publish.evaluating import Evaluator
 from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.holders import life_of
+from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits
 from tidegate.pipeline.state.renewing import Renewing, renewing_windows
 from tidegate.pipeline.state.work import Roots, check_identity, check_owner
@@ -145,6 +146,7 @@ class PipelineControl:
         """Return whether no other living run has claimed a partition."""
         return self.ledger.partitions.is_free(partition, self._holder(owner, now))
 
+    @keeping_ledger_open
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
         """Look whether a partition may be committed; None when nothing is pending.
 
@@ -154,6 +156,7 @@ class PipelineControl:
         self._check_identity()
         return self._evaluator.evaluate(partition, now)
 
+    @keeping_ledger_open
     def decide(
         self,
         partition: Partition,
@@ -180,6 +183,7 @@ class PipelineControl:
         self._watch.check_records(partition)
         self._decisions.decide(partition, publication, Approval(approved, by, now, comment))
 
+    @keeping_ledger_open
     def reopen(self, partition: Partition, now: datetime) -> None:
         """Let a held partition be checked again by the next publish.
 
@@ -195,6 +199,7 @@ class PipelineControl:
         self._watch.check_records(partition)
         self._decisions.reopen(partition, now)
 
+    @keeping_ledger_open
     def pending(self, now: datetime) -> tuple[Partition, ...]:
         """Return the partitions that reconcile announces again: pending, and claimed by nobody.
 
@@ -216,6 +221,7 @@ class PipelineControl:
             return self.ledger.publications.unrecorded(state.partition) is not None
         return state.pending == "pending"
 
+    @keeping_ledger_open
     def status(self, now: datetime) -> PipelineReport | None:
         """Report on the pipeline; None if it never ran.
 
@@ -241,6 +247,7 @@ class PipelineControl:
         except TidegateError as refused:
             yield self._naming(str(refused))
 
+    @keeping_ledger_open
     def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
         """Report on one partition.
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.pipeline.load.staging import stage_split
 from tidegate.pipeline.parts import PipelineParts
+from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.plan_files import pending_stages
 from tidegate.pipeline.state.work import check_owner
 
@@ -30,12 +31,14 @@ _log = logging.getLogger(__name__)
 class LoadSteps(PipelineParts):
     """The part of a pipeline that reads the source; it publishes nothing."""
 
+    @keeping_ledger_open
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone."""
         self.adopt(now)
         with self._forgotten.naming():
             return self._loader.look(run, now)
 
+    @keeping_ledger_open
     def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Take the run's window or those it replays, and write their plans."""
         self.adopt(now)
@@ -53,12 +56,14 @@ class LoadSteps(PipelineParts):
             )
         return planned
 
+    @keeping_ledger_open
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan a window that was taken before with the configuration as it is now."""
         self.adopt(now)
         with self._forgotten.naming():
             return self._loader.replay(sequence, run, now)
 
+    @keeping_ledger_open
     def rebuild(
         self, partitions: Sequence[Partition], run: Run, now: datetime
     ) -> tuple[PlannedWindow, ...]:
@@ -112,6 +117,7 @@ class LoadSteps(PipelineParts):
         )
         return finished
 
+    @keeping_ledger_open
     def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
         """Seal the windows of a run; with none, let an idle source move the watermark.
 
@@ -156,6 +162,7 @@ class LoadSteps(PipelineParts):
                     self.stage(item, executor, beside=planned)
         return self.announce(planned, now)
 
+    @keeping_ledger_open
     def preview(self, run: Run, now: datetime) -> Preview:
         """Return what a load would read; of `looking()` it changes nothing (PC-C08).
 

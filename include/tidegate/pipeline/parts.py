@@ -15,6 +15,7 @@ from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.publish.publisher import Committer
+from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.forgotten import Forgotten
@@ -131,6 +132,7 @@ class PipelineParts(PipelineControl):
         """Return the same pipeline for questions only: listings that it takes stay in memory."""
         return replace(self, storage=Scratch())
 
+    @keeping_ledger_open
     def adopt(self, now: datetime) -> None:
         """Register the pipeline, or check that ledger and target are its own.
 
@@ -142,6 +144,7 @@ class PipelineParts(PipelineControl):
         """
         adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
 
+    @keeping_ledger_open
     def own(self, now: datetime) -> None:
         """Check, as a load does, that ledger and target are the pipeline's own.
 

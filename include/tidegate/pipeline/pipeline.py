@@ -12,6 +12,7 @@ from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.load_steps import LoadSteps
 from tidegate.pipeline.publish_steps import PublishSteps
 from tidegate.pipeline.state.holders import life_of
+from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.upkeep.findings import Findings
 from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
 from tidegate.pipeline.upkeep.restore import Restored, Restorer
@@ -35,6 +36,7 @@ class Pipeline(LoadSteps, PublishSteps):
     Every method may be called again after it failed or was interrupted.
     """
 
+    @keeping_ledger_open
     def restore_ledger(self) -> Restored:
         """Write the pipeline's part of the ledger again from work directory and markers."""
         with self._forgotten.naming():
@@ -61,14 +63,17 @@ class Pipeline(LoadSteps, PublishSteps):
         kept = self.source.kept
         return iter(()) if kept is None else kept.missing(checkpoint, start)
 
+    @keeping_ledger_open
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
         """Find files of the work directory that nobody needs any more."""
         return self._sweeper.garbage(now, older_than)
 
+    @keeping_ledger_open
     def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
         """Delete what `garbage` found and nobody has begun to need since; what was deleted."""
         return self._sweeper.sweep(garbage)
 
+    @keeping_ledger_open
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
         """Return what the source's commits did and which windows took them in, oldest first.
 

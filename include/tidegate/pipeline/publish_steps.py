@@ -12,6 +12,7 @@ from tidegate.errors.commands import naming
 from tidegate.model.publication import Outcome, Verdict
 from tidegate.model.run import Committed, Proposal, PublishOutcome
 from tidegate.pipeline.parts import PipelineParts
+from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +32,7 @@ _log = logging.getLogger(__name__)
 class PublishSteps(PipelineParts):
     """The part of a pipeline that makes partitions visible; it reads no source."""
 
+    @keeping_ledger_open
     def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
         """Work out the next revision; None when there is none, or a person has to decide first.
 
@@ -43,6 +45,7 @@ class PublishSteps(PipelineParts):
         with self._forgotten.naming():
             return self._committer.propose(partition, owner, now)
 
+    @keeping_ledger_open
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
         """Check the partition as it would stand.
 
@@ -53,6 +56,7 @@ class PublishSteps(PipelineParts):
         with self._forgotten.naming():
             return self._committer.gate(partition, publication, owner, now)
 
+    @keeping_ledger_open
     def commit(
         self,
         partition: Partition,
@@ -77,6 +81,7 @@ class PublishSteps(PipelineParts):
         )
         return committed
 
+    @keeping_ledger_open
     def publish(
         self,
         partition: Partition,

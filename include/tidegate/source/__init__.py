@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from tidegate.importing import import_at_rest
 from tidegate.source.slicing import unnamed_rebuild
 
 if TYPE_CHECKING:
@@ -73,4 +73,4 @@ def guessed_options(config: SourceConfig) -> Mapping[str, Any]:
 
 
 def _kind(config: SourceConfig) -> SourceKind:
-    return cast("SourceKind", import_module(KINDS[config.kind]))
+    return cast("SourceKind", import_at_rest(KINDS[config.kind]))

@@ -284,6 +284,16 @@ def test_schema_knows_every_key_and_the_shorthands() -> None:
     assert {"type": "string"} in schema["$defs"]["EventTimeConfig"]["anyOf"]
 
 
+def test_schema_says_what_keys_are_for() -> None:
+    schema = json_schema()
+
+    assert schema["properties"]["name"]["description"] == (
+        "Identity of the pipeline, and the beginning of its DAG ids."
+    )
+    interval = schema["$defs"]["PartitionTimeConfig"]["properties"]["interval"]
+    assert interval["description"] == "Length of one partition in local time (PC-T20)."
+
+
 def test_schema_accepts_what_the_design_shows() -> None:
     jsonschema.validate(
         {

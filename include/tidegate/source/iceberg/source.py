@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.source.iceberg.access import TableAccess
 from tidegate.source.iceberg.reading.pinned import IcebergReading
-from tidegate.source.iceberg.slicing import ManifestHints, ManifestSlicing
-from tidegate.source.iceberg.snapshots import SnapshotTimeline
-from tidegate.source.iceberg.table.tagging import tag_checkpoint
 from tidegate.source.slicing import unnamed_rebuild
 
 if TYPE_CHECKING:
@@ -16,6 +14,8 @@ if TYPE_CHECKING:
 
     from tidegate.config import IcebergSourceConfig
     from tidegate.model.instant import Instant
+    from tidegate.source.iceberg.slicing import ManifestHints, ManifestSlicing
+    from tidegate.source.iceberg.snapshots import SnapshotTimeline
     from tidegate.source.slicing import Rebuilding
 
 
@@ -31,12 +31,17 @@ class TaggedCheckpoint:
         self._access.patiently(self._tag, pipeline, checkpoint)
 
     def _tag(self, pipeline: str, checkpoint: Instant) -> None:
+        from tidegate.source.iceberg.table.tagging import tag_checkpoint
+
         # Opened at each attempt: a tag is refused where another writer came between.
         tag_checkpoint(self._access.opener.open(), self._access.name, pipeline, checkpoint)
 
 
 class IcebergSource:
-    """The `Source` of one Iceberg table."""
+    """The `Source` of one Iceberg table.
+
+    A task only reads, and imports nothing of what plans.
+    """
 
     kept = None
     """Nothing: the table itself tells of its snapshots."""
@@ -58,12 +63,32 @@ class IcebergSource:
             retry_pause_seconds: pause before the second attempt; the third waits twice as long.
         """
         self._access = TableAccess(config, retry_pause_seconds)
-        self.timeline = SnapshotTimeline(self._access, extra_columns)
-        self.slicing = ManifestSlicing(self._access, rebuilding)
+        self._extra_columns = extra_columns
+        self._rebuilding = rebuilding
         self.reading = IcebergReading(self._access)
-        self.hints = ManifestHints(self._access)
         tags = config.protect_cursor == "tag"
         self.protection = TaggedCheckpoint(self._access) if tags else None
+
+    @cached_property
+    def timeline(self) -> SnapshotTimeline:
+        """Its snapshots."""
+        from tidegate.source.iceberg.snapshots import SnapshotTimeline
+
+        return SnapshotTimeline(self._access, self._extra_columns)
+
+    @cached_property
+    def slicing(self) -> ManifestSlicing:
+        """The files of its windows."""
+        from tidegate.source.iceberg.slicing import ManifestSlicing
+
+        return ManifestSlicing(self._access, self._rebuilding)
+
+    @cached_property
+    def hints(self) -> ManifestHints:
+        """What its manifests tell of files."""
+        from tidegate.source.iceberg.slicing import ManifestHints
+
+        return ManifestHints(self._access)
 
     @property
     def name(self) -> str:

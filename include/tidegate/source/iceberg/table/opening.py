@@ -9,7 +9,6 @@ import zlib
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError as ShapeError
-from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import (
     NoSuchNamespaceError,
     NoSuchTableError,
@@ -24,7 +23,6 @@ from pyiceberg.utils.config import Config
 from tidegate.config import resolve_secret
 from tidegate.errors import SourceFileDamaged, SourceNotFound, SourceUnreachable, UnsupportedFeature
 from tidegate.source.iceberg.table.paths import REWRITE_PROPERTY, REWRITING_IO, rewrite
-from tidegate.source.iceberg.table.unparsed import load_table
 from tidegate.source.iceberg.table.variants import load_metadata
 from tidegate.source.iceberg.table.version_hint import is_metadata_file, newest_metadata
 
@@ -81,6 +79,11 @@ class TableOpener:
         """
         if self._config.metadata is not None:
             return self.open_metadata(str(self._config.metadata))
+        # Catalogs bring their clients along, and a task asks none.
+        from pyiceberg.catalog import load_catalog
+
+        from tidegate.source.iceberg.table.unparsed import load_table
+
         try:
             catalog = load_catalog(self._catalog_name, **self._properties())
             table = load_table(catalog, str(self._config.table))

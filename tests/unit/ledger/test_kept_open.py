@@ -1,0 +1,234 @@
+"""Connections that stay open while a step lasts: few, and never to a file that is gone."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import threading
+from contextlib import closing
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import pytest
+import sqlalchemy as sa
+
+from tidegate.ledger import Ledger, open_engine
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NOW = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    found = tmp_path / "ledger.db"
+    open_engine(f"sqlite:///{found}").dispose()
+    return found
+
+
+@pytest.fixture
+def engine(path: Path) -> sa.Engine:
+    return open_engine(f"sqlite:///{path}")
+
+
+def register(engine: sa.Engine, name: str) -> None:
+    Ledger(engine, name).pipeline.register({}, f"/{name}", NOW)
+
+
+def is_known(engine: sa.Engine, name: str) -> bool:
+    return Ledger(engine, name).pipeline.find() is not None
+
+
+def names_in(path: Path) -> set[str]:
+    with closing(sqlite3.connect(f"file:{path}?mode=ro&immutable=1", uri=True)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM pipeline")}
+
+
+def opened(engine: sa.Engine) -> list[int]:
+    """Count from now on; one item per connection that is opened."""
+    found: list[int] = []
+    sa.event.listen(engine, "connect", lambda connection, _entry: found.append(id(connection)))
+    return found
+
+
+def test_step_opens_one_connection_for_all_that_it_asks_and_writes(engine: sa.Engine) -> None:
+    connections = opened(engine)
+
+    with Ledger(engine, "a").keeping_open():
+        for name in "abc":
+            register(engine, name)
+            assert is_known(engine, name)
+
+    assert len(connections) == 1
+
+
+def test_nothing_is_open_after_the_outermost_step(engine: sa.Engine, path: Path) -> None:
+    ledger = Ledger(engine, "a")
+    with ledger.keeping_open():
+        with ledger.keeping_open():
+            register(engine, "a")
+        assert path.with_name("ledger.db-wal").exists()
+
+    assert not path.with_name("ledger.db-wal").exists()
+    connections = opened(engine)
+    assert is_known(engine, "a")
+    assert len(connections) == 1
+    assert not path.with_name("ledger.db-wal").exists()
+
+
+def test_what_was_written_stands_in_the_file_alone_while_the_step_goes_on(
+    engine: sa.Engine, path: Path, tmp_path: Path
+) -> None:
+    with Ledger(engine, "a").keeping_open():
+        register(engine, "a")
+        shutil.copy(path, tmp_path / "copy.db")
+
+    assert names_in(tmp_path / "copy.db") == {"a"}
+
+
+def put_in_place(backup: Path, path: Path) -> None:
+    shutil.copy(backup, path)
+
+
+def put_beside_and_rename(backup: Path, path: Path) -> None:
+    shutil.copy(backup, path.with_name("new.db"))
+    path.with_name("new.db").rename(path)
+
+
+def remove_and_copy(backup: Path, path: Path) -> None:
+    for item in path.parent.glob("ledger.db*"):
+        item.unlink()
+    shutil.copy(backup, path)
+
+
+@pytest.mark.parametrize("replace", [put_in_place, put_beside_and_rename, remove_and_copy])
+@pytest.mark.parametrize("last", ["read", "write"])
+def test_ledger_that_is_restored_inside_a_step_is_the_one_that_is_asked(
+    engine: sa.Engine,
+    path: Path,
+    tmp_path: Path,
+    replace: Callable[[Path, Path], None],
+    last: str,
+) -> None:
+    backup = tmp_path / "backup.db"
+    register(engine, "a")
+    shutil.copy(path, backup)
+
+    with Ledger(engine, "a").keeping_open():
+        register(engine, "b")
+        if last == "read":
+            assert is_known(engine, "b")
+        replace(backup, path)
+
+        assert is_known(engine, "a")
+        assert not is_known(engine, "b")
+        register(engine, "c")
+
+    assert names_in(path) == {"a", "c"}
+    with closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def test_ledger_that_is_restored_while_it_is_being_read_is_asked_next(
+    engine: sa.Engine, path: Path, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    shutil.copy(path, backup)
+    register(engine, "a")
+
+    with Ledger(engine, "a").keeping_open():
+        with engine.connect() as connection:
+            connection.exec_driver_sql("SELECT 1")
+            put_beside_and_rename(backup, path)
+
+        assert not is_known(engine, "a")
+
+
+def test_ledger_that_was_replaced_just_before_it_was_opened_is_asked(
+    engine: sa.Engine, path: Path, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    shutil.copy(path, backup)
+    register(engine, "a")
+
+    @sa.event.listens_for(engine, "connect", once=True)
+    def _replace(_connection: object, _entry: object) -> None:
+        put_beside_and_rename(backup, path)
+
+    with Ledger(engine, "a").keeping_open():
+        assert is_known(engine, "a")
+        assert not is_known(engine, "a")
+
+
+def test_what_others_write_inside_a_step_is_seen(engine: sa.Engine, path: Path) -> None:
+    other = open_engine(f"sqlite:///{path}")
+
+    with Ledger(engine, "a").keeping_open():
+        assert not is_known(engine, "a")
+        register(other, "a")
+        assert is_known(engine, "a")
+        with Ledger(other, "a").keeping_open():
+            register(other, "b")
+            assert is_known(engine, "b")
+            register(engine, "c")
+            assert is_known(other, "c")
+
+
+def test_write_waits_for_nobody_who_reads_an_older_state(engine: sa.Engine, path: Path) -> None:
+    with closing(sqlite3.connect(path, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT * FROM pipeline").fetchall()
+
+        with Ledger(engine, "a").keeping_open():
+            register(engine, "a")
+            register(engine, "b")
+
+            assert reader.execute("SELECT * FROM pipeline").fetchall() == []
+            assert is_known(engine, "b")
+
+
+def test_threads_of_one_step_have_connections_of_their_own(engine: sa.Engine) -> None:
+    connections = opened(engine)
+    both = threading.Barrier(2, timeout=10)
+
+    def look() -> None:
+        with engine.connect():
+            both.wait()
+
+    with Ledger(engine, "a").keeping_open():
+        threads = [threading.Thread(target=look) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not is_known(engine, "a")
+
+    assert len(connections) == 2
+
+
+def test_child_that_is_forked_inside_a_step_opens_its_own(engine: sa.Engine) -> None:
+    with Ledger(engine, "a").keeping_open():
+        register(engine, "a")
+        child = os.fork()
+        if child == 0:
+            connections = opened(engine)
+            register(engine, "b")
+            os._exit(0 if len(connections) == 1 else 1)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+        assert is_known(engine, "b")
+
+
+def test_transaction_that_is_refused_leaves_a_step_that_goes_on(engine: sa.Engine) -> None:
+    with Ledger(engine, "a").keeping_open():
+        register(engine, "a")
+        with pytest.raises(sa.exc.IntegrityError), engine.begin() as connection:
+            connection.exec_driver_sql("INSERT INTO pipeline (name) VALUES ('a')")
+
+        assert is_known(engine, "a")
+        register(engine, "b")
+
+    assert is_known(engine, "b")
