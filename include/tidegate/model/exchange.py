@@ -1,4 +1,4 @@
-"""A sub-split's part in bringing rows together: those of one large commit, or of one partition."""
+"""A sub-split's part in an exchange of rows: those of one large commit, or of one partition."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from tidegate.model.wire import SPARSE, Value
 class Exchange(Value):
     """Which rows a sub-split reads, and whether it spreads or stages them (ICE-3.13).
 
-    Stage 0 reads pieces, where changes meet those of one commit; each later stage reads one bucket
-    of what all sub-splits of the stage before spread. The last stage stages part files, the others
-    spread.
+    Stage 0 reads pieces, of changes those of one commit; each later stage reads one bucket of the
+    rows that all sub-splits of the stage before spread. The last stage stages part files, the
+    others spread.
     """
 
     group: str
     """Hash of the pieces: the sub-splits that exchange rows with each other."""
     stages: int
-    """How many exchanges there are; the last stage has this number."""
+    """The number of exchanges, which is also the number of the last stage."""
     buckets: int
     stage: int = 0
     bucket: int | None = None
-    """What a later stage reads; None in stage 0."""
+    """The bucket that a later stage reads; None in stage 0."""
     net: bool = False
     """Whether the commit is the difference of two states, whose updates are not paired."""
     partitions: int | None = field(default=None, metadata={SPARSE: True})
-    """How many target partitions to expect, where rows are placed by theirs; None: by the change.
+    """The expected number of target partitions, if rows are placed by partition; None: by change.
     """
 
     @property
     def spreads(self) -> bool:
-        """Whether the rows go to buckets, and not to part files."""
+        """Whether the rows go to buckets, not to part files."""
         return self.stage < self.stages
 
 

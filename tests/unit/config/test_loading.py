@@ -416,8 +416,8 @@ MISTAKES = {
         "commit: {partition_time: {interval: 1 d}}",
         "commit.partition_time",
         9,
-        "is known from `dt: day(ordered_at)`; remove this key, it is for partition values that "
-        "come as they are",
+        "is known from `dt: day(ordered_at)`; remove this key, it is for partition values "
+        "taken from a column",
     ),
     "key that a later version has": (
         "commit: {require: [trigger, gate]}",
@@ -543,13 +543,13 @@ MISTAKES = {
         "source: {kind: iceberg, table: a.b.c, tag: x, snapshot_id: 5}",
         "source.tag",
         3,
-        "and `snapshot_id` both select what to read; leave out one of the two (ICE-2.7)",
+        "and `snapshot_id` both select what to read; remove one of the two",
     ),
     "branch and tag": (
         "source: {kind: iceberg, table: a.b.c, branch: audit, as_of_timestamp: 5}",
         "source.as_of_timestamp",
         3,
-        "and `branch` both select what to read; leave out one of the two (ICE-2.7)",
+        "and `branch` both select what to read; remove one of the two",
     ),
     "selection with a mode of changes": (
         "source: {kind: iceberg, table: a.b.c, tag: x, read: {mode: append}}",

@@ -1,4 +1,4 @@
-"""Find the source files of a plan that are published as they are."""
+"""Find the source files of a plan that are copied unchanged."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def whole_files(
     config: PipelineConfig, rows: Reading, planned_at: datetime, only: Iterable[Partition]
 ) -> WholeFiles | None:
-    """Return what tells which files are copied; None where the configuration alone rules it out.
+    """Return the test of which files are copied; None if the configuration rules out copying.
 
-    No file is opened for a pipeline that filters, judges or settles rows.
+    No file is opened if the pipeline filters rows, has row rules, or settles changes.
 
     Args:
-        config: as it stands in the plan.
+        config: the configuration in the plan.
         rows: how the source is read.
         planned_at: the clock of the run.
         only: the partitions of a rebuild.
@@ -42,9 +42,9 @@ def whole_files(
 
 @dataclass(frozen=True)
 class UncutFiles:
-    """Tells the planner which large files it need not cut, because a task will copy them.
+    """Tells the planner which large files it need not cut because a task will copy them.
 
-    A task decides anew. Where the file was replaced meanwhile, one task reads more than others.
+    The task decides again. If the file was replaced meanwhile, one task reads more than others.
     """
 
     config: PipelineConfig
@@ -53,17 +53,17 @@ class UncutFiles:
     planned_at: datetime
     only: tuple[Partition, ...]
     fan_out: FanOut | None
-    """Counts partitions by bounds that are known already; None where no key is made of them."""
+    """Counts partitions by bounds that are known already; None if no key is made from them."""
 
     def __call__(self, piece: Piece) -> bool:
-        """Return whether a file is copied; opens it unless its bounds say that it is not."""
+        """Return whether a file is copied; opens it unless its bounds rule that out."""
         count = self.fan_out.of(piece.event_times) if self.fan_out else None
         if self._files is None or count not in {None, 1}:
             return False
         try:
             return self._files.part(piece) is not None
         except TidegateError:
-            # Whoever reads it says what is wrong with it.
+            # The task that reads it reports the error.
             return False
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Place rows on their way through an exchange by the target partition that they go to."""
+"""Place rows in the buckets of an exchange by target partition."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 class PartitionPlacement:
-    """Rows of one partition share a bucket, and stand together there.
+    """Places rows by partition: those of one partition share a bucket and are adjacent there.
 
-    Rows that are put aside, or whose partition has no name, are placed like the others: what is
-    wrong with them is found where they are staged.
+    Rows that will be put aside, or whose partition has no name, are placed like the others: their
+    problem is found when they are staged.
 
     Args:
         computer: of the rows' schema.
-        buckets: how many there are, at least 1.
+        buckets: their number, at least 1.
     """
 
     def __init__(self, computer: PartitionComputer, buckets: int) -> None:
