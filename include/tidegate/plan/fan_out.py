@@ -1,8 +1,8 @@
-"""Decide whether rows meet by target partition before they are staged (design §6).
+"""Decide whether rows are exchanged by target partition before they are staged (design §6).
 
-A sub-split writes a file for every partition that its rows fall into. Where each of many sub-splits
-has rows of each of many partitions, the files would be many and tiny: slow to write, and worse to
-read. Then the rows go through an exchange first, so that one sub-split has all rows of a partition.
+A sub-split writes a file for every partition that its rows belong to. If each of many sub-splits
+has rows of many partitions, there would be many tiny files, slow to write and worse to read. In
+this case the rows go through an exchange first, so that one sub-split has all rows of a partition.
 """
 
 from __future__ import annotations
@@ -25,34 +25,34 @@ if TYPE_CHECKING:
     from tidegate.model.time_bounds import TimeBounds
 
 _SMALL_FILE = 8 << 20
-"""Bytes of source files that a part file holds on average, below which files are tiny."""
+"""Average bytes of source files per part file, below which part files are tiny."""
 _MANY_FILES = 64
-"""Fewer part files are no trouble, however small."""
+"""Fewer part files are not a problem, however small."""
 _MANY_PARTITIONS = 32
-"""With fewer, a partition gets a file of each sub-split, which costs readers little; the exchange
-would take half as long as all the rest."""
+"""With fewer, a partition has one file per sub-split, which costs readers little, while the
+exchange would take half as long as everything else."""
 _MOST_BUCKETS = 512
 _LIGHT_BUCKET = 4 << 20
-"""Weight, in bytes, below which rows of many partitions wait in memory for their files."""
+"""Weight, in bytes, below which rows of many partitions are buffered in memory."""
 _MOST_WAITING = 512
-"""Partitions whose rows may wait so in one sub-split."""
+"""The number of partitions whose rows may be buffered in one sub-split."""
 
 
 @dataclass(frozen=True)
 class FanOut:
-    """How many partitions of a target the rows between two event times fall into.
+    """Counts the partitions of a target that have rows between two event times.
 
-    Keys beside the time are not known from bounds, and counted as if they had one value.
+    Bounds do not tell about other keys, which are counted as if they had one value.
     """
 
     transform: Transform
     """The finest of the keys that are made from the event time."""
     timezone: str
     most: int | None = None
-    """How many partitions are written at most, as a rebuild says; None: all."""
+    """The most partitions that are written, as in a rebuild; None: all."""
 
     def of(self, bounds: TimeBounds | None) -> int | None:
-        """Count partitions; None where the bounds do not say."""
+        """Return the number of partitions; None if the bounds are unknown."""
         if bounds is None:
             return None
         if bounds.smallest is None or bounds.largest is None:
@@ -61,11 +61,11 @@ class FanOut:
         return count if self.most is None else min(count, self.most)
 
     def _unit(self, moment: datetime) -> int:
-        """Count hours, days or months of the wall clock."""
+        """Return the number of hours, days or months of wall clock time."""
         try:
             local = moment.astimezone(ZoneInfo(self.timezone))
         except OverflowError:
-            # The first and last days of the calendar have no other zone.
+            # The first and last days of the calendar cannot be converted to another zone.
             local = moment
         if self.transform is Transform.MONTH:
             return local.year * 12 + local.month
@@ -75,21 +75,21 @@ class FanOut:
 
 @dataclass(frozen=True)
 class FanOutLimits:
-    """What one sub-split can bear."""
+    """The limits of one sub-split."""
 
     partitions: int
-    """Part files that it keeps open."""
+    """The number of part files that it keeps open."""
     weight: int
-    """Of a split, in bytes, at least 1."""
+    """The weight of a split, in bytes, at least 1."""
 
 
 def exchanged_by_partition(
     splits: Sequence[Split], fan_out: FanOut, limits: FanOutLimits
 ) -> tuple[Split, ...]:
-    """Let rows meet by partition where their files would be many and tiny; else change nothing.
+    """Exchange rows by partition if they would otherwise be written to many tiny files.
 
     Args:
-        splits: of a window; those whose rows are settled through an exchange stay as they are.
+        splits: the splits of a window; those with an exchange for settling stay as they are.
         fan_out: counts the partitions of bounds.
         limits: of the sub-splits that stage.
 
@@ -123,7 +123,7 @@ def exchanged_by_partition(
 def _is_worth_it(
     touched: Sequence[int | None], partitions: int, size_bytes: int, limits: FanOutLimits
 ) -> bool:
-    """Compare the files that sub-splits would write by themselves with one per partition."""
+    """Return whether sub-splits would write too many files, compared with one per partition."""
     if partitions < _MANY_PARTITIONS:
         return False
     known = [count for count in touched if count is not None]
@@ -135,7 +135,7 @@ def _is_worth_it(
 
 
 def _bucket_count(partitions: int, weight: int, limits: FanOutLimits) -> int:
-    """Return over how many sub-splits the partitions are divided, at least 1."""
+    """Return the number of sub-splits that share the partitions, at least 1."""
     with_open_files = min(-(-partitions // limits.partitions), -(-weight // _LIGHT_BUCKET))
     wanted = max(with_open_files, -(-partitions // _MOST_WAITING), -(-weight // limits.weight))
     return max(1, min(wanted, partitions, _MOST_BUCKETS))
