@@ -33,7 +33,7 @@ class Scale:
     """The bytes and the number of deltas, by the ids of their lists."""
 
     def load(self, piece: Piece) -> tuple[int, int, int]:
-        """Weigh a piece by each of `TERMS`: 13 million rows in 3.5 MB are not light (ICE-7.6)."""
+        """Return the weight of a piece by each of `TERMS`: few bytes may be many rows (ICE-7.6)."""
         lists = piece.slice.delta_lists
         size_bytes, files = self._delta_load(lists) if lists else (0, 0)
         rows = piece.rows * self.row_width

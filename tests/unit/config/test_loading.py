@@ -493,7 +493,7 @@ MISTAKES = {
         "source.read.mode",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; list `_change_type` among `source.read.columns`, so that readers can tell "
+        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
         "them apart, or use 'append'",
     ),
     "start without a side": (
@@ -623,7 +623,7 @@ MISTAKES = {
         "source.read.on_non_append",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; list `_change_type` among `source.read.columns`, so that readers can tell "
+        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
         "them apart, or use 'append'",
     ),
     "net changes of appends": (
@@ -785,8 +785,8 @@ MISTAKES = {
         "source: {kind: files, path: /x, on_changed_file: reread}",
         "source.on_changed_file",
         3,
-        "'reread' is not supported: a changed file is never read again automatically; use 'fail' and "
-        "`tidegate rebuild`",
+        "'reread' is not supported: a changed file is never read again automatically; use 'fail' "
+        "and `tidegate rebuild`",
     ),
     "columns without the event time": (
         "source: {kind: files, path: /x, read: {columns: [ordered_on, amount]}}",
@@ -956,7 +956,7 @@ def test_partition_time_of_an_unpartitioned_target_is_refused(tmp_path: Path) ->
 def test_work_inside_the_target_is_refused(tmp_path: Path, work: str) -> None:
     text = SHORT.replace("  partition_by", f"  work: {work}\n  partition_by")
 
-    with pytest.raises(WorkInsideTarget, match="lies inside /lake/published/orders"):
+    with pytest.raises(WorkInsideTarget, match="is inside /lake/published/orders"):
         load_pipeline(write(tmp_path, text))
 
 

@@ -37,13 +37,13 @@ class _Walk:
     files: list[ListedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
-    """Where files are read: the root and what links lead to, links resolved."""
+    """The places that are read: the root and the targets of links, with links resolved."""
 
     def __post_init__(self) -> None:
         self.places.append(os.path.realpath(self.root))
 
     def visit(self, folder: str, depth: int) -> None:
-        """List one directory and go down; hidden names are left out at every level (PC-P09)."""
+        """List one directory and descend; hidden names are left out at every level (PC-P09)."""
         for name, entry in sorted(self._entries(folder), key=lambda item: item[0]):
             if name.startswith(("_", ".")):
                 continue
@@ -57,7 +57,7 @@ class _Walk:
                 self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
 
     def _entries(self, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
-        """List one directory by name: which of two links to one place is followed depends on it."""
+        """List one directory by name, which decides which of two links to one place is followed."""
         place = f"{self.root}/{folder}".rstrip("/")
         self._look_for_lost_links(place, folder)
         for entry in _FILES.get_file_info(fs.FileSelector(place)):
@@ -67,7 +67,7 @@ class _Walk:
                 self._refuse_name(folder, unreadable)
 
     def _look_for_lost_links(self, place: str, folder: str) -> None:
-        """Name links that lead to nothing, as to what is not mounted: Arrow passes them by.
+        """Return links that lead to nothing, as to a missing mount, which Arrow skips.
 
         Raises:
             SourceUnreachable: there is one, and `on_bad_path` says to fail (Transient).
@@ -88,7 +88,7 @@ class _Walk:
             self.skipped.append(path)
 
     def _leads_back(self, path: str) -> bool:
-        """Return whether a link leads to what is read already; others are followed."""
+        """Return whether a link leads to a place that is already read; others are followed."""
         whole = f"{self.root}/{path}"
         if not Path(whole).is_symlink():
             return False
@@ -140,7 +140,7 @@ class _Walk:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Return whether a place is another one, or one of them lies in the other."""
+    """Return whether two places are the same, or one contains the other."""
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
@@ -151,12 +151,13 @@ def list_directory(config: FilesSourceConfig) -> Listing:
     """List the source's files, sorted by path.
 
     Raises:
-        SourceNotFound: the root is no directory.
-        SourceUnreachable: a directory cannot be listed, a name in it not be read, or a link leads
-            to nothing; nothing is left out silently (PC-R01).
-        SourceReadTwice: a link leads to what is read already, and `on_bad_path` says to fail.
-        PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level is not what
-            `partition_by` declares, and `on_bad_path` says to fail.
+        SourceNotFound: the root is not a directory.
+        SourceUnreachable: a directory cannot be listed, a name in it cannot be read, or a link
+            leads to nothing; nothing is left out silently (PC-R01).
+        SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says
+            `fail`.
+        PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level does not match
+            `partition_by`, and `on_bad_path` says `fail`.
     """
     root = str(config.path).rstrip("/")
     walk = _Walk(

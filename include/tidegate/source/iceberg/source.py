@@ -49,7 +49,7 @@ class IcebergSource:
         *,
         retry_pause_seconds: float = 1.0,
     ) -> None:
-        """Prepare; nothing is opened yet.
+        """Prepare, without opening anything yet.
 
         Args:
             config: the pipeline's `source`.

@@ -44,7 +44,7 @@ class IcebergReader:
     """The `SliceReader` of one pin; one per process, used by one thread at a time."""
 
     def __init__(self, pin: Pin, files: FileIO, source: str, config: IcebergSourceConfig) -> None:
-        """Prepare; nothing is opened yet.
+        """Prepare, without opening anything yet.
 
         Args:
             pin: the table as planning saw it.
