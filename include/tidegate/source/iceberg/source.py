@@ -31,7 +31,7 @@ class TaggedCheckpoint:
         self._access.patiently(self._tag, pipeline, checkpoint)
 
     def _tag(self, pipeline: str, checkpoint: Instant) -> None:
-        # Opened at each attempt: a tag is refused where another writer came between.
+        # Opened at each attempt, because a tag is refused if another writer came in between.
         tag_checkpoint(self._access.opener.open(), self._access.name, pipeline, checkpoint)
 
 
@@ -39,7 +39,7 @@ class IcebergSource:
     """The `Source` of one Iceberg table."""
 
     kept = None
-    """Nothing: the table itself tells of its snapshots."""
+    """None: the table itself keeps its snapshots."""
 
     def __init__(
         self,
@@ -53,8 +53,8 @@ class IcebergSource:
 
         Args:
             config: the pipeline's `source`.
-            extra_columns: read besides `read.columns`, at the end: what a filter names.
-            rebuilding: writes the command that reads a stretch of time again, for messages.
+            extra_columns: columns that a filter needs besides `read.columns`, read at the end.
+            rebuilding: returns the command that reads a time range again, for messages.
             retry_pause_seconds: pause before the second attempt; the third waits twice as long.
         """
         self._access = TableAccess(config, retry_pause_seconds)
@@ -71,5 +71,5 @@ class IcebergSource:
         return self._access.name
 
     def places(self) -> tuple[str, ...]:
-        """Name the folders of this machine that hold the table's files."""
+        """Return the folders of this machine that have the table's files."""
         return self._access.places()
