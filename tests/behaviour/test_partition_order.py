@@ -136,7 +136,7 @@ def test_rebuild_of_a_partition_without_rows_is_an_error_and_leaves_nothing_that
     assert done.exit_code == MISUSED, done.output
     text = json.loads(done.output)["error"]["message"] if options else done.output
     assert f"no partition '{unknown}', and the source was read: it has no rows" in text
-    assert "is rebuilt" not in text
+    assert "are rebuilt" not in text
     assert list(lake.pipeline().findings()) == []
     publish(lake.pipeline())
     ids = [*ids[:3], *lake.commit({1: 1}, amount=7)]
@@ -160,7 +160,7 @@ def test_rebuild_names_what_has_no_rows_and_rebuilds_the_others(
 
     assert done.exit_code == MISUSED, done.output
     assert f"no partition '{', '.join(unknown)}'" in done.output
-    assert "what else was named is rebuilt; known are" in done.output
+    assert "the other partitions are rebuilt; known are" in done.output
     assert lake.ids() == {"amount=7": ids[:2]}
 
 

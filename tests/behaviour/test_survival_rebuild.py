@@ -90,7 +90,7 @@ def test_rebuild_since_a_proposal_is_told_as_what_it_is(lake: SmallLake) -> None
     pipeline.gate(day(1), shown.digest, "cli", NOW)
     rebuild(pipeline, day(1))
 
-    with pytest.raises(PublicationLapsed, match="all its rows were read anew since, by window 2"):
+    with pytest.raises(PublicationLapsed, match="all its rows were read again since, by window 2"):
         pipeline.commit(day(1), shown.digest, "cli", NOW)
 
 

@@ -27,6 +27,7 @@ ASKING = {
     *("backfill", "change", "check", "choose", "clear", "correct", "delete", "find", "free"),
     *(
         "give",
+        "grant",
         "keep",
         "leave",
         "let",
@@ -39,15 +40,27 @@ ASKING = {
         "plan",
         "point",
     ),
-    *("put",),
-    *("read", "rebuild", "remove", "restore", "rewrite", "run", "say", "see", "set", "start"),
+    *("put", "quarantine"),
+    *(
+        "read",
+        "rebuild",
+        "remove",
+        "restore",
+        "rewrite",
+        "run",
+        "say",
+        "see",
+        "set",
+        "spell",
+        "start",
+    ),
     *("stop", "take", "trigger", "use", "wait"),
 }
 """Words with which a message begins to ask for something."""
 
 TELLING = {
-    *("a", "expected", "if", "it", "its", "no", "nothing", "one", "published", "the", "these"),
-    *("this", "what"),
+    *("a", "afterwards", "expected", "if", "it", "its", "no", "nothing", "one", "otherwise"),
+    *("published", "the", "these", "this", "to", "what"),
 }
 """Words with which a message goes on telling what is."""
 

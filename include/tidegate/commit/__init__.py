@@ -1,1 +1,1 @@
-"""When a partition may be published, and the publishing of it."""
+"""Decide when a partition may be published, and publish it."""

@@ -1,7 +1,7 @@
-"""Read when a partition begins and ends out of its values, across changes of the clock.
+"""Read when a partition begins and ends from its values, across clock changes.
 
-Values made by `day()`, `hour()`, `month()` are read back as `model.partition_value` says they are
-written; other values by pattern and formatter (PC-T10–T16). Decides nothing about committing.
+Values made by `day()`, `hour()`, `month()` are read back in the format of `model.partition_value`;
+other values by pattern and formatter (PC-T10–T16). Decides nothing about committing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PROBE = timedelta(hours=1)
 
 
 class NoPartitionTime(ValueError):
-    """The values of a partition name no time; says why (PC-T16, T17)."""
+    """The values of a partition name no time (PC-T16, T17)."""
 
     def __init__(self, reason: Reason, detail: str) -> None:
         super().__init__(detail)
@@ -42,24 +42,24 @@ class NoPartitionTime(ValueError):
 
 @dataclass(frozen=True)
 class PartitionTime:
-    """When one partition is."""
+    """The time of one partition."""
 
     local: datetime
-    """The time its values name: naive, wall clock of the pipeline's zone."""
+    """The time that its values name: naive, wall clock time in the pipeline's zone."""
     start: datetime
     """The same as an instant, UTC (PC-T19)."""
     end: datetime | None
-    """First instant after the partition, UTC (PC-T20); None where its length is unknown."""
+    """First instant after the partition, UTC (PC-T20); None if its length is unknown."""
 
     @property
     def boundary(self) -> datetime:
-        """What the watermark has to pass, before any delay."""
+        """The time that the watermark has to pass, without any delay."""
         return self.start if self.end is None else self.end
 
 
 @dataclass(frozen=True)
 class PartitionClock:
-    """How the partitions of one target say when they are."""
+    """Reads the times of the partitions of one target."""
 
     zone: ZoneInfo
     made: tuple[PartitionField, ...]
@@ -71,7 +71,7 @@ class PartitionClock:
 
     @classmethod
     def of(cls, config: PipelineConfig) -> PartitionClock:
-        """Build the clock that a pipeline file describes."""
+        """Build the reader from a pipeline file."""
         column = config.event_time.column if config.event_time else None
         made = time_fields(config.target.partition_by, column)
         zone = ZoneInfo(config.timezone)
@@ -88,11 +88,11 @@ class PartitionClock:
         return cls(zone, (), said.pattern, form, said.lenient, said.interval)
 
     def time(self, partition: Partition) -> PartitionTime:
-        """Read when a partition is.
+        """Return the time of a partition.
 
         Raises:
-            NoPartitionTime: a value that says the time is missing, cannot be read as a time, or
-                lies beyond the calendar.
+            NoPartitionTime: a value that has the time is missing, cannot be read as a time, or is
+                beyond the calendar.
         """
         text = self._made_text(partition) if self.made else self._pattern_text(partition)
         try:
@@ -105,7 +105,7 @@ class PartitionClock:
         return PartitionTime(local, start, end)
 
     def bounds(self, partition: Partition) -> tuple[datetime | None, datetime | None]:
-        """Return start and end as instants; None for what its values do not tell."""
+        """Return start and end as instants; None if the values do not tell them."""
         try:
             when = self.time(partition)
         except NoPartitionTime:
@@ -143,7 +143,7 @@ def _needed(partition: Partition, values: Mapping[str, str | None], name: str) -
 
 
 def interval_end(local: datetime, interval: Interval, zone: ZoneInfo) -> datetime:
-    """Find the least instant after which the clock never shows the interval again (PC-T20).
+    """Return the first instant from which the clock never shows the interval again (PC-T20).
 
     A repeated hour ends after its second occurrence; an interval that the clock jumps over ends
     with the jump.
@@ -157,7 +157,7 @@ def interval_end(local: datetime, interval: Interval, zone: ZoneInfo) -> datetim
         The instant, UTC.
 
     Raises:
-        OverflowError: the end lies beyond the calendar.
+        OverflowError: the end is beyond the calendar.
     """
     local_end = _add(local, interval)
     ends, jumps = [], []

@@ -2,8 +2,7 @@
 
 Retract, move, verify, retire, policies, marker last (design §4, commit order).
 
-Decides nothing: which files come and go stands in the plan, and a replay does exactly the same
-again.
+Decides nothing: the plan has the files to add and remove, and a repetition does exactly the same.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Places:
-    """Where one partition's files stand; absolute paths."""
+    """The directories of one partition, as absolute paths."""
 
     work: str
     table_root: str
@@ -37,20 +36,20 @@ class Places:
     lock: str
     scratch: str
     retired: Callable[[str], str]
-    """File name → where it goes when it is removed."""
+    """File name → the path that it is moved to when it is removed."""
 
 
 class CommitSteps(Protocol):
-    """What the publisher tells the ledger.
+    """The ledger, as the publisher uses it.
 
     Each call fails with `FenceLost` once a successor took over.
     """
 
     def check_right(self) -> None:
-        """Make sure that this process may change the partition: asked once, under the lock."""
+        """Check that this process may change the partition; called once, under the lock."""
 
     def advance(self, to: PublicationState) -> None:
-        """Note how far the commit has come."""
+        """Record the progress of the commit."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +57,9 @@ class Publisher:
     """Carries out the commit plan of one partition.
 
     Runs on: one process per partition, under the partition's lock. Called: at least once per
-    revision,
-    by whoever finds the publication unrecorded.
-    Failure: before the lock nothing has changed. After it a crash leaves files that no marker
-    names; the
-    next attempt replays the same plan and ends with the same bytes.
+    revision, by any process that finds the publication unrecorded. Failure: before the lock nothing
+    has changed. After it a crash leaves files that no marker names; the next attempt replays the
+    same plan and ends with the same bytes.
     """
 
     storage: Storage
@@ -70,15 +67,15 @@ class Publisher:
     policies: Sequence[tuple[str, CommitPolicy]]
 
     def carry_out(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
-        """Make the plan's revision stand, from whatever a predecessor left.
+        """Publish the plan's revision, from any state that a predecessor left.
 
         Raises:
             PartitionBusy: another process is moving the partition's files (Transient).
-            LedgerBehind: a later revision stands; nothing was changed.
+            LedgerBehind: the current revision is a later one; nothing was changed.
             FenceLost: a successor took over; nothing was changed.
             StagedFileMissing, FileLengthWrong, FileContentWrong: a sealed file was lost or damaged
                 (PC-F21–F26); nothing was changed.
-            PolicyFailed: a policy did not succeed (Transient); the files stand without a marker.
+            PolicyFailed: a policy failed (Transient); the files are there without a marker.
         """
         with self.storage.lock(self.places.lock, owner):
             # A process that slept here while its successor finished must not touch a file.
@@ -93,11 +90,11 @@ class Publisher:
             steps.advance(PublicationState.MARKED)
 
     def take_back(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
-        """Undo what a commit changed that cannot be finished: what stood before stands again.
+        """Undo a commit that cannot be finished, and restore the previous revision.
 
-        Without a marker, if it was retracted, and without files that were lost since they were
-        retired: the next commit that needs one names it. Files that came are staged again: they may
-        be of windows that still count. May be repeated, from wherever it died.
+        A marker that was retracted stays retracted, and files that were lost after they were
+        retired stay lost: the next commit that needs one names it. Added files are moved back to
+        staging, because their windows may still count. May be repeated after a crash at any point.
 
         Raises:
             PartitionBusy: another process is moving the partition's files (Transient).
@@ -118,7 +115,7 @@ class Publisher:
                     self._link_synced(retired, self._target(file.name))
             for file in came:
                 self.storage.delete(self._target(file.name))
-            # Also where nothing was left to do: whoever did it may have died before this.
+            # Also if there was nothing left to do: another process may have died before this.
             if self.storage.exists(self.places.partition_root):
                 self.storage.sync(self.places.partition_root)
 
@@ -126,7 +123,7 @@ class Publisher:
         return self.storage.length(self._target(file.name)) is not None
 
     def _link_synced(self, source: str, target: str) -> None:
-        """Give a file a name that stands before another one is taken away."""
+        """Give a file its new name durably, before the old one is removed."""
         folder = posixpath.dirname(target)
         self.storage.make_dirs(folder)
         if self.storage.length(target) is None:
@@ -140,10 +137,10 @@ class Publisher:
         """Check every file of a revision before anything changes (PC-F27).
 
         Returns:
-            The adds that are not at their target yet.
+            The added files that are not at their target yet.
 
         Raises:
-            PathEscapes: the partition's directory leads out of the table (PC-P11).
+            PathEscapes: the partition's directory leads outside the table (PC-P11).
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
         """
         below(self.places.table_root, publication.partition.path)
@@ -163,7 +160,7 @@ class Publisher:
         ]
 
     def _retract(self, names: Sequence[str | None]) -> None:
-        """Take the marker away, and wait until no power cut brings it back over half a revision."""
+        """Remove the marker durably, so that no power cut brings it back over half a revision."""
         for name in filter(None, names):
             self.storage.delete(self._target(name))
         if self.storage.exists(self.places.partition_root):
@@ -173,13 +170,14 @@ class Publisher:
         self.storage.make_dirs(self.places.partition_root)
         for file in unfinished:
             self.storage.link_new(f"{self.places.work}/{file.staged}", self._target(file.name))
-        # The new names are on the disk before an old one goes: a power cut leaves at least one.
+        # The new names are on the disk before an old one is removed: a power cut leaves at least
+        # one.
         self.storage.sync(self.places.partition_root)
         for file in adds:
             self.storage.delete(f"{self.places.work}/{file.staged}")
 
     def _verify(self, files: Sequence[PublishedFile]) -> None:
-        """Make sure that everything the marker will list is there (PC-F17)."""
+        """Check that every file that the marker will list exists (PC-F17)."""
         for file in files:
             found = self.storage.length(self._target(file.name))
             if found is None:
@@ -198,9 +196,9 @@ class Publisher:
             source, target = self._target(file.name), self.places.retired(file.name)
             if self.storage.length(source) is None:
                 continue
-            # What is retired may go at any time, also by a power cut.
+            # Retired files may disappear at any time, also by a power cut.
             self.storage.make_dirs(target.rpartition("/")[0], synced=False)
-            # A crash inside the move leaves both names on one file.
+            # A crash during the move leaves one file with both names.
             if self.storage.length(target) is None:
                 self.storage.link_new(source, target)
             self.storage.delete(source)
@@ -227,7 +225,7 @@ class Publisher:
                 policy.commit(context)
             except TidegateError:
                 raise
-            # Also one that ends its process: other partitions go on.
+            # Also an exception that would end the process: the other partitions continue.
             except (Exception, SystemExit) as broken:
                 raise PolicyFailed(
                     pipeline=plan.pipeline,
@@ -238,7 +236,7 @@ class Publisher:
 
 
 def is_marked(storage: Storage, folder: str, plan: CommitPlan) -> bool:
-    """Return whether the marker that a commit wrote stands in its partition's directory."""
+    """Return whether the marker that a commit wrote is in its partition's directory."""
     path = posixpath.join(folder, plan.marker_name)
     try:
         return storage.read_bytes(path) == plan.marker.encode()

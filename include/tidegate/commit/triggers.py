@@ -1,7 +1,7 @@
-"""Decide whether a pending partition may be committed, and say why not. Moves no files.
+"""Decide whether a pending partition may be committed, and if not, why. Moves no files.
 
 Flink calls this `PartitionCommitPredicate`. Both comparisons are strict: a watermark or a clock
-that stands exactly at the boundary is not enough (PC-T02, T04).
+exactly at the boundary is not enough (PC-T02, T04).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNITS = (
 
 @dataclass(frozen=True)
 class _Tide:
-    """Where everything stands at the moment of one look."""
+    """The watermark and clock at the time of one evaluation."""
 
     now: datetime
     watermark: datetime | None
@@ -42,7 +42,7 @@ class _Tide:
 
 @dataclass(frozen=True)
 class _Pending:
-    """What waits to be committed."""
+    """The partition that waits to be committed."""
 
     partition: Partition
     first_seen: datetime
@@ -57,13 +57,13 @@ def evaluate(
     now: datetime,
     idle: bool = False,
 ) -> Evaluation:
-    """Look at one pending partition.
+    """Evaluate one pending partition.
 
     Args:
-        config: its pipeline; says trigger, delay and how partitions name their time.
-        partition: with content that is staged and not committed.
-        watermark: of the last sealed window; None before an event time has counted (PC-W09).
-        first_seen: the clock of the announce that brought its first uncommitted rows (PC-T03).
+        config: its pipeline, with trigger, delay and how partitions name their time.
+        partition: the partition, with content that is staged and not committed.
+        watermark: that of the last sealed window; None before an event time has counted (PC-W09).
+        first_seen: the time of the announce of its first uncommitted rows (PC-T03).
         now: aware UTC.
         idle: the source has been silent for `idle_timeout` (PC-W07, `watermark.is_idle`).
 
@@ -119,7 +119,7 @@ TRIGGERS: Mapping[str, Callable[[PipelineConfig, _Pending, _Tide], Evaluation]] 
     "partition-time": _by_partition_time,
     "process-time": _by_process_time,
 }
-"""Word of `commit.trigger` → what decides."""
+"""Word of `commit.trigger` → the function that decides."""
 
 
 def _refused(reason: Reason, detail: str, tide: _Tide, due: datetime | None = None) -> Evaluation:
@@ -133,9 +133,9 @@ def _missing(found: datetime, due: datetime) -> str:
 
 
 def clock_text(moment: datetime, zone: ZoneInfo) -> str:
-    """Write an instant as the wall clock of a zone, to the minute where that is exact.
+    """Return an instant as wall clock time of a zone, to the minute if that is exact.
 
-    In an hour that occurs twice, the offset says which one is meant.
+    In an hour that occurs twice, the offset tells which one it is.
     """
     local = moment.astimezone(zone)
     exact = local.second == 0 and local.microsecond == 0
@@ -147,7 +147,7 @@ def clock_text(moment: datetime, zone: ZoneInfo) -> str:
 
 
 def span_text(span: timedelta) -> str:
-    """Write how long something is in its two largest units: `12 h 1 min`."""
+    """Return a duration in its two largest units: `12 h 1 min`."""
     for index, (unit, size) in enumerate(_UNITS):
         if span >= size:
             count, rest = divmod(span, size)

@@ -1,8 +1,8 @@
-"""Move the watermark of a pipeline by what one window brought; it never goes back.
+"""Move the watermark of a pipeline by the rows of one window; it never goes back.
 
 The bound is the largest event time that counts, minus `lateness`. Event times beyond the clock plus
-`future_tolerance` were left out while reading: one row of the year 2099 must not open the gate. A
-pipeline has one source, so that its watermark is that source's (PC-W01).
+`future_tolerance` were left out while reading: a single row of the year 2099 must not open the
+gate. A pipeline has one source, so its watermark is that source's (PC-W01).
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ def advance(
     rows_read: int,
     now: datetime,
 ) -> WatermarkStep:
-    """Work out the watermark after one window, or after a look that found nothing new.
+    """Return the watermark after one window, or after a look that found nothing new.
 
     Args:
         said: lateness and idleness of the pipeline; None: it counts no event times.
-        previous: the step of the announce before; None for the first.
-        event_times: of the rows that the window brought; `EventTimes()` if there is none.
-        rows_read: how many the source brought; 0 lets the silence go on.
+        previous: the step of the previous announce; None for the first.
+        event_times: those of the window's rows; `EventTimes()` if there are none.
+        rows_read: the number of rows read; with 0 the source stays silent.
         now: aware UTC clock of the announce.
 
     Returns:
-        The step with everything that led to its value (PC-W10). The value is never lower than the
-        one before (PC-W04), and None until an event time has counted (PC-W09).
+        The step with everything that its value is computed from (PC-W10). The value is never lower
+        than the previous one (PC-W04), and None until an event time has counted (PC-W09).
     """
     before = previous.value if previous else None
     last_data_at = now if rows_read else previous.last_data_at if previous else None
@@ -55,11 +55,11 @@ def advance(
 
 
 def commit_times(commit: datetime, said: EventTimeConfig, now: datetime) -> EventTimes:
-    """Let the time of the last commit that was read stand for event times (PC-W03).
+    """Use the time of the last commit that was read in place of event times (PC-W03).
 
     Args:
         commit: time of the last commit of the window.
-        said: how far beyond the clock a time still counts.
+        said: how far in the future a time still counts.
         now: aware UTC clock of the announce.
     """
     counts = commit <= now + said.future_tolerance
@@ -83,9 +83,9 @@ def _candidates(
 
 
 def is_idle(said: EventTimeConfig | None, last_data_at: datetime | None, now: datetime) -> bool:
-    """Return whether the source has brought nothing for `idle_timeout` (PC-W07).
+    """Return whether the source had no rows for `idle_timeout` (PC-W07).
 
-    A source that never brought a row is not idle: there is nothing to publish yet.
+    A source that never had a row is not idle: there is nothing to publish yet.
     """
     if said is None or said.idle_timeout is None or last_data_at is None:
         return False

@@ -8,7 +8,7 @@ class AirflowNotStarted(TerminalError):
 
     problem: str
     log: str
-    template = "Airflow: {problem}. See its output in {log}."
+    template = "Airflow: {problem}. Its output is in {log}."
 
 
 class AirflowRefused(TerminalError):

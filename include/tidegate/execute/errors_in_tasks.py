@@ -1,4 +1,4 @@
-"""Carry errors out of Spark tasks so that they arrive on the driver as what they are."""
+"""Carry errors from Spark tasks to the driver as what they are."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ _MARKED = re.compile(re.escape(_MARK) + r"(\{.*\})")
 
 
 class RetryTask(RuntimeError):
-    """Tells Spark to try a task again; its text carries the Transient error for the last time."""
+    """Makes Spark retry a task; its text has the Transient error, for the last attempt."""
 
     def __init__(self, error: TidegateError) -> None:
         super().__init__(f"{_MARK}{error_text(error)}")
 
 
 def error_text(error: TidegateError) -> str:
-    """Write an error with its values on one line."""
+    """Return an error with its values as one line."""
     return json.dumps(error.to_json(), default=str)
 
 
 def error_of(text: str) -> TidegateError:
-    """Build the error again that `error_text` wrote."""
+    """Build the error from the result of `error_text`."""
     return TidegateError.from_json(json.loads(text))
 
 
 def carried_error(failure: BaseException) -> TidegateError | None:
-    """Find the error that a failed job carries in its text, None if it is none of ours."""
+    """Return the error in the text of a failed job; None if it is not one of Tidegate's."""
     found = _MARKED.search(str(failure))
     return error_of(found.group(1)) if found else None

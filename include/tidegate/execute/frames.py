@@ -1,4 +1,4 @@
-"""Give part files as a Spark frame, for checks of partitions that are too large for one process."""
+"""Open part files as a Spark frame, for checks of partitions that are too large for one process."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def spark_frame(
 
     Args:
         session: to read with.
-        files: paths of part files; directories above them add no columns. Without any, the frame
-            has no row.
+        files: paths of part files, whose directories add no columns; if there are none, the frame
+            has no rows.
         columns: the only ones to read, in this order; None: all.
     """
     if not files:
@@ -27,5 +27,5 @@ def spark_frame(
     frame = session.read.option("mergeSchema", "true").parquet(*files)
     if columns is None:
         return frame
-    # Quoted, because a point in a bare name means a field of a struct.
+    # Quoted, because a dot in a bare name means a field of a struct.
     return frame.select(*("`" + name.replace("`", "``") + "`" for name in columns))

@@ -17,20 +17,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LocalExecutor:
-    """Threads, one split each at a time.
+    """Stages splits in threads, one split each at a time.
 
-    *Runs on:* the calling process. *Failure:* when a split fails, those not begun never begin,
-    those that run are waited for, and the first error is raised; what they staged stays.
+    *Runs on:* the calling process. *Failure:* when a split fails, no further ones begin, the
+    running ones are waited for, and the first error is raised; staged files stay.
     """
 
     workers: int | None = None
-    """Splits at a time; None: as many as this process may use cores."""
+    """The number of splits at a time; None: the number of cores that this process may use."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Hold nothing between runs."""
+        """Release nothing: there is nothing between runs."""
 
     def run(
         self, task: StageTask, plan_uri: str, indexes: Sequence[int], attempt: str
@@ -52,13 +52,13 @@ class LocalExecutor:
                     raise turns.failure
                 yield from split.result()
         finally:
-            # Also on Ctrl-C and when the caller stops asking: nothing may run on unseen.
+            # Also on Ctrl-C and when the caller stops iterating: nothing may continue unseen.
             turns.stop()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
 class _Turns:
-    """Lets splits begin until one fails; keeps what it failed with."""
+    """Allows splits to begin until one fails, and keeps the error."""
 
     def __init__(self, task: StageTask) -> None:
         self._task = task

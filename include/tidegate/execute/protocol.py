@@ -1,4 +1,4 @@
-"""What staging asks of the place where it runs: the same messages wherever that is."""
+"""The protocol of executors, which return the same messages wherever they run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StageTask(Protocol):
 
 
 class Executor(Protocol):
-    """Runs a task for each of many splits; a context that gives back what it holds."""
+    """Runs a task for each of many splits; a context manager that releases its resources."""
 
     def __enter__(self) -> Self: ...
     def __exit__(self, *exception: object) -> None: ...
@@ -42,7 +42,7 @@ class Executor(Protocol):
         """Run the task once per split.
 
         Args:
-            task: what to do with a split.
+            task: stages one split.
             plan_uri: directory of the plan.
             indexes: positions of the splits in the plan.
             attempt: the window's attempt, which the names of the task's attempts begin with.
@@ -51,7 +51,7 @@ class Executor(Protocol):
             The messages of all splits, in the order of `indexes`.
 
         Raises:
-            TidegateError: the first that a task raised, as itself; other splits may have left their
-                messages by then, which the next attempt finds.
+            TidegateError: the first error of a task; other splits may have written their messages
+                by then, which the next attempt finds.
         """
         ...

@@ -1,4 +1,4 @@
-"""Open the Spark that splits are staged in; the JVM moves nothing but names."""
+"""Open the Spark that splits are staged in; only names pass through the JVM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOCAL_MASTER = "local[*,4]"
-"""All cores; a task is tried four times, as on a cluster."""
+"""All cores, with four attempts per task, as on a cluster."""
 
 _SETTINGS = {
     "spark.ui.enabled": "false",
@@ -26,7 +26,7 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    # A worker that ran one split has everything imported for the next one.
+    # A worker that ran one split has everything imported for the next.
     "spark.python.worker.reuse": "true",
     "spark.python.worker.faulthandler.enabled": "true",
 }
@@ -38,8 +38,8 @@ _LOCAL_SETTINGS = {
     _DAEMON: worker_daemon.__name__,
 }
 
-# A Spark core is one thread of ours (design §6). Read when the libraries are imported, which in a
-# worker is after it started.
+# One thread per Spark core (design §6). Read when the libraries are imported, which in a worker is
+# after its start.
 _WORKER_ENVIRONMENT = {
     "POLARS_MAX_THREADS": "1",
     "OMP_NUM_THREADS": "1",
@@ -48,22 +48,22 @@ _WORKER_ENVIRONMENT = {
 
 
 def open_context(name: str, master: str | None = None) -> SparkContext:
-    """Open a Spark without its SQL, or take the one this process has.
+    """Open a Spark context without SQL, or return the one that this process has.
 
-    Starting SQL and planning a first query take as long as starting Spark: a second and a half of
-    every cold run, measured.
+    Starting SQL and planning a first query take as long as starting Spark: 1.5 seconds of every
+    cold run, as measured.
 
     Args:
-        name: shown by the cluster.
-        master: such as `local[2]` or `spark://host:7077`; None: what `spark-submit` says, else all
+        name: the name that the cluster shows.
+        master: such as `local[2]` or `spark://host:7077`; None: that of `spark-submit`, else all
             cores of this machine.
     """
     # Otherwise the system's own python3 would run the tasks (AF-5.3).
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     from pyspark import SparkConf, SparkContext
 
-    # Only the JVM knows what `spark-submit` was told: asked before it is there, a configuration is
-    # empty, and our master would win over the cluster's.
+    # Only the JVM knows the configuration of `spark-submit`: before it has started, the
+    # configuration is empty, and our master would override the cluster's.
     SparkContext._ensure_initialized()
     conf = SparkConf()
     for key, value in _unsaid(conf, name, master):
@@ -76,10 +76,10 @@ def open_context(name: str, master: str | None = None) -> SparkContext:
 
 
 def open_session(name: str) -> SparkSession:
-    """Open a session for frames, on the Spark that this process has or on a new one.
+    """Open a session for frames, on the Spark context of this process or on a new one.
 
     Args:
-        name: shown by the cluster.
+        name: the name that the cluster shows.
     """
     from pyspark.sql import SparkSession
 
@@ -88,9 +88,9 @@ def open_session(name: str) -> SparkSession:
 
 
 def _unsaid(conf: SparkConf, name: str, master: str | None) -> Iterator[tuple[str, str]]:
-    """Yield the settings for a new Spark on which `spark-submit` has no say."""
+    """Yield the settings for a new Spark that was not started by `spark-submit`."""
     said = conf.get("spark.master")
-    # Without a word from anybody Spark chooses all cores itself, and tries a task once.
+    # By default Spark uses all cores, and tries a task only once.
     chosen = master or (LOCAL_MASTER if said in {None, "local[*]"} else said)
     yield "spark.app.name", name
     yield "spark.master", chosen
@@ -100,7 +100,7 @@ def _unsaid(conf: SparkConf, name: str, master: str | None) -> Iterator[tuple[st
 
 
 def prepare_workers(context: SparkContext) -> None:
-    """Tell the workers of later jobs where this package is, and to use one thread per core."""
+    """Configure the workers of later jobs: the path of this package, and one thread per core."""
     environment = context.environment
     environment.update(_WORKER_ENVIRONMENT)
     here = str(Path(tidegate.__file__).parents[1])

@@ -1,4 +1,4 @@
-"""Stage splits in Spark tasks: Spark gives places and retries, rows never pass through the JVM."""
+"""Stage splits in Spark tasks: Spark schedules and retries, rows never pass through the JVM."""
 
 from __future__ import annotations
 
@@ -28,25 +28,25 @@ _ERROR = "error"
 
 
 class SparkExecutor:
-    """One Spark task per split, of a job without a shuffle and without SQL.
+    """Runs one Spark task per split, in a job without a shuffle and without SQL.
 
     *Runs on:* the driver; the task function on executors. *Called:* a task at least once per split,
     more often when Spark retries or speculates: the first message of a sub-split wins. *Failure:* a
-    Terminal error comes back as a row, so that Spark does not try four times what cannot succeed;
-    the other splits are staged to their end, and the next attempt finds them. A Transient error is
-    retried as often as the cluster retries tasks. A lost driver leaves messages and no job.
+    Terminal error is returned as a row, so that Spark does not retry what cannot succeed; the other
+    splits are staged completely, and the next attempt finds them. A Transient error is retried as
+    often as the cluster retries tasks. A lost driver leaves messages, but no job.
 
-    A plain job over positions, because a frame's would cost a fifth of a second more for each plan:
-    Spark SQL plans and compiles it anew.
+    It is a plain job over positions: with a frame, each plan would take 0.2 seconds more, because
+    Spark SQL plans and compiles each query.
 
-    A Spark of its own is opened in the background, because the driver can open the pipeline and
-    plan while the JVM starts Spark: a second of every cold run, measured.
+    A Spark context of its own is opened in the background, so that the driver can open the pipeline
+    and plan while the JVM starts: this saves a second of every cold run, as measured.
 
     Args:
-        context: to use and leave open; None: one begins to open on entering and is stopped on
-            leaving.
-        master: for a Spark of its own, see `open_context`.
-        name: for a Spark of its own.
+        context: a context that is used and left open; None: one is opened on entering and stopped
+            on leaving.
+        master: for a context of its own, see `open_context`.
+        name: for a context of its own.
     """
 
     def __init__(
@@ -69,17 +69,17 @@ class SparkExecutor:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Stop Spark if it is ours."""
+        """Stop Spark if it was opened here."""
         opening, self._opening = self._opening, None
         if opening is not None and not opening.cancel() and opening.exception() is None:
             opening.result().stop()
 
     @property
     def context(self) -> SparkContext:
-        """The Spark that tasks run in; waits until it is open.
+        """The Spark context of the tasks; waits until it is open.
 
         Raises:
-            RuntimeError: used before it was entered, and without a Spark of the caller's.
+            RuntimeError: the executor was not entered, and has no context of the caller.
         """
         if self._context is not None:
             return self._context
@@ -146,8 +146,9 @@ def _run_in_task(
 
 @functools.cache
 def _spare_imported_objects() -> None:
-    """Leave what was imported out of later collections, once in each worker.
+    """Exclude imported modules from later garbage collections, once per worker.
 
-    Spark collects garbage after every task: 30 to 70 ms each time for the modules alone, measured.
+    Spark collects garbage after every task, which takes 30 to 70 ms for the modules alone, as
+    measured.
     """
     gc.freeze()

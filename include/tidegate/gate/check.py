@@ -1,4 +1,4 @@
-"""Judge one partition as it would stand: choose the engine, run the suite, weigh the failures."""
+"""Judge one partition as it would stand: choose the engine, run the suite, rate the failures."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ def check(
     now: datetime,
     spark_frame: SparkFrame | None = None,
 ) -> tuple[Verdict, dict[str, Any]]:
-    """Run all checks on a partition as it would stand: a share means the same in each revision.
+    """Run all checks on a partition as it would stand, so that a share means the same everywhere.
 
-    Only the columns that the suite names are read. Up to `gate.pandas_limit` bytes of them pandas
-    does it, above that Spark (AF-6.4); a check that is a query always needs Spark. Nothing is
-    written.
+    Only the columns that the suite names are read. Up to `gate.pandas_limit` bytes of them are
+    checked with pandas, more with Spark (AF-6.4); a check that is a query always needs Spark.
+    Nothing is written.
 
     Args:
-        suite: what `load_suite` read; None passes everything.
-        content: the partition and where each of its files stands now.
+        suite: the result of `load_suite`; None passes everything.
+        content: the partition and the current paths of its files.
         config: the `gate` section of the pipeline file; None together with `suite`.
-        now: aware, becomes `checked_at`.
-        spark_frame: how to get a Spark frame; called only when Spark is needed.
+        now: aware time, stored as `checked_at`.
+        spark_frame: opens a Spark frame; called only if Spark is needed.
 
     Returns:
-        The verdict, and what `gate.json` says (JSON-ready).
+        The verdict, and the content of `gate.json` (JSON-ready).
 
     Raises:
         SuiteInvalid: a check names a missing column, is unknown, or failed while running.
         ContentUnreadable: a file of the partition cannot be read.
-        ColumnTypesDiffer: two of its files have types of one column that no type holds both of.
+        ColumnTypesDiffer: two of its files have types of one column without a common type.
     """
     footers = read_footers(content)
     if suite is None or config is None:
@@ -92,7 +92,7 @@ def check(
 
 
 def judge(checks: Sequence[CheckResult], on_failure: Outcome) -> Outcome:
-    """Weigh the failures (AF-6.6): a critical one decides, a warning is told, `info` is not."""
+    """Rate the failures (AF-6.6): a critical one decides, a warning is reported, `info` is not."""
     failed = {check.severity for check in checks if not check.success}
     if CRITICAL in failed:
         return on_failure
@@ -100,7 +100,7 @@ def judge(checks: Sequence[CheckResult], on_failure: Outcome) -> Outcome:
 
 
 def _needed(suite: Suite, content: GateInput, footers: Footers) -> tuple[str, ...]:
-    """Name the columns to read, in the table's order; a name that is no column ends the check."""
+    """Return the columns to read, in the table's order; an unknown name ends the check."""
     known = table_schema(content, footers).names
     for expectation in suite.expectations:
         for column in expectation.columns or ():
@@ -127,7 +127,10 @@ def _frame(
     if engine == library.PANDAS:
         return to_pandas(read_columns(content, footers, columns))
     if spark_frame is None:
-        problem = "needs Spark, which is not to be had here: a query as a check, or too many bytes"
+        problem = (
+            "needs Spark, which is not available here: a check is a query, or the columns are too "
+            "large"
+        )
         raise SuiteInvalid(suite=suite.file, problem=problem)
     frame = in_spark(spark_frame, footers, columns)
     return with_constants(frame, constants(content, footers, columns))

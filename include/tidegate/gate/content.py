@@ -1,4 +1,4 @@
-"""What a partition would hold: rows and sizes from the footers, then only needed columns."""
+"""Read a partition as it would stand: sizes from footers, then only the needed columns."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
 
 _LEAST_VALUE_BYTES = 8
-"""What pandas needs for a value at least, however well the file packs it."""
+"""The least memory that pandas needs for a value, however well the file packs it."""
 
 
 Unify = Callable[[Iterable[tuple[str, pa.Schema]]], pa.Schema]
-"""(path, schema) of each file → the one schema that a reader of the table reads them with."""
+"""(path, schema) of each file → the common schema that a reader of the table uses."""
 
 
 @dataclass(frozen=True)
@@ -32,22 +32,22 @@ class GateInput:
 
     partition: Partition
     files: tuple[str, ...]
-    """Where each Parquet file stands now, in window order."""
+    """The current paths of the Parquet files, in window order."""
     unify: Unify
-    """What the target says of files whose schemas differ."""
+    """How the target merges schemas that differ."""
     planned: Callable[[], Iterable[pa.Schema]] = tuple
-    """Gives the columns planned for files here, newest first; asked without any file."""
+    """Returns the columns planned for the partition, newest first; called if it has no files."""
 
 
 @dataclass(frozen=True)
 class Footers:
-    """What the footers of all files say together."""
+    """The combined content of all files' footers."""
 
     rows: int
     schema: pa.Schema
     """Every column of any file; a file without one has NULLs there."""
     column_bytes: Mapping[str, int]
-    """Top-level column → memory that its values need at least, in bytes."""
+    """Top-level column → the least memory of its values, in bytes."""
     own: Mapping[str, pa.Schema]
     """File → its own columns."""
 
@@ -57,7 +57,7 @@ def read_footers(content: GateInput) -> Footers:
 
     Raises:
         ContentUnreadable: a file is missing or damaged.
-        ColumnTypesDiffer: two files have types of one column that no type holds both of.
+        ColumnTypesDiffer: two files have types of one column without a common type.
     """
     rows = 0
     weights: dict[str, int] = {}
@@ -67,17 +67,17 @@ def read_footers(content: GateInput) -> Footers:
             rows += file.metadata.num_rows
             _add_weights(weights, file.metadata)
             own[path] = file.schema_arrow
-    # Also without dictionaries: they would become pandas categories, which compare differently.
+    # Without dictionaries, too, because pandas categories compare differently.
     return Footers(rows, content.unify(own.items()), weights, own)
 
 
 def empty_footers(content: GateInput, columns: Iterable[str]) -> Footers:
-    """Stand in for the footers of a partition without any file.
+    """Return what takes the place of footers for a partition without files.
 
     Args:
-        content: the partition, and the columns planned for it; the first type that is known counts.
-        columns: what a suite names; what nobody planned has no type. The partition's keys are
-            no columns of its files.
+        content: the partition, and the columns planned for it; the first known type counts.
+        columns: the columns that a suite names; unplanned ones have no type. The partition's keys
+            are not columns of its files.
     """
     types: dict[str, pa.DataType] = {}
     for schema in content.planned():
@@ -94,9 +94,9 @@ def read_columns(content: GateInput, footers: Footers, columns: Iterable[str]) -
     """Read some columns of all files as one table; the other columns stay untouched on disk.
 
     Args:
-        content: the files, and the partition whose values become columns where they are no
-            column of the files.
-        footers: what `read_footers` gave for the same content.
+        content: the files, and the partition, whose values become columns unless the files have
+            them.
+        footers: the result of `read_footers` for the same content.
         columns: names from the files or from the partition.
     """
     fields = [footers.schema.field(name) for name in columns if name in footers.schema.names]
@@ -138,7 +138,7 @@ def table_schema(content: GateInput, footers: Footers) -> pa.Schema:
 
 
 def _no_columns(rows: int) -> pa.Table:
-    # A table keeps its number of rows without any column only by this detour.
+    # Only this way does a table without columns keep its number of rows.
     return pa.table({"": pa.nulls(rows)}).drop_columns([""])
 
 

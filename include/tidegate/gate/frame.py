@@ -1,4 +1,4 @@
-"""Turn what was read into the frames that the expectations run on, so that both engines agree."""
+"""Make the frames that expectations run on, so that both engines agree."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from tidegate.gate.content import Footers
 
 SparkFrame = Callable[[list[str], list[str]], Any]
-"""Files and columns → a Spark frame of these columns; a column that a file lacks is NULL there.
+"""Files and columns → a Spark frame of these columns, NULL in files without the column.
 
-Without any file, a frame without rows.
+Without files, the frame has no rows.
 """
 
 _SQL_TYPES = {
@@ -35,11 +35,11 @@ _SQL_TYPES = {
     pa.binary(): "BINARY",
     pa.large_binary(): "BINARY",
 }
-"""How Spark reads what stands in Parquet files; what is not named here it reads as text."""
+"""The Spark types of Arrow types in Parquet files; others are read as text."""
 
 
 def to_pandas(table: pa.Table) -> Any:
-    """Make a pandas frame in which NULL is missing and nothing else changes.
+    """Make a pandas frame in which only NULL is missing, and values are unchanged.
 
     Integers and booleans get pandas' nullable types: the plain ones would turn a column with a
     NULL into floats (and lose digits above 2**53) or objects.
@@ -58,16 +58,16 @@ def to_pandas(table: pa.Table) -> Any:
         pa.bool_(): pd.BooleanDtype(),
     }
     frame = table.to_pandas(types_mapper=nullable.get)
-    # Without a column only the index tells how many rows there are.
+    # Without columns, only the index has the number of rows.
     return frame if table.num_columns else pd.DataFrame(index=range(table.num_rows))
 
 
 def in_spark(spark_frame: SparkFrame, footers: Footers, columns: Sequence[str]) -> Any:
-    """Read columns of all files as one Spark frame, each as the type that all files share.
+    """Read columns of all files as one Spark frame, each with the type that all files share.
 
-    Spark reads files together only if they agree on the types of their columns; so those that do
-    are read together, and joined by a union, which widens types as the target does. Without any
-    file the frame has the columns, and no row.
+    Spark reads files together only if they agree on the types of their columns. Such files are read
+    together, and the frames are joined by a union, which widens types as the target does. Without
+    files, the frame has the columns but no rows.
     """
     stored = [name for name in columns if name in footers.schema.names]
     if not footers.own:
@@ -87,7 +87,7 @@ def in_spark(spark_frame: SparkFrame, footers: Footers, columns: Sequence[str]) 
 
 
 def with_constants(frame: Any, constants: Mapping[str, str | None]) -> Any:
-    """Add the partition's values to a Spark frame; as SQL, for this package knows no pyspark."""
+    """Add the partition's values to a Spark frame, as SQL: this package imports no pyspark."""
     return frame.selectExpr("*", *(f"{_literal(text)} AS {_quoted(name)}"
                                    for name, text in constants.items()))  # fmt: skip
 
@@ -127,7 +127,7 @@ def _nested_sql_type(kind: pa.DataType) -> str:
 
 
 def _agreeing(footers: Footers, columns: Sequence[str]) -> list[list[str]]:
-    """Put files together whose columns have the same types; one that lacks some fits the first."""
+    """Group files whose columns have the same types; a missing column matches any type."""
     groups: list[tuple[dict[tuple[str, ...], pa.DataType], list[str]]] = []
     for path, own in footers.own.items():
         found = dict(
@@ -149,7 +149,7 @@ def _agreeing(footers: Footers, columns: Sequence[str]) -> list[list[str]]:
 def _leaves(
     place: tuple[str, ...], kind: pa.DataType
 ) -> Iterator[tuple[tuple[str, ...], pa.DataType]]:
-    """Name the types of a column's innermost values: Spark itself joins fields of structs."""
+    """Return the types of a column's innermost values; Spark itself joins fields of structs."""
     if pa.types.is_dictionary(kind):
         yield from _leaves(place, kind.value_type)
     elif pa.types.is_nested(kind):

@@ -32,21 +32,21 @@ def run_expectations(
         suite: what to check.
         rows: a pandas or Spark frame with the columns that the suite names.
         schema: a pandas frame with all columns and no row: the checks on names alone see this one.
-        engine: `PANDAS` or `SPARK`, what `rows` is.
+        engine: `PANDAS` or `SPARK`, according to `rows`.
 
     Returns:
         The library's results in the order of the suite, JSON-ready.
 
     Raises:
         SuiteInvalid: the library does not know a check, refuses its arguments, or failed while
-            running it; such a check has not passed.
+            running it.
     """
     with _quiet():
         try:
             results = _run(suite, rows, schema, engine)
         finally:
             if engine == SPARK:
-                rows.unpersist()  # the library caches the frame and leaves it so
+                rows.unpersist()  # the library caches the frame and does not release it
     results.sort(key=lambda result: int(result["expectation_config"]["meta"].pop(_POSITION)))
     for expectation, result in zip(suite.expectations, results, strict=True):
         _refuse_failed_run(suite, expectation, result)
@@ -54,14 +54,14 @@ def run_expectations(
 
 
 def version() -> str:
-    """Name the library and its version, for `gate.json`."""
+    """Return the library and its version, for `gate.json`."""
     from importlib.metadata import version as installed
 
     return f"great-expectations {installed('great-expectations')}"
 
 
 def _run(suite: Suite, rows: Any, schema: Any, engine: str) -> list[Any]:
-    # Seconds: the library brings scipy, altair and more, so it is imported where it runs (AF-6.3).
+    # The import takes seconds, because of scipy, altair and others, so it is done here (AF-6.3).
     import great_expectations as gx
     from great_expectations.data_context.types.base import (
         DataContextConfig,
@@ -69,7 +69,7 @@ def _run(suite: Suite, rows: Any, schema: Any, engine: str) -> list[Any]:
         ProgressBarsConfig,
     )
 
-    # In memory only, no docs site either, so that tasks side by side do not race (AF-6.5).
+    # In memory only, and without a docs site, so that parallel tasks do not race (AF-6.5).
     stores = InMemoryStoreBackendDefaults(init_temp_docs_sites=False)
     bars = ProgressBarsConfig(globally=False)
     settings = DataContextConfig(store_backend_defaults=stores, progress_bars=bars)
@@ -94,7 +94,7 @@ def _build(suite: Suite, number: int, expectation: Expectation) -> Any:
     from great_expectations.exceptions import GreatExpectationsError
     from great_expectations.expectations.expectation_configuration import ExpectationConfiguration
 
-    # One by one: given a list, the library logs what it does not know and checks the rest.
+    # One by one: in a list, the library only logs unknown checks, and runs the others.
     try:
         return ExpectationConfiguration(
             type=expectation.type,
@@ -120,8 +120,8 @@ def _validate(gx: Any, suite: Suite, asset: Any, frame: Any, expectations: list[
     except SuiteParameterError as refused:
         problem = f"{refused}; `suite_parameters` gives {sorted(given) or 'none'}"
         raise SuiteInvalid(suite=suite.file, problem=problem) from refused
-    # Through text: what is left of numpy and pandas values becomes plain JSON here.
-    # NaN, an aggregate of nothing, is no JSON.
+    # Through text, which turns remaining numpy and pandas values into plain JSON. NaN, the
+    # aggregate of nothing, is not JSON.
     return [
         json.loads(json.dumps(one.to_json_dict(), default=str), parse_constant=lambda _: None)
         for one in result.results
@@ -140,7 +140,7 @@ def _refuse_failed_run(suite: Suite, expectation: Expectation, result: Mapping[s
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Keep what the library says to its developers out of the task's log; results say the rest."""
+    """Keep the library's internal messages out of the task's log; the results have the rest."""
     logger = logging.getLogger(_LOGGER)
     before = logger.level
     logger.setLevel(logging.CRITICAL)

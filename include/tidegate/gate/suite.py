@@ -1,4 +1,4 @@
-"""Read an expectation suite and tell which columns it needs. Does not load the library."""
+"""Read an expectation suite, and find the columns that it needs. Does not import the library."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CONDITION_COLUMN = re.compile(r"""\bcol\(\s*["']([^"']+)["']\s*\)""")
 
 @dataclass(frozen=True)
 class Expectation:
-    """One check as the suite file states it."""
+    """One check of the suite file."""
 
     type: str
     kwargs: Mapping[str, Any]
@@ -42,13 +42,13 @@ class Expectation:
         """In words: `expect_column_values_to_not_be_null(departed_at)`."""
         named = [str(self.kwargs[key]) for key in _ONE_COLUMN if key in self.kwargs]
         listed = self.kwargs.get("column_list") or self.kwargs.get("column_set")
-        # Anything but a list the library refuses, naming the check by this.
+        # The library refuses anything but a list, and this text names the check.
         columns = ", ".join([*named, *map(str, listed if isinstance(listed, list) else ())])
         return f"{self.type}({columns})" if columns else self.type
 
     @property
     def is_about_schema(self) -> bool:
-        """Whether the names of the columns answer it, so that no row has to be read."""
+        """Whether it only concerns the names of columns, so that no row has to be read."""
         return _SCHEMA_ONLY.fullmatch(self.type) is not None
 
     @property
@@ -58,7 +58,7 @@ class Expectation:
 
     @property
     def columns(self) -> frozenset[str] | None:
-        """The columns whose values it looks at; None where only all are sure to be enough."""
+        """The columns whose values it needs; None if that may be all of them."""
         if self.is_about_schema:
             return frozenset()
         named: set[str] = set()
@@ -78,13 +78,13 @@ class Suite:
     name: str
     expectations: tuple[Expectation, ...]
     digest: str
-    """Of the file's content: tells in `gate.json` which state of the suite judged."""
+    """The digest of the file's content, which identifies the suite in `gate.json`."""
     parameters: Mapping[str, Any]
-    """Values of what expectations name as `{"$PARAMETER": name}`."""
+    """The values of parameters, which expectations name as `{"$PARAMETER": name}`."""
 
     @property
     def columns(self) -> frozenset[str] | None:
-        """Every column whose values some check looks at; None: all columns of the table."""
+        """The columns whose values the checks need; None: all columns of the table."""
         named: set[str] = set()
         for expectation in self.expectations:
             if expectation.columns is None:
@@ -94,7 +94,7 @@ class Suite:
 
     @property
     def needs_sql(self) -> bool:
-        """Whether some check can only run on Spark."""
+        """Whether a check can only run on Spark."""
         return any(expectation.needs_sql for expectation in self.expectations)
 
 
@@ -102,11 +102,11 @@ def load_suite(file: str) -> Suite:
     """Read a suite in the JSON form that Great Expectations itself writes.
 
     Args:
-        file: path of the suite, as `gate.suite` of the pipeline file gives it.
+        file: path of the suite, as in `gate.suite` of the pipeline file.
 
     Raises:
-        SuiteInvalid: no such file, no JSON, or not the form of a suite. What only the library can
-            tell (an unknown type, a wrong argument) is found when the suite is run.
+        SuiteInvalid: the file does not exist, is not JSON, or is not a suite. Mistakes that only
+            the library knows (an unknown type, a wrong argument) are found when the suite is run.
     """
     try:
         text = Path(file).read_text(encoding="utf-8")
@@ -121,7 +121,7 @@ def load_suite(file: str) -> Suite:
         problem = f"line {broken.lineno}: no JSON: {broken.msg}"
         raise SuiteInvalid(suite=file, problem=problem) from broken
     except (ValueError, RecursionError) as broken:
-        # Surrogates, numbers of thousands of digits, brackets in brackets in brackets.
+        # Raised by surrogates, numbers of thousands of digits, and deeply nested brackets.
         raise SuiteInvalid(suite=file, problem=f"cannot be read: {broken}") from broken
     if not isinstance(raw, dict):
         raise SuiteInvalid(suite=file, problem="expected an object with `name` and `expectations`")
@@ -164,7 +164,7 @@ def _read_expectation(file: str, place: str, raw: object) -> Expectation:
 
 
 def _refuse_unknown(file: str, place: str, raw: Mapping[str, Any], known: tuple[str, ...]) -> None:
-    # A misspelt `severity` would otherwise leave the check at its default without a word.
+    # A misspelt `severity` would otherwise silently leave the check at its default.
     for key in raw:
         if key not in known:
             problem = f"{place}: unknown key '{key}'; {suggest(key, known)}"
@@ -172,7 +172,7 @@ def _refuse_unknown(file: str, place: str, raw: Mapping[str, Any], known: tuple[
 
 
 def _columns_of(key: str, given: Any) -> set[str] | None:
-    """Name the columns in one argument; None: it cannot be told."""
+    """Return the columns in one argument; None if they are unknown."""
     if key in _ONE_COLUMN:
         return {str(given)}
     if key == "column_list" and isinstance(given, list):
@@ -188,7 +188,7 @@ def _columns_of_condition(condition: Any) -> set[str] | None:
     if condition is None:
         return set()
     if isinstance(condition, str):
-        # The library's own small language; a condition in another one may name anything.
+        # The library's own small language; a condition in another language may name anything.
         return set(_CONDITION_COLUMN.findall(condition)) or None
     if not isinstance(condition, dict):
         return None

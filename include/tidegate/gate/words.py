@@ -1,4 +1,4 @@
-"""Say in words what a check expected and what it found: a share, a value, a number of rows."""
+"""Describe what a check expected and found: a share, a value, a number of rows."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _ARGUMENTS = (
 
 
 def expected(expectation: Expectation, outcome: Mapping[str, Any]) -> str:
-    """Return what the check asks for: `≥ 80.0 % not null`, `row count at least 500`.
+    """Return what the check expects: `≥ 80.0 % not null`, `row count at least 500`.
 
     Args:
         expectation: the check.
-        outcome: what the library gave for it, JSON-ready: tells whether it judged row by row.
+        outcome: the library's result, JSON-ready, which tells whether rows were judged one by one.
     """
     bound = _bound(expectation) if _is_share(outcome["result"]) else ""
     return _joined(bound, _measure(expectation), _claim(expectation))
@@ -44,7 +44,7 @@ def observed(expectation: Expectation, outcome: Mapping[str, Any]) -> str:
 
     Args:
         expectation: the check.
-        outcome: what the library gave for it, summary form, JSON-ready.
+        outcome: the library's result in summary form, JSON-ready.
     """
     result = outcome["result"]
     if _is_share(result):
@@ -58,12 +58,12 @@ def observed(expectation: Expectation, outcome: Mapping[str, Any]) -> str:
 
 
 def _is_share(result: Mapping[str, Any]) -> bool:
-    """Whether each row was judged, so that a share of them passes."""
+    """Whether rows are judged one by one, so that a share of them passes."""
     return "element_count" in result and "unexpected_count" in result
 
 
 def _observed_share(expectation: Expectation, result: Mapping[str, Any]) -> str:
-    # The library leaves missing values out, but for the checks that are about them.
+    # The library ignores missing values, except in the checks that are about them.
     judged = result["element_count"] - (result.get("missing_count") or 0)
     if judged == 0:
         return "only missing values" if result["element_count"] else "no rows"
@@ -74,7 +74,7 @@ def _observed_share(expectation: Expectation, result: Mapping[str, Any]) -> str:
 
 
 def _share_text(share: float, bound: float) -> str:
-    """Write a share with as many decimals as tell it from its bound."""
+    """Return a share with enough decimals to distinguish it from its bound."""
     for decimals in range(1, _MOST_DECIMALS):
         text = f"{share * 100:.{decimals}f} %"
         if share == bound or text != f"{bound * 100:.{decimals}f} %":
@@ -92,16 +92,16 @@ def _mostly(expectation: Expectation) -> float:
 
 
 def _measure(expectation: Expectation) -> str:
-    """Name what is judged: `row count`, `max`; nothing where it is the values themselves."""
+    """Return what is judged: `row count`, `max`; empty for the values themselves."""
     head = expectation.type.removeprefix("expect_").partition("_to_")[0]
     plain = head.removeprefix("column_").removeprefix("table_").removesuffix("_expectation")
     return "" if plain in ("values", "column") else plain.replace("_", " ")
 
 
 def _claim(expectation: Expectation) -> str:
-    """Name what must hold: `not null`, `between 0 and 100`, `in set [x, y]`."""
+    """Return the condition: `not null`, `between 0 and 100`, `in set [x, y]`."""
     tail = expectation.type.partition("_to_")[2]
-    if not tail:  # a query for rows that must not be there
+    if not tail:  # a query for rows that must not exist
         return "0"
     plain = tail.removeprefix("be_").replace("not_be_", "not_").replace("_", " ")
     kwargs = expectation.kwargs

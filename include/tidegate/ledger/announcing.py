@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Announcement:
-    """What one window brought, worked out before the transaction."""
+    """The announce of one window, worked out before the transaction."""
 
     sequence: int
     attempt: int
     number: int
-    """Reserved for it; puts it in order with what else is recorded."""
+    """The number that was reserved for it, which orders it among all records."""
     plan_digest: str
     messages_uri: str
     contributions: Sequence[Contribution]
@@ -48,13 +48,13 @@ class Announcement:
 
 @dataclass(frozen=True)
 class Announcing:
-    """What an announce changes, inside its caller's transaction."""
+    """The changes of an announce, inside its caller's transaction."""
 
     connection: sa.Connection
     name: str
 
     def seal(self, announced: Announcement, summary: RunSummary, now: datetime) -> None:
-        """Mark the window sealed, and its plan staged."""
+        """Mark the window as sealed, and its plan as staged."""
         self.connection.execute(
             sa.update(window)
             .where(window.c.pipeline == self.name, window.c.sequence == announced.sequence)
@@ -80,12 +80,12 @@ class Announcing:
     def replace_contributions(
         self, announced: Announcement, now: datetime
     ) -> tuple[Contribution, ...]:
-        """Put the plan's contributions in place of the window's old ones, over the union of both.
+        """Replace the window's old contributions by the plan's, over the union of both.
 
         Partitions become pending; whether a contribution is late is kept from the first announce.
 
         Raises:
-            PipelineChanged: a partition is spelled otherwise than the pipeline's identity says.
+            PipelineChanged: a partition is not spelled as the pipeline's identity requires.
         """
         check_partitions(
             self.connection, self.name, (item.partition for item in announced.contributions)
@@ -131,10 +131,10 @@ class Announcing:
         return tuple(effective)
 
     def _to_reset(self, sequence: int, kind: str) -> set[str]:
-        """Name the partitions that a window empties where it brings no row.
+        """Return the partitions that a window empties if it has no row for them.
 
-        Looked up in the transaction: until then a replay may bring a partition. A restart at the
-        head read nothing that could stand in for what was published.
+        Looked up in the transaction, because until then a replay may add a partition. A restart at
+        the head read nothing that could replace what was published.
         """
         row = self.connection.execute(
             sa.select(window).where(window.c.pipeline == self.name, window.c.sequence == sequence)
@@ -148,9 +148,9 @@ class Announcing:
         return set(self.connection.scalars(query))
 
     def _reset_again(self, sequence: int, paths: Sequence[str], now: datetime) -> None:
-        """Keep reset what a later window reset, in partitions that it did not know of.
+        """Extend a later window's reset to partitions that it did not know.
 
-        A replay of an earlier window may bring rows for a partition that had none when everything
+        A replay of an earlier window may have rows for a partition that had none when everything
         was replaced.
         """
         reset = self._newest_reset(sequence)
@@ -175,7 +175,7 @@ class Announcing:
             self.connection.execute(sa.insert(contribution).values(**empty, partition=path))
 
     def _newest_reset(self, sequence: int) -> rows.Row | None:
-        """Find the newest window after one that replaced everything."""
+        """Return the newest window after a given one that replaced everything."""
         query = (
             sa.select(window)
             .where(
@@ -206,10 +206,10 @@ class Announcing:
         )
 
     def _touch(self, target: Partition, announced: Announcement, now: datetime) -> bool:
-        """Make a partition pending; whether it had a revision, or one was being committed."""
+        """Make a partition pending; return whether it has a revision, or one is being committed."""
         start, end = announced.times.get(target) or (None, None)
         key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
-        # Locked before the contribution is inserted: a commit that ends meanwhile has to see it.
+        # Locked before the contribution is inserted, so that a commit that ends meanwhile sees it.
         row = (
             self.connection.execute(sa.select(partition).where(*key).with_for_update())
             .mappings()
@@ -235,8 +235,7 @@ class Announcing:
             )
             return False
         numbers.record_for_partition(self.connection, self.name, target.path, announced.number)
-        # A hold lapses with the content that it was for; first-seen starts anew after a commit
-        # (PC-T03).
+        # A hold lapses with its content; first-seen starts again after a commit (PC-T03).
         self.connection.execute(
             sa.update(partition)
             .where(*key)

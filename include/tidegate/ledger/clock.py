@@ -1,4 +1,4 @@
-"""The one clock that claims are measured by: the ledger database's own."""
+"""The clock that claims are measured by: that of the ledger's database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Clock = Callable[[sa.Connection], datetime]
 
 _NOW = {
     "sqlite": "SELECT strftime('%Y-%m-%dT%H:%M:%f000Z', 'now')",
-    # Not now(): that is when the transaction began, and it may have waited for a lock since.
+    # Not now(), which is when the transaction began: it may have waited for a lock since.
     "postgresql": (
         "SELECT to_char(clock_timestamp() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')"
     ),
@@ -24,8 +24,8 @@ _NOW = {
 def database_time(connection: sa.Connection) -> datetime:
     """Return the database's time, aware, in UTC.
 
-    A claim is dead by time only if it was not renewed by this clock, so that a host whose own clock
-    is wrong neither takes what a living run holds nor keeps what it lost.
+    A claim expires by this clock alone, so that a host whose own clock is wrong neither takes what
+    a living run holds nor keeps what it has lost.
     """
     (text,) = connection.exec_driver_sql(_NOW[connection.dialect.name]).one()
     return parse_instant_text(text)

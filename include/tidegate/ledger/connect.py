@@ -35,18 +35,18 @@ _BUSY_SECONDS = 60
 _MIGRATION = re.compile(r"m(\d+)_\w+\.py")
 _VERSIONS = sa.table("alembic_version", sa.column("version_num"))
 _PRIMARY = 0xFF
-"""Bits of a SQLite error code that say what it is; those above say more precisely how."""
+"""The bits of a SQLite error code that give its kind; the higher ones give details."""
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _DAMAGED_STATES = {"XX001", "XX002"}
 """PostgreSQL's data_corrupted and index_corrupted."""
 
 
 def open_engine(url: str) -> sa.Engine:
-    """Connect to the ledger and migrate it; a SQLite file is made when it is not there.
+    """Connect to the ledger and migrate it; a missing SQLite file is created.
 
     Raises:
-        LedgerUnreachable: the database does not answer or cannot be made (Transient).
-        LedgerDamaged: what stands there is no database, or a broken one.
+        LedgerUnreachable: the database does not answer or cannot be created (Transient).
+        LedgerDamaged: the file is not a database, or a broken one.
         LedgerNewer: a later version has changed its tables.
     """
     address = sa.make_url(url)
@@ -58,7 +58,7 @@ def open_engine(url: str) -> sa.Engine:
     ledger = address.render_as_string(hide_password=True)
     _name_refusals(engine, ledger)
     if not _is_up_to_date(engine):
-        # Alembic takes a fifth of the time that a command takes to start.
+        # Importing Alembic takes a fifth of a command's start-up time.
         from tidegate.ledger.migrating import migrate
 
         migrate(engine, ledger)
@@ -76,12 +76,12 @@ def keeping_open(engine: sa.Engine) -> AbstractContextManager[None]:
 
 
 def _name_refusals(engine: sa.Engine, ledger: str) -> None:
-    """Turn what the database refuses, now or in any later transaction, into our error."""
+    """Turn errors of the database, now or in any later transaction, into Tidegate's."""
 
     @event.listens_for(engine, "handle_error")
     def _refused(context: ExceptionContext) -> None:
         error = context.sqlalchemy_exception
-        # Its subclasses but one are mistakes of the caller, which trying again would repeat.
+        # All but one of its subclasses are mistakes of the caller, which a retry would repeat.
         refusal = isinstance(error, OperationalError) or type(error) is DatabaseError
         if refusal and not context.is_pre_ping:
             problem = str(context.original_exception)
@@ -91,7 +91,7 @@ def _name_refusals(engine: sa.Engine, ledger: str) -> None:
 
 
 def _is_damage(refused: BaseException) -> bool:
-    """Tell a database that will never answer again from one that is locked, full or away."""
+    """Return whether a database is broken for good, not just locked, full or unreachable."""
     code = getattr(refused, "sqlite_errorcode", 0) & _PRIMARY
     return code in _DAMAGED or str(getattr(refused, "sqlstate", "")) in _DAMAGED_STATES
 
@@ -100,7 +100,7 @@ def _make_folder(address: sa.URL, folder: Path) -> None:
     if folder.is_dir():
         return
     try:
-        # SQLite forces its files and their names to the disk, but not the name of their folder.
+        # SQLite syncs its files and their names, but not the name of their folder.
         LocalStorage().make_dirs(str(folder))
     except (StorageDenied, StorageFull) as refused:
         raise LedgerUnreachable(
@@ -109,7 +109,7 @@ def _make_folder(address: sa.URL, folder: Path) -> None:
 
 
 def _is_up_to_date(engine: sa.Engine) -> bool:
-    """Return whether the newest migration of this version was the last one applied."""
+    """Return whether the newest migration of this version is the last one that was applied."""
     with reading(engine) as connection:
         if not sa.inspect(connection).has_table(_VERSIONS.name):
             return False
@@ -131,10 +131,10 @@ def _pool(address: sa.URL) -> dict[str, Any]:
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:
-    """WAL, real foreign keys, and transactions that take the write lock when they begin.
+    """Set WAL, foreign keys, and transactions that take the write lock when they begin.
 
-    A transaction that reads first and writes later would otherwise fail instead of waiting when
-    another writer came between.
+    Otherwise a transaction that reads first and writes later would fail, instead of waiting, if
+    another writer came in between.
     """
 
     @event.listens_for(engine, "do_connect")

@@ -1,4 +1,4 @@
-"""What windows contribute to partitions, as far as it counts: lineage both ways (PC-C09)."""
+"""The effective contributions of windows to partitions: lineage in both directions (PC-C09)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contributions:
-    """The effective contributions of one pipeline; only read here, announces write them."""
+    """The effective contributions of one pipeline; read here, and written by announces."""
 
     engine: sa.Engine
     name: str

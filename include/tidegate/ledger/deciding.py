@@ -1,4 +1,4 @@
-"""What a person's decision is compared with, inside its transaction (PC-C06)."""
+"""Check a person's decision, inside its transaction (PC-C06)."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Deciding:
-    """One decision on one partition; the partition's row is locked until the transaction ends."""
+    """One decision on one partition, whose row is locked until the transaction ends."""
 
     connection: sa.Connection
     name: str
     target: Partition
 
     def check(self, digest: str, *, approved: bool) -> None:
-        """Make sure that a decision still is about what a person saw, and will have its effect.
+        """Check that a decision is still about what the person saw, and can take effect.
 
         Raises:
             DecisionRefused: the publication was replaced, or its commit has begun.
-            NotHeld: it waits for no decision, or there is nothing to keep back any more.
+            NotHeld: it waits for no decision, or there is nothing left to reject.
             PublicationLapsed: what was shown can no longer be committed.
         """
         state = self._state()
@@ -44,8 +44,8 @@ class Deciding:
                 found=self._instead(row),
             )
         held = row["verdict"] is not None and row["verdict"]["outcome"] == Outcome.HOLD.value
-        # Rows that came since end the hold. What was shown may be let out all the same; to keep it
-        # back says nothing about them, but takes an earlier approval away.
+        # Rows that arrived since end the hold. What was shown may still be approved; a rejection
+        # does not concern the new rows, but withdraws an earlier approval.
         waits = state.pending == "held" or (
             state.pending == "pending" and (approved or is_approved(row))
         )
@@ -56,7 +56,7 @@ class Deciding:
             raise PublicationLapsed(pipeline=self.name, partition=str(self.target), change=change)
 
     def check_held(self) -> None:
-        """Make sure that the partition waits for a decision.
+        """Check that the partition waits for a decision.
 
         Raises:
             NotHeld: it does not, or its commit has begun.
@@ -68,7 +68,7 @@ class Deciding:
             raise NotHeld(pipeline=self.name, partition=str(self.target), state=found)
 
     def _instead(self, row: rows.Row | None) -> str:
-        """Return what became of a publication that cannot be decided on."""
+        """Return the state of a publication that cannot be decided on."""
         if row is not None and row["state"] == PublicationState.RECORDED.value:
             return f"it is committed as revision {row['base_revision'] + 1}"
         if row is not None and row["state"] != PublicationState.DROPPED.value:
@@ -83,7 +83,7 @@ class Deciding:
         """Lock and read the partition.
 
         Raises:
-            NotHeld: the ledger was exchanged for one that does not know it.
+            NotHeld: the ledger was replaced by one that does not know it.
         """
         query = (
             sa.select(partition)

@@ -1,4 +1,4 @@
-"""Who may take a window or a claim from whom. Asks nobody by itself and reads no clock."""
+"""Decide who may take a window or a claim over. Asks nobody itself and reads no clock."""
 
 from __future__ import annotations
 
@@ -14,28 +14,29 @@ if TYPE_CHECKING:
 
 
 class Life(Enum):
-    """What is known of a holder's life besides its renewals."""
+    """What is known about a holder besides its renewals."""
 
     GONE = "gone"
-    """It has ended: what it holds may be taken at once."""
+    """The holder has ended: what it holds may be taken at once."""
     RENEWING = "renewing"
-    """It renews as long as it lives: what it holds may be taken once its time is over."""
+    """The holder renews as long as it lives: what it holds may be taken once it has expired."""
     WAITING = "waiting"
-    """It may live on without renewing: what it holds is never taken by time alone."""
+    """The holder may be alive without renewing: what it holds is never taken by time alone."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who takes a window or a claim, and how it finds out what became of another holder.
+    """Takes a window or a claim, and finds out whether another holder is alive.
 
-    A holder is dead when it was not renewed for `timeout` by the ledger's time, unless it may live
-    on without that, or when it is known to be gone. Taking from a holder that lives after all does
-    no harm to the data, since the fence goes up, but the work of that holder is lost.
+    A holder is dead if it is known to be gone, or if it has not renewed for `timeout` by the
+    ledger's time and cannot be alive without renewing. Taking over from a holder that is alive
+    after all does no harm to the data, because the fence increases, but the work of that holder is
+    lost.
     """
 
     owner: str
     now: datetime
-    """Clock of the command: noted, never compared."""
+    """Time of the command: recorded, never compared."""
     timeout: timedelta
     life_of: Callable[[str], Life] = lambda _owner: Life.RENEWING
 
@@ -44,7 +45,7 @@ class Holder:
 
         Args:
             owner: who holds it; None if nobody does.
-            expires: until when without another renewal.
+            expires: when it expires without another renewal.
             at: the ledger's time.
         """
         if owner is None or owner == self.owner:
@@ -55,10 +56,10 @@ class Holder:
         return life is Life.GONE
 
     def asked_about(self, owner: str | None) -> Holder:
-        """Return the same holder with what became of `owner` found out.
+        """Return the same holder after finding out whether `owner` is alive.
 
-        Outside of any transaction, because the answer may come from another process or host. An
-        owner that comes between has just begun, so that its time decides.
+        Called outside of any transaction, because the answer may come from another process or host.
+        An owner that comes in between has just begun, so that its time decides.
         """
         if owner is None or owner == self.owner:
             return self
@@ -66,16 +67,16 @@ class Holder:
         return replace(self, life_of=lambda other: life if other == owner else Life.RENEWING)
 
     def renewed(self, expires: datetime | None) -> str:
-        """Write when the current holder renewed last."""
+        """Return when the current holder last renewed, as text."""
         return _text(expires - self.timeout) if expires else "an unknown time"
 
     def outlook(self, owner: str, expires: datetime | None, *words: object) -> str:
-        """Write what will become of what `owner` holds, and what a person may do about it.
+        """Return what will happen to what `owner` holds, and what a person may do about it.
 
         Args:
             owner: who holds it.
-            expires: until when without another renewal.
-            words: of the command that goes on with it.
+            expires: when it expires without another renewal.
+            words: the command that continues the work.
         """
         until = _text(expires) if expires else "it has ended"
         if self.life_of(owner) is Life.WAITING:

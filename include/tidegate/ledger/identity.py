@@ -1,4 +1,4 @@
-"""What a pipeline's name stands for, compared with what was registered under it (design §4)."""
+"""Compare a pipeline's identity with the one registered under its name (design §4)."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ def check_identity(
     found: Mapping[str, str],
     same_place: Callable[[str, str], bool],
 ) -> bool:
-    """Compare the identity that a pipeline file gives with the registered one.
+    """Compare the identity in a pipeline file with the registered one.
 
-    The name of the default partition may change as long as that moves no partition and joins none,
-    and whatever has decided nothing yet: who misspelled a key before the first load corrects it.
+    The name of the default partition may change as long as this moves no partition and merges none.
+    A key that has not decided anything yet may change too, so that a mistake can be corrected
+    before the first load.
 
     Args:
         connection: of the caller's transaction.
         name: the pipeline.
         registered: what the ledger has.
-        found: what the file gives.
-        same_place: says of two paths whether they lead to one place, links followed.
+        found: the identity in the file.
+        same_place: whether two paths lead to the same place, with links followed.
 
     Returns:
-        Whether a window that is open was taken on a key that is another now.
+        Whether an open window was taken with a key that has changed since.
 
     Raises:
         PipelineChanged: a key differs.
@@ -64,16 +65,16 @@ def check_announced(
     partitions: Iterable[Partition],
     same_place: Callable[[str, str], bool],
 ) -> None:
-    """Compare the identity that a pipeline file gives with one that a window was announced by.
+    """Compare the identity in a pipeline file with the one that a window was announced with.
 
-    As `check_identity` does, without a ledger.
+    Like `check_identity`, without a ledger.
 
     Args:
         name: the pipeline.
-        announced: what the newest announce was planned by.
-        found: what the file gives.
-        partitions: all that were announced.
-        same_place: says of two paths whether they lead to one place, links followed.
+        announced: the identity that the newest announce was planned with.
+        found: the identity in the file.
+        partitions: all announced partitions.
+        same_place: whether two paths lead to the same place, with links followed.
 
     Raises:
         PipelineChanged: a key differs.
@@ -84,9 +85,9 @@ def check_announced(
 
 
 def check_partitions(connection: sa.Connection, name: str, found: Iterable[Partition]) -> None:
-    """Check that partitions are spelled as the registered identity says.
+    """Check that partitions are spelled as the registered identity requires.
 
-    A run that was planned before the name of the default partition changed may end after it.
+    A run that was planned before the name of the default partition changed may end afterwards.
 
     Args:
         connection: of the caller's transaction.
@@ -119,10 +120,10 @@ def _differing(
 
 
 def _as_published(registered: Mapping[str, str], found: Mapping[str, str]) -> Mapping[str, str]:
-    """Read an identity that an earlier version registered as that version published.
+    """Complete an identity that an earlier version registered, as that version published.
 
-    It put the keys of a path in alphabetical order, whatever the file said, and gave NULL always
-    the same name.
+    That version always put the keys of a path in alphabetical order, and always used the same name
+    for NULL.
     """
     if _DEFAULT in registered or _DEFAULT not in found:
         return registered
@@ -131,10 +132,10 @@ def _as_published(registered: Mapping[str, str], found: Mapping[str, str]) -> Ma
 
 
 def _has_decided_nothing(connection: sa.Connection, name: str, key: str) -> bool:
-    """Return whether nothing stands yet that a key of the identity decides.
+    """Return whether nothing exists yet that depends on a key of the identity.
 
-    The source decides where the first window begins; other keys, what is announced. The place of
-    the target is written down there before the first look at the source.
+    The source decides where the first window begins, the other keys decide what is announced. The
+    target is written down in itself before the first look at the source.
     """
     if key == _PLACE:
         return False

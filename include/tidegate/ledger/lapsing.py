@@ -1,4 +1,4 @@
-"""Say inside the caller's transaction whether a proposal is still what a commit may make stand."""
+"""Check, inside the caller's transaction, whether a proposal may still be committed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def check_current(
     connection: sa.Connection, name: str, target: Partition, row: rows.Row | None
 ) -> None:
-    """Make sure that a proposal may be held or committed.
+    """Check that a proposal may be held or committed.
 
     Raises:
-        PublicationLapsed: it was replaced, or its content is no longer what a commit covers.
+        PublicationLapsed: it was replaced, or its content is no longer complete.
     """
     if row is None or row["state"] != PublicationState.PROPOSED.value:
         change = f"the proposal is {'unknown' if row is None else row['state']}"
@@ -35,13 +35,13 @@ def check_current(
 
 
 def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | None:
-    """Return what came since a proposal was made that stands in its way; None if nothing does.
+    """Return what has happened since a proposal was made that rules it out; None if nothing has.
 
     Args:
         connection: of the transaction.
         row: the proposal's.
-        as_shown: a person let this very content out; what came since waits for the next revision,
-            unless it replaces what was shown (design §4).
+        as_shown: a person approved this content; rows that arrived since wait for the next
+            revision, unless they replace what was shown (design §4).
     """
     stands = connection.scalar(
         sa.select(partition.c.revision).where(
@@ -62,15 +62,15 @@ def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | 
         return None
     windows = ", ".join(str(item["window"]) for item in fresh)
     if any(WindowKind(item["kind"]).replaces for item in fresh):
-        return f"all its rows were read anew since, by window {windows}"
+        return f"all its rows were read again since, by window {windows}"
     return f"+{sum(item['rows'] for item in fresh)} rows since, from window {windows}"
 
 
 def is_approved(row: rows.Row) -> bool:
-    """Return whether a person let a publication out."""
+    """Return whether a person approved a publication."""
     return bool(row["approval"]) and bool(row["approval"]["approved"])
 
 
 def _replaces(fresh: rows.Row, shown: rows.Row) -> bool:
-    """Return whether a contribution takes the place of one that was shown, or of all of them."""
+    """Return whether a contribution replaces one that was shown, or all of them."""
     return str(fresh["window"]) in shown or WindowKind(fresh["kind"]).replaces

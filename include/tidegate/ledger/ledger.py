@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ledger:
-    """What the ledger knows and does for one pipeline."""
+    """The ledger of one pipeline."""
 
     engine: sa.Engine
     name: str
     clock: Clock = database_time
-    """What claims are measured by."""
+    """The clock that claims are measured by."""
 
     def keeping_open(self) -> AbstractContextManager[None]:
         """Keep connections to the database while a step asks it again and again."""
@@ -53,7 +53,7 @@ class Ledger:
 
     @cached_property
     def contributions(self) -> Contributions:
-        """What its windows contribute to its partitions."""
+        """The contributions of its windows to its partitions."""
         return Contributions(self.engine, self.name)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Bring the tables of a ledger up to date by Alembic; loaded only where something is to be done."""
+"""Bring the tables of a ledger up to date with Alembic; imported only when needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def migrate(engine: sa.Engine, ledger: str) -> None:
     """Apply the migrations that the database lacks, one process at a time.
 
     Raises:
-        LedgerNewer: it has one that this version does not know.
+        LedgerNewer: it has a migration that this version does not know.
     """
     script = Config()
     script.set_main_option("script_location", "tidegate.ledger:migrations")
@@ -34,9 +34,9 @@ def migrate(engine: sa.Engine, ledger: str) -> None:
 
 
 def _unhindered(connection: sa.Connection) -> sa.Connection:
-    """Let a migration make a table of SQLite anew while others point to it; lasts until closed.
+    """Allow a migration to rebuild a SQLite table that others refer to.
 
-    The pragma has no effect inside a transaction, and a statement of SQLAlchemy's would begin one.
+    The pragma has no effect inside a transaction, which a statement of SQLAlchemy would begin.
     """
     raw = connection.connection.driver_connection
     if connection.dialect.name == "sqlite" and raw is not None:

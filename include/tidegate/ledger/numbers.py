@@ -1,9 +1,9 @@
-"""Numbers that order what is recorded of a pipeline: announces, commits, decisions (design §4).
+"""Numbers that order the records of a pipeline: announces, commits, decisions (design §4).
 
-A number is reserved before the file that carries it is written, and recorded in the transaction
-that the file stands for. Files in the order of their numbers therefore tell what happened in the
-order in which it happened, whatever the clocks of the hosts said. Each window and partition knows
-which number was reserved for it last: a file of it with a greater one comes from another ledger.
+A number is reserved before the file with it is written, and recorded in the transaction that the
+file is for. The order of the numbers is therefore the order of events, whatever the clocks of the
+hosts. Each window and partition stores the last number that was reserved for it: a file with a
+greater number comes from another ledger.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 def lock(connection: sa.Connection, name: str) -> rows.Row:
     """Lock the pipeline's row, before any window's or partition's (SQLite locks all).
 
-    Every transaction that records a number takes them; in two orders they would wait for each
-    other.
+    Every transaction that records a number takes these locks; in different orders, two of them
+    could wait for each other.
 
     Raises:
-        LedgerMoved: the ledger was exchanged for one that does not know the pipeline (Transient).
+        LedgerMoved: the ledger was replaced by one that does not know the pipeline (Transient).
     """
     query = sa.select(pipeline).where(pipeline.c.name == name).with_for_update()
     row = connection.execute(query).mappings().first()
@@ -88,7 +88,7 @@ def _reserve(
     connection.execute(
         sa.update(pipeline).where(pipeline.c.name == name).values(next_number=number + 1)
     )
-    # A ledger from a backup gives the same numbers again; it does not know for whom it gave them.
+    # A ledger from a backup gives the same numbers again, without knowing for whom it gave them.
     connection.execute(sa.update(table).where(*mine).values(reserved=number))
     return number
 
@@ -105,7 +105,7 @@ def _record(
     if found > number:
         raise NumberPassed(pipeline=name, subject=subject, reserved=number, found=found)
     connection.execute(sa.update(table).where(*mine).values(number=number))
-    # A ledger from a backup may be told what was reserved after it was saved.
+    # A ledger from a backup may receive numbers that were reserved after the backup.
     connection.execute(
         sa.update(pipeline)
         .where(pipeline.c.name == name, pipeline.c.next_number <= number)

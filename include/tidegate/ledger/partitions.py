@@ -1,4 +1,4 @@
-"""Partitions of the target: what is pending, who has claimed it, and why it is not out."""
+"""The partitions of the target: what is pending, who claimed it, why it is not published."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class Partitions:
         return found
 
     def not_found(self, *targets: Partition, looked: str = "") -> PartitionNotFound:
-        """Make the error for partitions that no window ever touched.
+        """Return the error for partitions that no window ever touched.
 
         Args:
             targets: the partitions.
-            looked: what else was looked at, as the message goes on.
+            looked: where else they were looked for, as a part of the message.
         """
         known = [str(state.partition) for state in self.all()]
         listed = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
@@ -84,7 +84,7 @@ class Partitions:
         )
 
     def record_why(self, target: Partition, why: Evaluation) -> None:
-        """Keep the latest look at a partition; a verdict of a hold is not overwritten by a look."""
+        """Store the latest evaluation of a partition, unless it is held."""
         with self.engine.begin() as connection:
             connection.execute(
                 sa.update(partition)
@@ -93,7 +93,7 @@ class Partitions:
             )
 
     def claim(self, target: Partition, holder: Holder) -> Claim:
-        """Take the right to propose, check or commit a partition; the fence goes up each time.
+        """Claim the right to propose, check or commit a partition; the fence increases each time.
 
         Raises:
             ClaimHeld: another run has it and is not known to be dead (Transient).
@@ -131,7 +131,7 @@ class Partitions:
             return holder.may_take(held.owner, held.expires, self.clock(connection))
 
     def renew(self, target: Partition, claim: Claim, timeout: timedelta) -> None:
-        """Let the time of a claim begin anew; one that was given back stays so.
+        """Renew a claim; one that was given back stays given back.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -150,10 +150,10 @@ class Partitions:
                 check_fence(connection, self.name, target, claim)
 
     def check_fence(self, target: Partition, claim: Claim) -> None:
-        """Make sure that nobody took the claim over.
+        """Check that nobody took the claim over.
 
         Raises:
-            FenceLost: somebody did.
+            FenceLost: the claim was taken over.
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
@@ -168,7 +168,7 @@ class Partitions:
             )
 
     def restore_hold(self, target: Partition, why: Evaluation) -> None:
-        """Let a partition wait for a person, as a verdict in a file tells."""
+        """Hold a partition, as a verdict in a file says."""
         with self.engine.begin() as connection:
             connection.execute(
                 sa.update(partition)
@@ -177,15 +177,15 @@ class Partitions:
             )
 
     def note_standing(self, target: Partition, claim: Claim, seen: Mapping[str, str]) -> bool:
-        """Note that a partition's content is what stands: nothing is pending.
+        """Record that a partition's content is that of its revision: nothing is pending.
 
         Args:
             target: the partition.
             claim: the caller's.
-            seen: window → plan digest of the contributions whose content that is.
+            seen: window → plan digest of the contributions with that content.
 
         Returns:
-            False if a contribution came or changed meanwhile; then nothing was noted.
+            False if a contribution was added or changed meanwhile; nothing is recorded then.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -239,8 +239,8 @@ def check_fence(connection: sa.Connection, name: str, target: Partition, claim: 
         .first()
     )
     fence = found["claim_fence"] if found else 0
-    # The owner, too: a ledger from a backup gives the same fence to somebody else. One that was
-    # given back is nobody's.
+    # The owner is compared, too: a ledger from a backup gives the same fence to somebody else. A
+    # claim that was given back has no owner.
     is_anothers = found is not None and found["claim_owner"] not in {claim.owner, None}
     if fence != claim.fence or is_anothers:
         raise FenceLost(pipeline=name, subject=str(target), held=claim.fence, found=fence)

@@ -42,7 +42,7 @@ class Pipelines:
         return None if row is None else rows.read_pipeline(row)
 
     def get(self) -> PipelineState:
-        """Return the state of a pipeline that is registered, as it is before each of its steps."""
+        """Return the state of a registered pipeline."""
         state = self.find()
         if state is None:
             msg = f"pipeline {self.name} was not registered before its first step"
@@ -57,24 +57,24 @@ class Pipelines:
         ledger_id: str | None = None,
         same_place: Callable[[str, str], bool] = operator.eq,
     ) -> str:
-        """Make the pipeline known, or check that it is still the one that was.
+        """Register the pipeline, or check it against the registered one.
 
         Args:
-            identity: what a pipeline's name stands for (design §4, configuration).
+            identity: the keys that the pipeline's name stands for (design §4, configuration).
             target: the table root; one target has one pipeline.
             now: clock of the command.
-            ledger_id: given when a lost ledger is restored; otherwise a new one is made.
+            ledger_id: the id of a lost ledger that is restored; by default a new one.
             same_place: says of two paths whether they lead to one place, links followed.
 
         Returns:
-            The ledger id that `owner.json` carries.
+            The ledger id, for `owner.json`.
 
         Raises:
             PipelineChanged: a key of the identity differs.
             TargetOwned: another pipeline of this ledger has the target.
         """
         with self.engine.begin() as connection:
-            # Nothing is announced between the look at what was, and the new identity.
+            # Nothing is announced between reading the old identity and writing the new one.
             known = sa.select(pipeline).where(pipeline.c.name == self.name).with_for_update()
             row = connection.execute(known).mappings().first()
             if row is not None:
@@ -104,9 +104,9 @@ class Pipelines:
             return made
 
     def check(self, identity: Mapping[str, str], same_place: Callable[[str, str], bool]) -> None:
-        """Check that a pipeline that is known still is the one that was. Changes nothing.
+        """Check a known pipeline against the registered one. Changes nothing.
 
-        A key that `register` would correct is no contradiction.
+        A key that `register` would correct is not an error.
 
         Raises:
             PipelineChanged: a key of the identity differs.
@@ -118,7 +118,7 @@ class Pipelines:
                 check_identity(connection, self.name, known, identity, same_place)
 
     def forget_unused(self, ledger_id: str) -> None:
-        """Take a registration back that no window was ever taken for."""
+        """Remove a registration if no window was ever taken for it."""
         taken = sa.select(window.c.sequence).where(window.c.pipeline == self.name)
         with self.engine.begin() as connection:
             connection.execute(
@@ -142,18 +142,18 @@ class Pipelines:
             )
 
     def advance_watermark(self, step: WatermarkStep, seen: WatermarkStep | None) -> bool:
-        """Store a watermark that moved without rows, since the source is idle (design §7).
+        """Store a watermark that moved without rows, because the source is idle (design §7).
 
         Args:
             step: the watermark; it never goes back.
-            seen: the step that it was worked out from.
+            seen: the step that it was computed from.
 
         Returns:
-            False if an announce came meanwhile: the source is not idle, and nothing was stored.
+            False if a window was announced meanwhile: the source is not idle, and nothing was
+            stored.
 
         Raises:
-            LedgerMoved: the ledger was exchanged for one that does not know the pipeline
-                (Transient).
+            LedgerMoved: the ledger was replaced by one that does not know the pipeline (Transient).
         """
         with self.engine.begin() as connection:
             if rows.read_pipeline(numbers.lock(connection, self.name)).watermark_step != seen:
@@ -162,7 +162,7 @@ class Pipelines:
             return True
 
     def _end_attempts(self, connection: sa.Connection) -> None:
-        """Let nobody announce what was staged for another identity."""
+        """Prevent that anything staged for another identity is announced."""
         connection.execute(
             sa.update(window)
             .where(window.c.pipeline == self.name, window.c.state == "open")
@@ -176,9 +176,9 @@ class Pipelines:
 
 
 def store_watermark(connection: sa.Connection, name: str, step: WatermarkStep) -> None:
-    """Write a watermark and how it came about, inside the caller's transaction.
+    """Write a watermark and how it was computed, inside the caller's transaction.
 
-    Never backwards (PC-W04), also where another step was stored since this one was worked out.
+    It never goes back (PC-W04), even if another step was stored since this one was computed.
     """
     stored = step.not_before(rows.read_pipeline(numbers.lock(connection, name)).watermark_step)
     connection.execute(

@@ -1,4 +1,4 @@
-"""The plans of windows: where they stand, and whether they were announced (design §4)."""
+"""The plans of windows: where they are, and whether they were announced (design §4)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Plans:
     name: str
 
     def record(self, scan: ScanPlan, uri: str) -> None:
-        """Note that a plan stands in the work directory.
+        """Record that a plan is in the work directory.
 
         Raises:
             LedgerMoved: the ledger was restored, or the window was dropped, since it was taken
@@ -63,7 +63,7 @@ class Plans:
             return plan_state(connection, self.name, sequence, digest) is not None
 
     def uri(self, sequence: int) -> str | None:
-        """Return where a window's effective plan stands, else the newest; None if it has none.
+        """Return the location of a window's effective plan, else of the newest; None without one.
 
         Raises:
             WindowNotFound: it was never taken.
@@ -79,13 +79,13 @@ class Plans:
         return found
 
     def was_announced(self, sequence: int, digest: str) -> bool:
-        """Return whether a plan of a window was in effect at some time, or is."""
+        """Return whether a plan of a window is in effect, or ever was."""
         with reading(self.engine) as connection:
             return plan_state(connection, self.name, sequence, digest) == "staged"
 
 
 def select_uri(pipeline: str, sequence: int, effective: str | None) -> sa.Select[Any]:
-    """Select where the plan of a window stands: the effective one, else the newest."""
+    """Select the location of a window's plan: the effective one, else the newest."""
     return (
         sa.select(plan.c.uri)
         .where(plan.c.pipeline == pipeline, plan.c.window == sequence)
@@ -95,7 +95,7 @@ def select_uri(pipeline: str, sequence: int, effective: str | None) -> sa.Select
 
 
 def plan_state(connection: sa.Connection, pipeline: str, sequence: int, digest: str) -> str | None:
-    """Read how far a plan has come: `planned` or `staged`; None: the ledger does not know it."""
+    """Read the state of a plan: `planned` or `staged`; None if the ledger does not know it."""
     found: str | None = connection.scalar(
         sa.select(plan.c.state).where(
             plan.c.pipeline == pipeline, plan.c.window == sequence, plan.c.digest == digest

@@ -43,7 +43,7 @@ class Publications:
     name: str
 
     def unrecorded(self, target: Partition) -> PublicationEntry | None:
-        """Return the publication whose commit began and did not end, if there is one."""
+        """Return the publication whose commit has begun but not ended, if there is one."""
         return self._find(target, publication.c.state.in_(BEGUN))
 
     def proposed(self, target: Partition) -> PublicationEntry | None:
@@ -55,7 +55,7 @@ class Publications:
         return self._find(target, publication.c.digest == digest)
 
     def approved(self, target: Partition) -> PublicationEntry | None:
-        """Return the publication that a person let out, while it can be committed as shown."""
+        """Return the publication that a person approved, if it can still be committed as shown."""
         with reading(self.engine) as connection:
             return self._approved(connection, target)
 
@@ -66,12 +66,12 @@ class Publications:
         now: datetime,
         override: Override | None = None,
     ) -> PublicationEntry:
-        """Store what the next revision would be; another proposal for the partition is dropped.
+        """Store a proposal for the next revision; any other proposal for the partition is dropped.
 
-        The same content proposed again keeps its verdict, its approval and its override.
+        If the same content is proposed again, it keeps its verdict, approval and override.
 
         Returns:
-            The proposal; the one that a person let out, if there is one by now: that goes first.
+            The proposal; or the one that a person has approved by now, which goes first.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -122,18 +122,19 @@ class Publications:
         claim: Claim,
         held: Evaluation | None,
     ) -> None:
-        """Store what the gate said.
+        """Store the verdict of the gate.
 
-        With `held` the partition waits for a person and the claim ends.
+        If it is held, the partition waits for a person and the claim ends.
 
         Raises:
             FenceLost: the claim was taken over.
-            PublicationLapsed: it would be held for content that is no longer all.
+            PublicationLapsed: it would be held for content that is no longer complete.
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
             if held is not None:
-                # Nobody looks at a held partition again by itself: the new rows would wait unseen.
+                # A held partition is not looked at again automatically: the new rows would wait
+                # unseen.
                 row = self._row(connection, target, digest)
                 check_current(connection, self.name, target, row)
             connection.execute(
@@ -155,7 +156,7 @@ class Publications:
 
         Args:
             target: the partition.
-            claim: the caller's; None for a person's decision, which claims nothing.
+            claim: the caller's; None for a person's decision, which needs no claim.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -192,7 +193,7 @@ class Publications:
             )
 
     def restore(self, entry: PublicationEntry, at: datetime) -> None:
-        """Insert a publication as files tell of it, in place of one with the same content.
+        """Insert a publication as described by files, in place of one with the same content.
 
         Another proposal for the partition is dropped.
         """
@@ -239,10 +240,10 @@ class Publications:
     def prepare(
         self, expected: PublicationEntry, commit_plan: str, claim: Claim, number: int
     ) -> None:
-        """Begin a commit: from here on it is finished by its written plan, whoever does it.
+        """Begin a commit: from here on its written plan is carried out, by whatever process.
 
         Args:
-            expected: the publication with the verdict and the decision that its plan tells.
+            expected: the publication with the verdict and the decision of its plan.
             commit_plan: path of that plan, relative to the work directory.
             claim: the caller's.
             number: the plan's.
@@ -250,8 +251,8 @@ class Publications:
         Raises:
             FenceLost: the claim was taken over.
             NumberPassed: something newer was recorded for the partition (Transient).
-            PublicationLapsed: a contribution came or changed since it was proposed, or it was
-                checked or decided on anew.
+            PublicationLapsed: a contribution was added or changed since it was proposed, or it was
+                checked or decided on again.
         """
         target, digest = expected.publication.partition, expected.publication.digest
         with self.engine.begin() as connection:
@@ -264,7 +265,7 @@ class Publications:
                 raise PublicationLapsed(
                     pipeline=self.name,
                     partition=str(target),
-                    change="another verdict or decision stands since",
+                    change="another verdict or decision was recorded since",
                 )
             connection.execute(
                 sa.update(publication)
@@ -273,7 +274,7 @@ class Publications:
             )
 
     def advance(self, target: Partition, digest: str, to: PublicationState, claim: Claim) -> None:
-        """Note the next step of a commit; noting it again changes nothing.
+        """Record the next step of a commit; recording it again changes nothing.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -294,13 +295,13 @@ class Publications:
                 )
 
     def is_replaced(self, target: Partition, digest: str) -> bool:
-        """Return whether something came since that takes the place of what a publication holds."""
+        """Return whether something arrived since that replaces content of a publication."""
         with reading(self.engine) as connection:
             row = self._row(connection, target, digest)
             return row is not None and lapse(connection, row, as_shown=True) is not None
 
     def withdraw(self, target: Partition, digest: str, claim: Claim) -> None:
-        """Drop a publication whose commit began and was taken back.
+        """Drop a publication whose commit had begun and was undone.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -314,7 +315,7 @@ class Publications:
             )
 
     def record(self, entry: RevisionEntry, claim: Claim) -> None:
-        """End a commit: its revision counts, and nothing is pending but what came meanwhile.
+        """End a commit: its revision counts, and only what arrived meanwhile is pending.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -383,5 +384,5 @@ class Publications:
 def _decided(
     entry: PublicationEntry,
 ) -> tuple[Verdict | None, Approval | None, Override | None]:
-    """Return what a commit plan tells besides the files."""
+    """Return the content of a commit plan apart from its files."""
     return entry.verdict, entry.approval, entry.override

@@ -1,4 +1,4 @@
-"""The transaction that ends a commit: the revision counts, and what it left out stays pending."""
+"""The transaction that ends a commit: the revision counts, and the rest stays pending."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recording:
-    """What one recorded revision changes, inside its caller's transaction."""
+    """The changes of one recorded revision, inside its caller's transaction."""
 
     connection: sa.Connection
     name: str
 
     def record(self, entry: RevisionEntry) -> None:
-        """Store the revision; nothing is pending unless something came that it does not hold."""
+        """Store the revision; nothing stays pending unless something arrived that it lacks."""
         mine = {"pipeline": self.name, "partition": entry.partition.path}
         self.connection.execute(
             sa.update(publication)
@@ -67,7 +67,7 @@ class Recording:
         )
 
     def _first_left_out(self, entry: RevisionEntry) -> datetime | None:
-        """Return when the first content was announced that the revision does not hold (PC-T03)."""
+        """Return when the first content was announced that the revision does not have (PC-T03)."""
         query = sa.select(contribution).where(
             contribution.c.pipeline == self.name,
             contribution.c.partition == entry.partition.path,

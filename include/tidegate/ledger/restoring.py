@@ -1,6 +1,6 @@
-"""Replace what a ledger knows of one pipeline, in one transaction (design §4).
+"""Replace everything a ledger knows about one pipeline, in one transaction (design §4).
 
-The rows are made in a ledger in memory by whoever restores; other pipelines are not touched.
+The restoration builds the rows in an in-memory ledger; other pipelines are not touched.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fenced:
-    """A pipeline as it stands once nobody works on it any more."""
+    """The state of a pipeline after everybody was fenced off."""
 
     state: PipelineState
     marks: tuple[tuple[str, int, int], ...]
-    """Each window and partition with its fence and its number: who takes one raises the fence, and
-    who records something, such as a person's decision, which takes none, raises the number."""
+    """The fence and number of each window and partition: taking one over raises the fence;
+    recording something without taking it over, such as a person's decision, raises the number."""
 
 
 def fence_off(ledger: Ledger) -> Fenced | None:
-    """Take every window and partition from the processes that work on them.
+    """Take every window and partition over from the processes that work on them.
 
-    Whoever held one can no longer announce or commit.
+    Their former holders can no longer announce or commit.
 
     Returns:
-        The pipeline as it stands, None if the ledger does not know it.
+        The state of the pipeline; None if the ledger does not know it.
     """
     with ledger.engine.begin() as connection:
         if _find(connection, ledger.name) is None:
@@ -52,13 +52,13 @@ def fence_off(ledger: Ledger) -> Fenced | None:
 
 
 def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, first_fence: int) -> None:
-    """Put a pipeline's restored rows in place of those that a ledger has.
+    """Replace the rows of a pipeline in a ledger by restored ones.
 
     Args:
         ledger: the one in use.
         restored: the one in memory.
         before: the pipeline as `fence_off` found it.
-        first_fence: above every number and fence that the pipeline ever had.
+        first_fence: greater than every number and fence that the pipeline ever had.
 
     Raises:
         LedgerMoved: something was recorded since; nothing was changed (Transient).
@@ -110,7 +110,7 @@ def _mine(table: sa.Table, name: str) -> sa.ColumnElement[bool]:
 
 
 def _changed(before: Fenced | None, found: Fenced | None) -> str:
-    """Name the first window or partition that was worked on, or decided on."""
+    """Return the first window or partition that was worked on, or decided on."""
     marks = [set(item.marks) if item else set[tuple[str, int, int]]() for item in (before, found)]
     changed = sorted(key for key, *_mark in marks[0] ^ marks[1])
     return f"a change of {changed[0]}" if changed else "a step"

@@ -1,4 +1,4 @@
-"""Between rows of the ledger's tables and values of the model."""
+"""Convert rows of the ledger's tables to values of the model, and back."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def read_partition(values: list[list[str | None]]) -> Partition:
 def write_partition(partition: Partition) -> list[list[str | None]]:
     """Write partition values as the ledger stores them.
 
-    Where the directory of a missing value does not have the usual name, that stands beside it.
+    If the directory of a missing value does not have the usual name, the name is stored as well.
     """
     named = [] if partition.default_name is None else [partition.default_name]
     return [[name, value, *(named if value is None else [])] for name, value in partition.values]
@@ -176,5 +176,5 @@ def read_revision(row: Row, partition: Partition) -> RevisionEntry:
 
 
 def with_late(contribution: Contribution, *, late: bool) -> Contribution:
-    """Fix the flag that says whether its partition had a revision (design §2, late)."""
+    """Return the contribution with its flag `late` (design §2, late)."""
     return replace(contribution, late=late)

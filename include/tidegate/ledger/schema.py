@@ -12,17 +12,17 @@ from tidegate.model.wire import canonical, instant_text, parse_instant_text
 
 
 class UtcText(sa.types.TypeDecorator[datetime]):
-    """An aware moment as fixed-width UTC text: exact and ordered alike in SQLite and PostgreSQL."""
+    """An aware time as fixed-width UTC text, with the same order in SQLite and PostgreSQL."""
 
     impl = sa.String(27)
     cache_ok = True
 
     def process_bind_param(self, value: datetime | None, _dialect: sa.Dialect) -> str | None:
-        """Write the moment as text."""
+        """Return the time as text."""
         return None if value is None else instant_text(value)
 
     def process_result_value(self, value: str | None, _dialect: sa.Dialect) -> datetime | None:
-        """Read the moment back."""
+        """Read the time back."""
         return None if value is None else parse_instant_text(value)
 
 
@@ -33,7 +33,7 @@ class CanonicalJson(sa.types.TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, _dialect: sa.Dialect) -> str | None:
-        """Write the value as text."""
+        """Return the value as text."""
         return None if value is None else canonical(value)
 
     def process_result_value(self, value: str | None, _dialect: sa.Dialect) -> Any:
@@ -89,7 +89,7 @@ window = sa.Table(
         "kind IN ('load', 'history', 'rebuild', 'reload', 'restart')", name="window_kind"
     ),
 )
-# At most one window per pipeline is open (design §4): the database itself refuses a second.
+# At most one window per pipeline is open (design §4): the database refuses a second one.
 sa.Index(
     "one_open_window",
     window.c.pipeline,
@@ -155,7 +155,7 @@ partition = sa.Table(
 )
 
 BEGUN = ("prepared", "moved", "marked")
-"""States of a publication whose commit began and did not end."""
+"""States of a publication whose commit has begun but not ended."""
 
 publication = sa.Table(
     "publication",

@@ -29,8 +29,8 @@ class TakenWindows(WindowRows):
         """Take a new window with the next sequence number.
 
         Args:
-            draft: the window; its sequence number is given here, unless a ledger is restored.
-            seen: the pipeline as it stood when the window was decided on, whatever its kind.
+            draft: the window; its sequence number is assigned here, unless a ledger is restored.
+            seen: the state of the pipeline that the window was decided on.
             holder: who takes it.
 
         Raises:
@@ -69,16 +69,16 @@ class TakenWindows(WindowRows):
         *,
         still_open: bool = False,
     ) -> WindowState:
-        """Work on a window that is there already: after a crash, for a retry, or as a replay.
+        """Take an existing window: after a crash, for a retry, or as a replay.
 
-        The attempt goes up, so that whoever worked on it before can no longer announce.
+        The attempt increases, so that its former holder can no longer announce.
 
         Args:
             sequence: of the window.
             holder: who works on it now.
-            seen: the pipeline as it stood when that was decided; None where that did not depend on
-                it, or this very run has taken a window since.
-            still_open: whether it was decided on a window that was open.
+            seen: the state of the pipeline that this was decided on; None if the decision did not
+                depend on it, or if this run has taken a window since.
+            still_open: whether the decision was based on the window being open.
 
         Raises:
             WindowNotFound: it was never taken.
@@ -113,16 +113,16 @@ class TakenWindows(WindowRows):
             )
 
     def give_back(self, sequence: int, attempt: int, *, lost_plan: str | None = None) -> bool:
-        """Let go of a window that is not worked on; an open one without a plan is dropped.
+        """Give back a window that is not worked on; an open one without a plan is dropped.
 
-        Nobody was promised what it would bring: the next run decides on the checkpoint anew. No
-        other window gets its number, so that whoever still works on it finds out.
+        Without a plan, nothing depends on the window: the next run decides again, from the
+        checkpoint. Its number is not reused, so that a process that still works on it finds out.
 
         Args:
             sequence: of the window.
             attempt: the caller's; a window that a newer one took over is left alone.
-            lost_plan: where its plan was, if that is gone from the work directory: nobody can go on
-                with it, as if there were none.
+            lost_plan: where its plan was, if it is gone from the work directory; the window then
+                counts as one without a plan.
 
         Returns:
             Whether it was dropped.
@@ -133,7 +133,7 @@ class TakenWindows(WindowRows):
             window.c.attempt == attempt,
         )
         with self.engine.begin() as connection:
-            # Kept from those who record a plan, until this ends.
+            # Locked, so that no plan is recorded until this ends.
             query = sa.select(window).where(*mine).with_for_update()
             held = connection.execute(query).mappings().first()
             if held is None:
@@ -150,10 +150,10 @@ class TakenWindows(WindowRows):
             return True
 
     def renew(self, sequence: int, attempt: int, timeout: timedelta) -> None:
-        """Let the time of a window that is worked on begin anew.
+        """Renew a window that is worked on.
 
-        The attempt tells whose it is, since every taking raises it. A window that was announced
-        meanwhile is held by nobody, and stays so.
+        The attempt identifies the holder, because it increases with each takeover. A window that
+        was announced meanwhile has no holder, and gets none.
 
         Raises:
             FenceLost: a newer attempt took the window over.
@@ -174,7 +174,7 @@ class TakenWindows(WindowRows):
 
     def _open_error(self, held: rows.Row, holder: Holder) -> WindowOpen:
         run, expires = held["owner"] or held["run"], held["expires"]
-        # Only a window that is open stands in the way of the next load, which finishes it.
+        # Only an open window blocks the next load, which finishes it.
         words: tuple[object, ...] = ("load", self.name)
         if held["state"] == "sealed":
             words = ("replay", self.name, held["sequence"])
@@ -212,7 +212,7 @@ class TakenWindows(WindowRows):
 
 
 def _check_unmoved(state: rows.Row, seen: PipelineState) -> None:
-    """Compare checkpoint and newest window with what a decision was based on."""
+    """Compare checkpoint and newest window with those that a decision was based on."""
     found = rows.read_pipeline(state)
     if (found.checkpoint, found.next_sequence) != (seen.checkpoint, seen.next_sequence):
         raise LedgerMoved(pipeline=seen.name, expected=seen.progress, found=found.progress)

@@ -1,4 +1,4 @@
-"""Looking up windows, for everybody and for the attempt that works on one."""
+"""Look windows up, in general and for the attempt that works on one."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WindowRows:
-    """The windows of one pipeline, as the ledger has them; nothing here changes them."""
+    """The windows of one pipeline, for reading."""
 
     engine: sa.Engine
     name: str
@@ -83,7 +83,7 @@ class WindowRows:
         attempt: int,
         plan_digest: str | None = None,
     ) -> rows.Row:
-        """Read a window for the attempt that works on it, and has recorded its plan.
+        """Read a window for the attempt that works on it and has recorded its plan.
 
         A ledger from a backup may give the same number and attempt to another window.
         """

@@ -40,7 +40,7 @@ class Windows(TakenWindows):
             return numbers.reserve_for_window(connection, self.name, sequence)
 
     def note_seconds(self, sequence: int, attempt: int, stage: str, seconds: float) -> None:
-        """Keep how long a stage took; a process that lost the window notes nothing."""
+        """Store how long a stage took, unless the process has lost the window."""
         with self.engine.begin() as connection:
             query = self._where(window.c.sequence == sequence)
             held = connection.execute(query).mappings().first()

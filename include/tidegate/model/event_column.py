@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class EventColumn:
-    """The column whose bounds a plan wants to know of every file (ICE-5.10)."""
+    """The column whose bounds a plan needs for every file (ICE-5.10)."""
 
     name: str
     timezone: str
-    """Of times that name no zone."""
+    """The zone of times without one."""
     unit: str = "us"
-    """What a column of whole numbers counts since 1970."""
+    """The unit of a column of whole numbers, counted since 1970."""

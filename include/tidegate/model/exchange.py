@@ -18,17 +18,17 @@ class Exchange(Value):
     group: str
     """Hash of the pieces: the sub-splits that exchange rows with each other."""
     stages: int
-    """How many exchanges there are; the last stage has this number."""
+    """The number of exchanges, which is also the number of the last stage."""
     buckets: int
     stage: int = 0
     bucket: int | None = None
-    """What a later stage reads; None in stage 0."""
+    """The bucket that a later stage reads; None in stage 0."""
     net: bool = False
     """Whether the commit is the difference of two states, whose updates are not paired."""
 
     @property
     def spreads(self) -> bool:
-        """Whether the rows go to buckets, and not to part files."""
+        """Whether the rows go to buckets, not to part files."""
         return self.stage < self.stages
 
 

@@ -1,4 +1,4 @@
-"""A file of a source with what is applied to it, and the change of a commit that it stands in."""
+"""A file of a source with its deltas, and the change of a commit that it is part of."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.model.wire import SPARSE, Value
 
 
 class DeltaKind(StrEnum):
-    """How a delta says which rows of a base file it changes."""
+    """How a delta names the rows of a base file that it changes."""
 
     POSITIONS = "positions"
     """A file with rows of (data file, position) that are gone (ICE-4.6)."""
@@ -28,7 +28,7 @@ class Delta(Value):
     KEEPS_TEXT: ClassVar[bool] = True
 
     path: str
-    """As the source spells it."""
+    """The path as the source spells it."""
     kind: DeltaKind
     file_format: str
     """`parquet`, `orc`, `avro` or `puffin`."""
@@ -37,7 +37,7 @@ class Delta(Value):
     rows: int
     """Records; of a vector: deleted positions."""
     sequence: int
-    """Number of the commit whose state it belongs to."""
+    """The number of the commit whose state it belongs to."""
     field_ids: tuple[int, ...] = ()
     """Equality ids; empty for other kinds."""
     offset: int | None = None
@@ -45,16 +45,16 @@ class Delta(Value):
     blob_bytes: int | None = None
     """Length of the blob of a vector."""
     referenced: str | None = None
-    """The only data file that it addresses, if it says so."""
+    """The only data file that it applies to, if it names one."""
 
     @property
     def key(self) -> tuple[str, int | None]:
-        """What tells deltas apart (ICE-3.10)."""
+        """What distinguishes deltas (ICE-3.10)."""
         return self.path, self.offset
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that are read of it: of a vector its blob, else the whole file (ICE-5.4)."""
+        """The bytes that are read of it: its blob for a vector, else the whole file (ICE-5.4)."""
         return self.file_bytes if self.blob_bytes is None else self.blob_bytes
 
 
@@ -70,21 +70,21 @@ class Change(Value):
     commit: int
     """Id of the commit's snapshot."""
     before: Deltas | None
-    """None: the file is not part of the state before."""
+    """None: the file is not part of the previous state."""
     after: Deltas | None
-    """None: the file is not part of the state after."""
+    """None: the file is not part of the next state."""
     net: bool = False
-    """Whether they are not parent and child, so that updates are not paired (ICE-3.18)."""
+    """Whether the states are not parent and child, so that updates are not paired (ICE-3.18)."""
 
 
 @dataclass(frozen=True)
 class CheckedState(Value):
-    """The state that a file is read of only to check the changes of a commit (ICE-3.17)."""
+    """The state of a file that is read only to check the changes of a commit (ICE-3.17)."""
 
     commit: int
     """Id of the commit's snapshot."""
     is_before: bool
-    """The state before the commit, else the one after it."""
+    """Whether it is the state before the commit; otherwise the one after it."""
 
 
 @dataclass(frozen=True)
@@ -92,24 +92,24 @@ class FileSlice(Value):
     """A base file and the deltas that apply to it in the states that are read."""
 
     path: str
-    """As the source spells it."""
+    """The path as the source spells it."""
     file_format: str = "parquet"
     file_bytes: int = 0
-    """Length of the base file as the source tells it."""
+    """Length of the base file according to the source."""
     rows: int | None = None
-    """Rows of the base file as the source tells them; None: only the file does."""
+    """Rows of the base file according to the source; None: only the file tells."""
     offsets: tuple[int, ...] = ()
-    """Bytes at which row groups begin, as the source tells them; none: only the footer does."""
+    """Offsets of the row groups according to the source; empty: only the footer tells."""
     sequence: int | None = None
-    """Number of the commit that added the base file, where the source counts commits."""
+    """Number of the commit that added the base file, if the source counts commits."""
     deltas: Deltas = ()
-    """In a read of one state: those that apply in it. Files of one age share one tuple."""
+    """In a read of one state: the deltas that apply. Files of one age share one tuple."""
     change: Change | None = field(default=None, metadata={SPARSE: True})
-    """In a read of changes: what changed; None in a read of one state."""
+    """In a read of changes: the change; None in a read of one state."""
     check: CheckedState | None = field(default=None, metadata={SPARSE: True})
-    """Set where the file is read for a check and gives no rows."""
+    """Set if the file is read for a check and returns no rows."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What only the source's own kind reads: partition values, row ids, modification time."""
+    """Values for the source's own kind: partition values, row ids, modification time."""
 
     @property
     def delta_lists(self) -> tuple[Deltas, ...]:

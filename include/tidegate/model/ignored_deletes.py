@@ -1,4 +1,4 @@
-"""Deletes that were read and hit nothing (ICE-4.10)."""
+"""Deletes that were read and matched nothing (ICE-4.10)."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from tidegate.model.wire import Value
 
 @dataclass(frozen=True)
 class IgnoredDeletes(Value):
-    """How many deletes hit nothing; joining those of all sub-splits counts none twice."""
+    """Counts of deletes that matched nothing; joining those of all sub-splits counts none twice."""
 
     past_end: int = 0
-    """Positions that their data file does not have, told where its first row is read."""
+    """Positions that their data file does not have, counted by the reader of its first row."""
     unaddressed: Mapping[str, int] = field(default_factory=dict)
-    """Delete file → its rows without path or position; all who read the file tell the same."""
+    """Delete file → its rows without path or position; all readers of the file count the same."""
 
     @property
     def total(self) -> int:
-        """How many there are."""
+        """The number of deletes."""
         return self.past_end + sum(self.unaddressed.values())
 
     def plus(self, other: IgnoredDeletes) -> IgnoredDeletes:
-        """Join what others read."""
+        """Join the counts of others."""
         return IgnoredDeletes(
             self.past_end + other.past_end, {**self.unaddressed, **other.unaddressed}
         )

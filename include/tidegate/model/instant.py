@@ -13,12 +13,12 @@ class Instant(Value):
     """A completed change point of the source: an Iceberg snapshot, a listing of files."""
 
     id: str
-    """As the source names it; unique within the source."""
+    """The id in the source, where it is unique."""
     time: datetime
-    """Aware UTC: its commit time, or what `source.instant_time` names."""
+    """Its commit time, or the time that `source.instant_time` names; aware, in UTC."""
     sequence_number: int | None = field(default=None, compare=False, metadata={SPARSE: True})
-    """The commit's number in the table, where the format counts them: it tells what came later
-    even when the instant itself is no longer known to the source (ICE-2.5)."""
+    """The commit's number in the table, if the format counts them: it orders instants even when the
+    source no longer knows them (ICE-2.5)."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class InstantRange(Value):
     """The changes after one instant up to and including another, in the source's own order."""
 
     start_exclusive: Instant | None
-    """None: from the beginning, which reads the whole table as it stands at the end."""
+    """None: from the beginning, which reads the whole table as of the end."""
     end_inclusive: Instant
 
     def __str__(self) -> str:
@@ -36,7 +36,7 @@ class InstantRange(Value):
 
 @dataclass(frozen=True)
 class DataInterval(Value):
-    """The span of time a run was scheduled for; Airflow's word, start included, end excluded."""
+    """The time span that a run was scheduled for (Airflow's term), without its end."""
 
     start: datetime
     end: datetime
@@ -45,7 +45,7 @@ class DataInterval(Value):
         return f"[{self.start:%Y-%m-%dT%H:%M}, {self.end:%Y-%m-%dT%H:%M})"
 
     def covers(self, moment: datetime) -> bool:
-        """Return whether the moment lies in the interval."""
+        """Return whether a time is in the interval."""
         return self.start <= moment < self.end
 
 

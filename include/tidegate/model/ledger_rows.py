@@ -1,4 +1,4 @@
-"""What the ledger tells of pipelines, windows, partitions and revisions: read-only views."""
+"""The ledger's view of pipelines, windows, partitions and revisions; read-only."""
 
 from __future__ import annotations
 
@@ -25,53 +25,53 @@ from tidegate.model.wire import Value
 
 @dataclass(frozen=True)
 class PipelineState(Value):
-    """How far a pipeline has come."""
+    """The progress of a pipeline."""
 
     name: str
     ledger_id: str
     target: str
     source_identity: str | None
-    """Table uuid or root that the first window was taken from."""
+    """The table uuid or root that the first window was taken from."""
     started: bool
-    """Whether it is fixed where the first window begins."""
+    """Whether the start of the first window is fixed."""
     first_start: Instant | None
     """Where the first window began; None: at the beginning."""
     checkpoint: Instant | None
     watermark: datetime | None
     watermark_step: WatermarkStep | None
     next_sequence: int
-    """Of the next window."""
+    """The sequence number of the next window."""
     next_number: int
-    """In the order of what was recorded; the next announce, commit or decision gets it."""
+    """The number of the next announce, commit or decision; orders the records."""
     first_fence: int
-    """Below which no fence of this ledger lies; those of a ledger that was lost do."""
+    """A lower bound of this ledger's fences, above all fences of a lost predecessor."""
 
     @property
     def progress(self) -> str:
-        """Say in words how far the windows have come."""
+        """Return the progress of the windows in words."""
         checkpoint = self.checkpoint.id if self.checkpoint else "none"
         return f"checkpoint {checkpoint}, newest window {self.next_sequence - 1}"
 
 
 @dataclass(frozen=True)
 class WindowState(Value):
-    """A window and how far it has come."""
+    """A window and its state."""
 
     window: Window
     sealed: bool
     attempt: int
     owner: str | None
-    """Who works on it now."""
+    """The holder; None if nobody works on it."""
     expires: datetime | None
     plan_digest: str | None
-    """The plan whose contributions are effective; None until sealed."""
+    """The plan with the effective contributions; None until the window is sealed."""
     summary: RunSummary | None
     taken_at: datetime
     sealed_at: datetime | None
     number: int
-    """Of its last announce, in the order of what was recorded; 0 until sealed."""
+    """The number of its last announce; 0 until it is sealed."""
     reserved: int = 0
-    """Which was reserved last for an announce of it; 0: none by this ledger."""
+    """The number last reserved for an announce of it; 0: none by this ledger."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Claim(Value):
 
 @dataclass(frozen=True)
 class PartitionState(Value):
-    """A partition and how far it has come."""
+    """A partition and its state."""
 
     partition: Partition
     start: datetime | None
@@ -92,20 +92,20 @@ class PartitionState(Value):
     first_seen: datetime | None
     revision: int
     rows: int
-    """Rows of the standing revision."""
+    """Rows of the current revision."""
     pending: str
     """`none`, `pending` or `held`."""
     why: Evaluation | None
     owner: str | None
-    """Who has claimed it."""
+    """The holder of the claim; None if nobody has claimed it."""
     expires: datetime | None
     reserved: int = 0
-    """Number that was reserved last for a commit plan, verdict or decision; 0: none by this ledger.
+    """The number last reserved for a commit plan, verdict or decision; 0: none by this ledger.
     """
 
     @property
     def name(self) -> str:
-        """Say in a word how it is: `committed`, `pending`, `held`, `late`, or `empty`."""
+        """Return its state in a word: `committed`, `pending`, `held`, `late`, or `empty`."""
         if self.pending == "none":
             return "committed" if self.revision else "empty"
         if self.pending == "pending" and self.revision:
@@ -123,21 +123,21 @@ class PublicationEntry(Value):
     approval: Approval | None
     state: PublicationState
     override: Override | None = None
-    """Who published it before its trigger said so; None: the trigger did."""
+    """Who published it before its trigger allowed it; None if the trigger did."""
     commit_plan: str | None = None
-    """Path of the plan that its commit follows, relative to the work directory.
+    """Path of its commit plan, relative to the work directory.
 
     None until it is prepared.
     """
 
     @property
     def is_approved(self) -> bool:
-        """Whether a person let it out."""
+        """Whether a person approved it."""
         return self.approval is not None and self.approval.approved
 
     @property
     def may_be_committed(self) -> bool:
-        """Whether the gate lets it through; a person's decision counts more."""
+        """Whether it passed its gate; a person's decision overrules the gate."""
         if self.approval is not None:
             return self.approval.approved
         return self.verdict is not None and self.verdict.outcome in {Outcome.PASS, Outcome.WARN}

@@ -1,4 +1,4 @@
-"""What tasks and windows hand over: part files, commit messages, contributions."""
+"""The results of tasks and windows: part files, commit messages, contributions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tidegate.model.wire import SPARSE, Value
 
 @dataclass(frozen=True)
 class EventTimes(Value):
-    """Bounds of the event times that count, and how many did not (PC-W02, design §7)."""
+    """Bounds of the event times that count, and counts of the others (PC-W02, design §7)."""
 
     smallest: datetime | None = None
     largest: datetime | None = None
@@ -48,7 +48,7 @@ class PartFile(Value):
     name: str
     """Final file name, `part-<plan digest>-<sub-split>-<counter><ext>` (design §4)."""
     staged: str
-    """Where it stands, relative to the plan's directory."""
+    """Its path, relative to the plan's directory."""
     length: int
     sha256: str
     rows: int
@@ -66,7 +66,7 @@ class HeldPartition(Value):
 
 @dataclass(frozen=True)
 class Staged(Value):
-    """What became of the rows of a sub-split; every file is closed and forced to the disk."""
+    """Where the rows of a sub-split were written; every file is closed and synced."""
 
     parts: tuple[PartFile, ...] = ()
     quarantined: tuple[PartFile, ...] = ()
@@ -77,30 +77,30 @@ class Staged(Value):
     rule_hits: Mapping[str, int] = field(default_factory=dict)
     """Rule name → rows that failed it."""
     held: tuple[HeldPartition, ...] = ()
-    """By path."""
+    """Rows by path."""
 
 
 @dataclass(frozen=True)
 class ReadNotes(Value):
-    """What reading a sub-split told besides its rows."""
+    """What was found in reading a sub-split, besides its rows."""
 
     settled: SettleCounts = field(default_factory=SettleCounts)
-    """What became of changed rows that are not among those read."""
+    """Counts of changed rows that were settled."""
     balance: Mapping[str, BagSum] = field(default_factory=dict)
-    """Commit → what its changes and states read here sum up to, where that is checked."""
+    """Commit → the sum of its changes and states that were read here, if changes are checked."""
     ignored: IgnoredDeletes | None = field(default=None, metadata={SPARSE: True})
-    """Deletes that hit nothing; None: there were none."""
+    """Deletes that matched nothing; None if there were none."""
 
 
 @dataclass(frozen=True)
 class CommitMessage(Value):
-    """What one finished sub-split did; the first one written wins."""
+    """The result of one finished sub-split; the first message written wins."""
 
     FORMAT: ClassVar[int] = 2
 
     sub_split: str
     attempt: str
-    """Name of the attempt directory that the files stand in."""
+    """Name of the attempt directory that has the files."""
     staged: Staged = field(default_factory=Staged)
     """Nothing of rows that were handed on, or were only read for a check."""
     noted: ReadNotes = field(default_factory=ReadNotes)
@@ -112,15 +112,16 @@ class CommitMessage(Value):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Build the value from what `to_json` gave, or gave before messages had groups.
+        """Build the value from the result of `to_json`, also of earlier versions.
 
-        Sealed windows rely on their messages as long as they count.
+        Messages were not grouped then. Sealed windows need them as long as their contributions
+        count.
         """
         return super().from_json(_grouped(raw) if raw.get("format") == 1 else raw)
 
 
 def _grouped(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Put the fields of a message of the first format into their groups."""
+    """Group the fields of a message of the first format."""
     left = dict(raw)
     partitions, rules = left.pop("held", ()), left.pop("held_rules", None)
     held = zip(partitions, rules or [()] * len(partitions), strict=True)
@@ -134,13 +135,13 @@ def _grouped(raw: Mapping[str, Any]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Contribution(Value):
-    """What one window adds to one target partition; doing the window again replaces it."""
+    """What one window adds to one target partition; replaying the window replaces it."""
 
     window: int
     partition: Partition
     plan_digest: str
     messages: tuple[str, ...]
-    """Sub-splits whose messages hold this partition's parts, in plan order.
+    """Sub-splits whose messages name this partition's parts, in plan order.
 
     Empty: nothing remains.
     """
@@ -157,7 +158,7 @@ class Contribution(Value):
 
 @dataclass(frozen=True)
 class RunSummary(Value):
-    """What one load of one window did; stands in the ledger and in the task log."""
+    """The counts of one load of one window, for the ledger and the task log."""
 
     rows_read: int = 0
     rows_kept: int = 0
@@ -166,7 +167,7 @@ class RunSummary(Value):
     rows_carried_over: int = 0
     """Changes that a commit only copied, left out (ICE-3.14)."""
     rows_unpaired: int = 0
-    """Changes of keys that changed more than once in a commit (ICE-3.15)."""
+    """Changes of keys that have several changes in one commit (ICE-3.15)."""
     rows_future: int = 0
     deletes_ignored: int = 0
     """Deleted positions past the end of their file, or rows that name no position (ICE-4.10)."""
@@ -176,10 +177,10 @@ class RunSummary(Value):
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Stage → seconds."""
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What planning left out and why, as in the plan's record → how often."""
+    """What planning left out and why, as in the plan's record → its number."""
 
     def merged(self, other: RunSummary) -> RunSummary:
-        """Add what another window did."""
+        """Add the counts of another window."""
         seconds = Counter(self.seconds)
         seconds.update(other.seconds)
         left_out = Counter(self.left_out)

@@ -11,9 +11,9 @@ from tidegate.errors import PartitionKeyIllegal, PartitionPathInvalid
 from tidegate.model.wire import SPARSE, Value
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
-"""Directory value that stands for NULL unless the target has another one."""
+"""The directory value for NULL, unless the target has another one."""
 HIVE_DEFAULT_NAME = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive and Spark call it."""
+"""The name that Hive and Spark use."""
 UNPARTITIONED_KEY = "all"
 
 # PC-P03: control characters, DEL, and these.
@@ -51,10 +51,10 @@ class Partition(Value):
 
     values: tuple[tuple[str, str | None], ...]
     default_name: str | None = field(default=None, metadata={SPARSE: True})
-    """Directory value that stands for None; None: the usual one, or no value is missing."""
+    """The directory value for None; None: the usual one, or no value is missing."""
 
     def __post_init__(self) -> None:
-        """Forget a name that the path does not need: equal partitions have equal paths."""
+        """Drop a name that the path does not need, so that equal partitions have equal paths."""
         if self.default_name is not None and not (
             self.is_default and self.default_name != DEFAULT_NAME
         ):
@@ -76,7 +76,7 @@ class Partition(Value):
     def key(self) -> str:
         """Key of the partition in Airflow (AF-3.16).
 
-        The values joined by `~`, reversibly encoded.
+        It consists of the values, joined by `~` and reversibly encoded.
         """
         if not self.values:
             return UNPARTITIONED_KEY
@@ -98,9 +98,9 @@ class Partition(Value):
         """Read a directory path relative to the table root (PC-P05).
 
         Args:
-            path: as `path` writes it.
+            path: as returned by `path`.
             names: the declared keys.
-            default_name: directory value that stands for NULL in this table (PC-P08).
+            default_name: the directory value for NULL in this table (PC-P08).
 
         Raises:
             PartitionPathInvalid: a component is missing, is not `key=value`, or names another key.
@@ -123,18 +123,18 @@ class Partition(Value):
     def parse_key(cls, key: str, names: tuple[str, ...], default_name: str) -> Partition:
         """Read an Airflow key back into its partition.
 
-        A value that is spelled like the default partition's directory means that partition: no
-        text may be spelled so (PC-P07).
+        A value that is spelled like the default partition's directory stands for that partition,
+        because no text may have this spelling (PC-P07).
 
         Raises:
-            PartitionPathInvalid: the key does not have one value per partition key, or one that
-                `key` would write another way.
+            PartitionPathInvalid: the key does not have one value per partition key, or has one that
+                `key` would write differently.
         """
         if not names:
             return cls(())
         parts = key.split("~")
         texts = [_decode_key(part) for part in parts]
-        # An escape that was mistyped must not become the name of another partition.
+        # A mistyped escape must not become the name of another partition.
         written = [_encode_key(text) for text in texts]
         if len(parts) != len(names) or not all(parts) or written != parts:
             raise PartitionPathInvalid(path=key, expected="~".join("…" for _ in names))
@@ -166,7 +166,7 @@ def unescape(text: str) -> str:
 def _encode_key(value: str | None) -> str:
     if value is None:
         return _KEY_NULL
-    # "_" opens an escape, so it is escaped itself, as is ".." (AF-3.16 forbids it anywhere in a
+    # "_" begins an escape, so it is escaped itself, as is ".." (AF-3.16 forbids it anywhere in a
     # key).
     plain = "".join(
         character if _KEY_SAFE.match(character) and character != "_" else _bytes_key(character)

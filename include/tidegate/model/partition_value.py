@@ -1,8 +1,8 @@
-"""What `day(x)`, `hour(x)`, `month(x)` write as partition values, and how long each lasts.
+"""The partition values of `day(x)`, `hour(x)` and `month(x)`, and the length of each partition.
 
-The text of a value is fixed here for the writer, which makes it, and the committer, which reads a
-time out of it. `day(x)` gives `2013-02-05`, `month(x)` gives `2013-02`. `hour(x)` gives the hour of
-the day, `05`, where `day(x)` of the same column stands beside it, and `2013-02-05T05` alone.
+The text of a value is defined here for the writer, which makes it, and for the committer, which
+reads a time from it. `day(x)` returns `2013-02-05`, `month(x)` returns `2013-02`. `hour(x)` returns
+the hour of the day, `05`, beside `day(x)` of the same column, and `2013-02-05T05` alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ INTERVALS = {
     Transform.DAY: Interval(span=timedelta(days=1)),
     Transform.MONTH: Interval(months=1),
 }
-"""How long a partition lasts that one of these transforms makes."""
+"""Return the length of a partition that is made by one of these transforms."""
 
 _FORMATS = {
     Transform.HOUR: "%Y-%m-%dT%H",
@@ -41,14 +41,14 @@ _FORMATS = {
 
 
 def hour_is_of_day(field: PartitionField, fields: Iterable[PartitionField]) -> bool:
-    """Return whether an `hour(x)` holds only the hour, because `day(x)` stands beside it."""
+    """Return whether an `hour(x)` is only the hour, because there is a `day(x)` beside it."""
     return field.transform is Transform.HOUR and any(
         other.transform is Transform.DAY and other.column == field.column for other in fields
     )
 
 
 def value_format(field: PartitionField, fields: Iterable[PartitionField]) -> str:
-    """Return the `strftime` format of a made value, for the wall clock of the pipeline's zone.
+    """Return the `strftime` format of a made value, for wall clock time in the pipeline's zone.
 
     Raises:
         KeyError: the field is an identity; its values are the column's own.
@@ -59,10 +59,10 @@ def value_format(field: PartitionField, fields: Iterable[PartitionField]) -> str
 def time_fields(
     fields: Iterable[PartitionField], event_time: str | None
 ) -> tuple[PartitionField, ...]:
-    """Pick the keys that say when a partition is: those made from one column by day, hour, month.
+    """Return the keys that define a partition's time: made from one column by day, hour, month.
 
-    The event time's column goes first, because the watermark counts in it; otherwise the column of
-    the first such key decides.
+    The event time's column takes precedence, because the watermark is measured in it; otherwise the
+    column of the first such key is used.
     """
     made = [field for field in fields if field.transform in INTERVALS]
     columns = [field.column for field in made]

@@ -23,21 +23,21 @@ class WindowKind(Enum):
     """What a window does to checkpoint, watermark and content."""
 
     LOAD = "load"
-    """Joins on to the checkpoint and moves it, and the watermark."""
+    """Continues from the checkpoint, and moves checkpoint and watermark."""
     HISTORY = "history"
-    """Lies before the first window; moves neither."""
+    """Covers instants before the first window; moves neither."""
     REBUILD = "rebuild"
     """Reads named partitions whole as of the checkpoint.
 
-    What came before in them no longer counts.
+    Earlier contributions to them no longer count.
     """
     RELOAD = "reload"
-    """Reads the source whole as it stands at its end, in place of what came before everywhere.
+    """Reads the whole source as of its end, and replaces everything that came before.
 
     Moves checkpoint and watermark like a load.
     """
     RESTART = "restart"
-    """Begins anew as `source.start` says, in place of what came before everywhere.
+    """Begins again at `source.start`, and replaces everything that came before.
 
     Moves checkpoint and watermark like a load.
     """
@@ -49,28 +49,28 @@ class WindowKind(Enum):
 
     @property
     def replaces(self) -> bool:
-        """Whether what earlier windows brought no longer counts where this one contributes."""
+        """Whether contributions of earlier windows no longer count where this one contributes."""
         return self in {WindowKind.REBUILD, WindowKind.RELOAD, WindowKind.RESTART}
 
     @property
     def replaces_everything(self) -> bool:
-        """Whether it contributes to every partition, an empty contribution where it has no row."""
+        """Whether it contributes to every partition, even if it has no row for it."""
         return self in {WindowKind.RELOAD, WindowKind.RESTART}
 
     @property
     def reads_whole(self) -> bool:
-        """Whether it reads the source as it stands at its end, instead of what changed."""
+        """Whether it reads the source as of its end, instead of changes."""
         return self in {WindowKind.REBUILD, WindowKind.RELOAD}
 
 
 @dataclass(frozen=True)
 class Pin(Value):
-    """The source as it stood when a run looked: everything read later is read as of this."""
+    """The source as a run saw it: everything is later read as of this pin."""
 
     identity: str
-    """Table uuid, or for files the table root.
+    """The table uuid, or the table root of files.
 
-    Differs when the table was dropped and made again.
+    It changes if the table is dropped and created again.
     """
     head: Instant | None
     """Newest instant; None for a source without any."""
@@ -82,7 +82,7 @@ class Pin(Value):
 
 @dataclass(frozen=True)
 class Window(Value):
-    """The instant range given to one run, fixed for ever."""
+    """The instant range of one run, fixed for ever."""
 
     sequence: int
     range: InstantRange
@@ -109,13 +109,13 @@ class Piece(Value):
     rows: int
     """Physical rows in this range."""
     size_bytes: int
-    """Bytes of the file that this range takes, apportioned by rows inside a row group."""
+    """The share of the file's bytes, apportioned by rows inside a row group."""
     row_start: int = 0
     """Zero-based physical position of the first row in the file."""
     byte_range: tuple[int, int] | None = field(default=None, metadata={SPARSE: True})
     """The row groups that begin at or after the first byte and before the second.
 
-    What the footer alone knows, `row_start` and `rows`, is 0 and a guess until the file is open.
+    Only the footer has `row_start` and `rows`: until the file is open, they are 0 and a guess.
     """
     event_times: TimeBounds | None = field(default=None, metadata={SPARSE: True})
     """None: not asked for, or not known."""
@@ -169,7 +169,7 @@ class Split(Value):
     weight: int
     """What packing balanced, in bytes (ICE-5.4)."""
     term: str = "bytes"
-    """What most of the weight is made of: `bytes`, `rows` or `opening`."""
+    """The largest part of the weight: `bytes`, `rows` or `opening`."""
     event_times: TimeBounds | None = field(default=None, metadata={SPARSE: True})
     """Bounds over all pieces; None: not asked for, or not known of every one."""
 
@@ -186,7 +186,7 @@ class Split(Value):
 
 @dataclass(frozen=True)
 class PlanTotals(Value):
-    """How much one plan reads."""
+    """The totals of one plan."""
 
     instants: int
     files: int
@@ -198,7 +198,7 @@ class PlanTotals(Value):
 
 @dataclass(frozen=True)
 class ScanPlan(Value):
-    """One window, pinned, with everything that a task needs: stands in `plan.json`."""
+    """One pinned window with everything that a task needs, as in `plan.json`."""
 
     digest: str
     """16 hexadecimal digits over window, pinned inputs, configuration and fingerprint.
@@ -213,12 +213,12 @@ class ScanPlan(Value):
     fingerprint: Mapping[str, str]
     """Libraries whose version decides the bytes written."""
     planned_at: datetime
-    """The clock of the run; event times beyond it plus the tolerance do not count."""
+    """The time of the run; event times beyond it plus the tolerance do not count."""
     totals: PlanTotals
     notes: tuple[str, ...] = ()
     """What planning left out or found odd, for people."""
     record: PlanRecord | None = None
-    """Why the plan is as it is; None in plans of versions that did not say."""
+    """Why the plan is as it is; None in plans of versions without this record."""
 
 
 def plan_digest(
@@ -230,11 +230,11 @@ def plan_digest(
     *,
     again: int = 0,
 ) -> str:
-    """Name a plan by everything that decides its bytes.
+    """Return the digest of everything that decides the bytes of a plan.
 
-    The source's head beyond the window is left out. The format of splits is part of it, so that
-    what a version cannot read is planned anew. `again` tells a plan from an earlier one with the
-    same inputs whose files are gone.
+    The source's head beyond the window is not included. The format of splits is, so that a plan
+    that a version cannot read is planned again. `again` distinguishes a plan from an earlier one
+    with the same inputs whose files are gone.
     """
     inputs = {
         "splits": Split.FORMAT,

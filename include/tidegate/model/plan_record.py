@@ -1,4 +1,4 @@
-"""What planning found and decided: the explanation of a plan (ICE-5.18)."""
+"""The findings and decisions of planning: the explanation of a plan (ICE-5.18)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tidegate.model.wire import Value
 
 @dataclass(frozen=True)
 class InstantAction(Value):
-    """What was done with source commits of one class."""
+    """What was done with the source commits of one class."""
 
     kind: str
-    """As the source names it: `append`, `replace`, `overwrite`, `listing`."""
+    """The class in the source's terms: `append`, `replace`, `overwrite`, `listing`."""
     action: str
     """`read`, `skipped`, `compared`."""
     count: int
@@ -27,7 +27,7 @@ class Listed(Value):
     instants: tuple[InstantAction, ...] = ()
     manifests_read: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
-    """What was not read and why, as in "the filter ruled out files by metrics" → how often."""
+    """What was not read and why, as in "the filter ruled out files by metrics" → its number."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class LimitCut(Value):
     """A run limit that ended a window before the source's head (ICE-5.11)."""
 
     limit: str
-    """Key of `source.limits`."""
+    """The key of `source.limits`."""
     left: int
-    """Instants that were left to the next runs."""
+    """The number of instants left to the next runs."""
 
 
 @dataclass(frozen=True)
 class SplitTotal(Value):
-    """The splits whose weight is made of one term (ICE-5.4)."""
+    """The splits whose weight is decided by one term (ICE-5.4)."""
 
     splits: int
     weight: int
@@ -60,15 +60,15 @@ class SplitTotal(Value):
 
 @dataclass(frozen=True)
 class PlanRecord(Value):
-    """Why a plan is as it is; stands in `plan.json` and in the run's report."""
+    """Why a plan is as it is, for `plan.json` and the run's report."""
 
     checkpoint: str
-    """State of the checkpoint against the source's history, and the policy applied, if any."""
+    """The state of the checkpoint in the source's history, and the policy applied, if any."""
     listed: Listed
     deletes: Mapping[str, DeleteTotal]
-    """Kind of delete → how much of it."""
+    """Kind of delete → its totals."""
     target_size: int
-    """What a split should weigh, after table properties and parallelism (ICE-5.6, 5.7)."""
+    """The target weight of a split, after table properties and parallelism (ICE-5.6, 5.7)."""
     terms: Mapping[str, SplitTotal]
     """Deciding term → splits."""
     footers_read: int

@@ -1,6 +1,6 @@
-"""The difference between what stands in a partition and what should.
+"""Publications: the difference between a partition's revision and the next one.
 
-Adds, removes, verdict, marker.
+With the verdict, decision and commit plan that belong to them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tidegate.model.wire import SPARSE, Value, digest
 
 
 class Outcome(Enum):
-    """What the gate says of a partition."""
+    """The outcome of the gate for a partition."""
 
     PASS = "pass"
     WARN = "warn"
@@ -38,7 +38,7 @@ class CheckResult(Value):
 
     @property
     def text(self) -> str:
-        """What was checked and found, in one line."""
+        """The expectation and the observed value, in one line."""
         return f"{self.name}: observed {self.observed}, expected {self.expected}"
 
 
@@ -50,7 +50,7 @@ class Verdict(Value):
     checks: tuple[CheckResult, ...]
     rows: int
     engine: str
-    """`pandas`, `spark`, or `none` where no suite is configured."""
+    """`pandas`, `spark`, or `none` if no suite is configured."""
     checked_at: datetime
 
     @property
@@ -77,7 +77,7 @@ class Approval(Value):
 
 @dataclass(frozen=True)
 class Override(Value):
-    """A person's word that a partition is complete although its trigger does not say so.
+    """A person's declaration that a partition is complete although its trigger does not say so.
 
     It overrules the trigger alone, never the gate.
     """
@@ -87,12 +87,12 @@ class Override(Value):
     comment: str
     """Why."""
     overruled: str = ""
-    """What the trigger said, with the values that it compared."""
+    """The trigger's evaluation, with the values that it compared."""
 
 
 @dataclass(frozen=True)
 class PublishedFile(Value):
-    """A file of a partition's content, standing or staged."""
+    """A file of a partition's content, published or staged."""
 
     name: str
     length: int
@@ -101,11 +101,11 @@ class PublishedFile(Value):
     window: int
     plan_digest: str
     staged: str
-    """Where it is published from: path relative to the work directory."""
+    """The staged file: its path relative to the work directory."""
 
 
 class PublicationState(Enum):
-    """How far a publication has come; each step is a compare-and-set (design §4)."""
+    """The state of a publication; each step is a compare-and-set (design §4)."""
 
     PROPOSED = "proposed"
     PREPARED = "prepared"
@@ -117,7 +117,7 @@ class PublicationState(Enum):
 
 @dataclass(frozen=True)
 class Publication(Value):
-    """From the base revision to the next: what comes, what goes, what stands then."""
+    """The step from the base revision to the next: files added, files removed, and all files."""
 
     partition: Partition
     base_revision: int
@@ -132,7 +132,7 @@ class Publication(Value):
     def digest(self) -> str:
         """16 hexadecimal digits over the base revision, adds, removes.
 
-        What an approval is bound to.
+        Approvals are bound to it.
         """
         return digest(
             {
@@ -145,7 +145,7 @@ class Publication(Value):
 
     @property
     def revision(self) -> int:
-        """The revision that committing this makes."""
+        """The number of the revision that this becomes."""
         return self.base_revision + 1
 
     @property
@@ -161,7 +161,7 @@ class Publication(Value):
 
 @dataclass(frozen=True)
 class PolicySpec(Value):
-    """A commit policy as the pipeline file names it."""
+    """A commit policy as named in the pipeline file."""
 
     name: str
     """`success-file`, or `custom`."""
@@ -172,7 +172,7 @@ class PolicySpec(Value):
 
 @dataclass(frozen=True)
 class CommitPlan(Value):
-    """What one commit does: written once before anything changes, then replayed (PC-F15)."""
+    """The plan of one commit: written once before anything changes, then carried out (PC-F15)."""
 
     pipeline: str
     publication: Publication
@@ -189,16 +189,16 @@ class CommitPlan(Value):
     prepared_at: datetime
     override: Override | None = None
     number: int = 0
-    """In the order of what was recorded; 0: written before numbers were given."""
+    """The number that orders it among all records; 0: written before there were numbers."""
     former_marker: str | None = field(default=None, metadata={SPARSE: True})
-    """Name of the marker that stands; None: the same, or nothing stands."""
+    """Name of the current marker; None: the same name, or there is none."""
 
 
 @dataclass(frozen=True)
 class GateRecord(Value):
-    """What the gate said of one proposed revision, with all that it saw.
+    """The verdict on one proposed revision, with everything that was checked.
 
-    Stands in `….gate.json`.
+    It is stored in `….gate.json`.
     """
 
     publication: Publication
@@ -209,18 +209,18 @@ class GateRecord(Value):
     override: Override | None = None
     """Who published it before its trigger said so."""
     number: int = 0
-    """In the order of what was recorded; 0: written before numbers were given."""
+    """The number that orders it among all records; 0: written before there were numbers."""
 
 
 @dataclass(frozen=True)
 class DecisionRecord(Value):
-    """What a person decided on one held content: stands in `….decision.json`."""
+    """A person's decision on one held content, stored in `….decision.json`."""
 
     partition: Partition
     publication: str
-    """Digest of what the decision is bound to (PC-C06)."""
+    """The digest that the decision is bound to (PC-C06)."""
     approval: Approval | None
     """None: the partition was reopened."""
     why: Evaluation
     number: int = 0
-    """In the order of what was recorded; 0: written before numbers were given."""
+    """The number that orders it among all records; 0: written before there were numbers."""

@@ -1,4 +1,4 @@
-"""What `status` and `explain` say of a pipeline and of one partition."""
+"""The reports of `status` and `explain` on a pipeline and a partition."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from tidegate.model.wire import Value
 
 @dataclass(frozen=True)
 class CheckpointState(Value):
-    """How a pipeline's checkpoint stands to the source's head."""
+    """How a pipeline's checkpoint relates to the source's head."""
 
     state: str
-    """In words: `in lineage`, `off lineage`, `expired`, …; `unknown` if the source did not tell."""
+    """In words: `in lineage`, `off lineage`, `expired`, …; `unknown` if the source failed."""
     detail: str
-    """One sentence: what that means, and what the next load does."""
+    """One sentence on what this means, and what the next load does."""
     checkpoint: str | None = None
     head: str | None = None
     common_ancestor: str | None = None
     oldest_kept: str | None = None
     sequence_gap: int | None = None
-    """Between the checkpoint and the oldest kept instant; 1: nothing lies between (ICE-2.20)."""
+    """Distance from the checkpoint to the oldest kept instant; 1: none is missing (ICE-2.20)."""
     ways_out: tuple[str, ...] = ()
-    """Settings that go on from here; none needed where this is empty."""
+    """Settings that lead on from here; empty if none are needed."""
 
 
 @dataclass(frozen=True)
@@ -42,38 +42,38 @@ class PartitionReport(Value):
 
     state: PartitionState
     name: str
-    """`committed`, `pending`, `held` or `late`: pending with a revision that stands."""
+    """`committed`, `pending`, `held` or `late`, which is pending with a current revision."""
     why: Evaluation | None
     rows_pending: int
-    """Rows of contributions that no revision holds yet."""
+    """Rows of contributions that no revision has yet."""
     windows: tuple[int, ...]
-    """Windows whose rows are in the standing revision."""
+    """Windows whose rows are in the current revision."""
     proposed_digest: str | None = None
-    """What a decision has to name: the publication that waits for gate, person or commit."""
+    """The publication that waits for gate, person or commit; a decision has to name it."""
 
 
 @dataclass(frozen=True)
 class PipelineReport(Value):
-    """What `tidegate status` says."""
+    """The report of `tidegate status`."""
 
     pipeline: PipelineState
     partitions: tuple[PartitionReport, ...]
     windows: tuple[WindowState, ...]
     notes: tuple[str, ...]
-    """What a person should know: a changed pipeline file, an open window."""
+    """Notes for a person: a changed pipeline file, an open window."""
 
 
 @dataclass(frozen=True)
 class PartitionExplanation(Value):
-    """What `tidegate explain` says of one partition (PC-C07)."""
+    """The report of `tidegate explain` on one partition (PC-C07)."""
 
     report: PartitionReport
     evaluation: Evaluation | None
-    """A fresh look; None when nothing is pending or a person has to decide."""
+    """A fresh evaluation; None if nothing is pending or a person has to decide."""
     contributions: tuple[Contribution, ...]
     proposed: PublicationEntry | None
     revisions: tuple[RevisionEntry, ...]
     watermark: Mapping[str, Any] | None
-    """How the watermark came about (PC-W10)."""
+    """How the watermark was computed (PC-W10)."""
     quarantined: tuple[str, ...]
-    """Directories with rows that a rule put aside in this partition's windows."""
+    """Directories with rows of this partition's windows that a rule quarantined."""

@@ -1,4 +1,4 @@
-"""Which changes the pieces of a commit can hold, as far as their plan tells."""
+"""Find out which changes the pieces of a commit can have, as far as their plan tells."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def is_check(pieces: Sequence[Piece]) -> bool:
-    """Return whether pieces are read for a check, and not for their rows."""
+    """Return whether pieces are read only for a check, not for their rows."""
     return any(piece.slice.check is not None for piece in pieces)
 
 
@@ -30,7 +30,7 @@ def is_net(pieces: Iterable[Piece]) -> bool:
 
 
 def can_cancel(pieces: Iterable[Piece]) -> bool:
-    """Return whether the pieces of one commit can hold rows of both kinds, which may cancel."""
+    """Return whether the pieces of one commit can have rows of both kinds, which may cancel."""
     kinds: set[RowKind] = set()
     for piece in pieces:
         kinds |= _kinds(piece.slice.change)

@@ -1,20 +1,20 @@
-"""What a row of a change read says about the row of the table."""
+"""The kinds of change that a row can have."""
 
 from enum import StrEnum
 
 CHANGE_TYPE = "_change_type"
-"""Column that holds a `RowKind` (ICE-3.22)."""
+"""The column with a `RowKind` (ICE-3.22)."""
 DELETED = "_deleted"
-"""Column that says whether a row is gone, where deleted rows are kept (ICE-3.22)."""
+"""The column that marks deleted rows, if they are kept (ICE-3.22)."""
 
 
 class RowKind(StrEnum):
-    """The kinds of rows, named as `_change_type` holds them (ICE-3.22)."""
+    """The kinds of rows, as in `_change_type` (ICE-3.22)."""
 
     INSERT = "INSERT"
     DELETE = "DELETE"
     UPDATE_BEFORE = "UPDATE_BEFORE"
-    """What a row was before an update; an `UPDATE_AFTER` of the same commit belongs to it."""
+    """A row before an update; an `UPDATE_AFTER` of the same commit belongs to it."""
     UPDATE_AFTER = "UPDATE_AFTER"
     UPSERT = "UPSERT"
-    """New or changed, not known which; what was there before under its key is replaced."""
+    """A row that is new or changed; it replaces an earlier one with its key."""

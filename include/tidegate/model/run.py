@@ -1,4 +1,4 @@
-"""What one run asks for, and what its steps hand to the next."""
+"""What one run requests, and what its steps return."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ class Run(Value):
 
     id: str
     owner: str
-    """Who holds the window while it is open: the same for every step and retry of the run."""
+    """The holder of the window while it is open: the same for every step and retry of the run."""
     interval: DataInterval | None = None
     until: datetime | None = None
-    """End of what may be taken, excluded, for a run without a data interval."""
+    """The exclusive end of what may be taken, for a run without a data interval."""
 
     @property
     def end_exclusive(self) -> datetime | None:
-        """The bound on instant times; None takes everything."""
+        """The exclusive bound of instant times; None: everything is taken."""
         return self.interval.end if self.interval else self.until
 
 
 @dataclass(frozen=True)
 class Look(Value):
-    """What a run would find: `changes`, `replay`, or `none`."""
+    """What a run would find: `changes`, `replay` or `none`."""
 
     kind: str
     detail: str
@@ -40,11 +40,11 @@ class Look(Value):
 
 @dataclass(frozen=True)
 class PlannedWindow(Value):
-    """A window with its plan in the work directory: what one step names to the next."""
+    """A window with its plan in the work directory, as passed from step to step."""
 
     sequence: int
     attempt: int
-    """Fence of announce (design §4)."""
+    """The fence of announce (design §4)."""
     digest: str
     uri: str
     """Directory of the plan."""
@@ -53,14 +53,14 @@ class PlannedWindow(Value):
     """Splits with a sub-split that has no message yet."""
     pending_bytes: int
     sealed: bool
-    """This very plan was announced before: nothing is left to do."""
+    """This plan was announced before: nothing is left to do."""
     taken_over: bool = False
-    """Another run left it open; what this run is for comes after it."""
+    """Another run left it open; this run's own window follows."""
 
 
 @dataclass(frozen=True)
 class Announced(Value):
-    """What the announce of one or more windows changed."""
+    """The changes of announcing one or more windows."""
 
     partitions: tuple[Partition, ...]
     windows: tuple[int, ...]
@@ -88,15 +88,15 @@ class Proposal(Value):
     files_added: int
     files_removed: int
     lapsed: str | None = None
-    """What changed against an earlier proposal that had been checked or approved."""
+    """The difference from an earlier proposal that had been checked or approved."""
     stands: bool = False
-    """A predecessor had begun its commit, which was finished; consumers have not been told of it.
+    """A predecessor had begun its commit, which was now finished; no event has been emitted for it.
     """
 
 
 @dataclass(frozen=True)
 class Committed(Value):
-    """A revision that stands."""
+    """A committed revision."""
 
     partition: Partition
     revision: int
@@ -107,7 +107,7 @@ class Committed(Value):
 
 @dataclass(frozen=True)
 class PublishOutcome(Value):
-    """What a publish did with one partition."""
+    """The result of a publish for one partition."""
 
     partition: Partition
     state: str
@@ -116,7 +116,7 @@ class PublishOutcome(Value):
     rows: int
     why: Evaluation | None = None
     gate: Outcome | None = None
-    """None where nothing was checked."""
+    """None if nothing was checked."""
     error: str | None = None
     digest: str | None = None
-    """Of the publication that is held: what a decision has to name."""
+    """The digest of the held publication, which a decision has to name."""

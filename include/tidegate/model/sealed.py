@@ -1,4 +1,4 @@
-"""What a window brought, written down just before it is announced."""
+"""The announce of a window, written to a file just before it takes effect."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tidegate.model.wire import Value
 
 @dataclass(frozen=True)
 class SealedWindow(Value):
-    """Stands in `sealed.json`; from these files a lost ledger is restored (design §4)."""
+    """The content of `sealed.json`; a lost ledger is restored from these files (design §4)."""
 
     pipeline: str
     ledger_id: str
@@ -26,10 +26,10 @@ class SealedWindow(Value):
     watermark: WatermarkStep
     summary: RunSummary
     announced_at: datetime
-    """Clock of announce: what a partition that is new takes as first seen."""
+    """The time of announce, which becomes the first-seen time of a new partition."""
     first_start: Instant | None
     """Where the pipeline's first window began."""
     source_identity: str
     fingerprint: Mapping[str, Any]
     number: int = 0
-    """In the order of what was recorded; 0: written before numbers were given."""
+    """The number that orders it among all records; 0: written before there were numbers."""

@@ -1,4 +1,4 @@
-"""How the changes of one commit are settled: what is compared, what is paired, what came of it."""
+"""How the changes of one commit are settled: what is compared and paired, and the counts."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from dataclasses import dataclass
 from tidegate.model.wire import Value
 
 COMMIT_SNAPSHOT_ID = "_commit_snapshot_id"
-"""Column that names the commit of a change (ICE-3.22)."""
+"""The column with the commit of a change (ICE-3.22)."""
 ROW_ID = "_row_id"
-"""Column with the identity that format v3 gives a row (ICE-8.2)."""
+"""The column with a row's identity in format 3 (ICE-8.2)."""
 
 
 @dataclass(frozen=True)
 class SettleRules(Value):
-    """What is done with the DELETE and INSERT rows of one commit (ICE-3.14, 3.15)."""
+    """How the DELETE and INSERT rows of one commit are settled (ICE-3.14, 3.15)."""
 
     compared: tuple[str, ...]
-    """Columns that make a row: those of the table that come out, and the identifiers.
+    """Columns in which equal rows agree: those of the table that are returned, and the identifiers.
 
-    Where a row stands (`_file`, `_pos`) is no part of it: a carried-over row stands elsewhere.
+    The place of a row (`_file`, `_pos`) is not included: a carried-over row has another one.
     """
     identifiers: tuple[str, ...] = ()
-    """Columns that tell rows apart when updates are paired; none: nothing is paired."""
+    """Columns that identify a row when updates are paired; empty: nothing is paired."""
     carry_over: bool = True
     """Whether rows that a commit only copied are left out."""
     row_ids: bool = False
-    """Whether the rows have a `_row_id` that tells them apart where both sides have one."""
+    """Whether the rows have a `_row_id`, which identifies them if both sides have one."""
     strict: bool = False
     """Whether a key with several changes in one commit is an error."""
     hidden: tuple[str, ...] = ()
-    """Columns that are read for this alone and do not come out."""
+    """Columns that are read only for this and are not returned."""
 
     @property
     def exchanges(self) -> int:
-        """How many exchanges bring the rows together that must be seen together; 0: none must.
+        """The number of exchanges that bring together the rows that are settled together; may be 0.
 
         Rows with the same `_row_id` may have different keys, and the other way round.
         """
@@ -50,7 +50,7 @@ class SettleRules(Value):
 
 @dataclass(frozen=True)
 class SettleCounts(Value):
-    """What settling left out or could not pair."""
+    """Counts of rows that settling left out or could not pair."""
 
     carried_over: int = 0
     """Rows of both kinds that were left out, because the commit only copied them."""

@@ -1,6 +1,6 @@
-"""Write frozen values as canonical JSON text without making objects of them first.
+"""Write frozen values as canonical JSON text, without building JSON objects first.
 
-What a type needs is worked out once. Knows neither formats nor how times are written.
+The writer of a type is built once. Knows neither formats nor how times are written.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _TEXT = "_text"
 
 
 class TextField(NamedTuple):
-    """A field of a dataclass as it is written."""
+    """How a field of a dataclass is written."""
 
     start: str
-    """Its name, up to the value."""
+    """The text in front of the value: its name."""
     name: str
     is_sparse: bool
     """Whether it is left out while it is None."""
@@ -31,22 +31,22 @@ class TextField(NamedTuple):
 
 
 class Texts(dict[type, Write]):
-    """How values are written, by type; a type is added when its first value comes."""
+    """The writers of values, by type; a type is added with its first value."""
 
     def __init__(self, leaf: Write, fields: Fields, known: Mapping[type, Write]) -> None:
         """Prepare.
 
         Args:
-            leaf: writes whatever is no dataclass and no list.
-            fields: names the fields of a dataclass, and whether they are left out while None.
-            known: writes some types, faster or otherwise than `leaf`.
+            leaf: writes everything that is neither a dataclass nor a list.
+            fields: the fields of a dataclass, and whether they are left out while None.
+            known: writers for some types, used instead of `leaf`.
         """
         super().__init__({str: json.encoder.encode_basestring, int: int.__repr__, **known})
         self._leaf = leaf
         self._fields = fields
 
     def __missing__(self, kind: type) -> Write:
-        """Work out how values of a type are written."""
+        """Return the writer of values of a type."""
         if dataclasses.is_dataclass(kind):
             write = self.of_object(kind)
             self[kind] = _kept(write) if getattr(kind, "KEEPS_TEXT", False) else write
@@ -57,7 +57,7 @@ class Texts(dict[type, Write]):
         return self[kind]
 
     def of_object(self, kind: type, *further: TextField) -> Write:
-        """Return what writes a dataclass, with further attributes besides its fields."""
+        """Return the writer of a dataclass, with further attributes besides its fields."""
         own = (TextField.of(name, name, is_sparse=sparse) for name, sparse in self._fields(kind))
         fields = tuple(sorted((*own, *further)))
 
@@ -76,10 +76,10 @@ class Texts(dict[type, Write]):
 
 
 def _kept(write: Write) -> Write:
-    """Write each value once: some stand in plans a million times."""
+    """Write each value once, because some occur in plans a million times."""
 
     def text(value: Any) -> str:
-        # Where `functools.cached_property` would keep it: frozen values compare by fields alone.
+        # Stored where `functools.cached_property` would: frozen values are compared by fields only.
         kept = value.__dict__
         found: str | None = kept.get(_TEXT)
         if found is None:

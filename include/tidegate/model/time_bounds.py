@@ -1,4 +1,4 @@
-"""The smallest and the largest event time of some rows, as metadata tells them."""
+"""The smallest and the largest event time of some rows, according to metadata."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class TimeBounds(Value):
     """Event times of physical rows by metadata; deletes and filters only narrow them (ICE-5.10)."""
 
     smallest: datetime | None = None
-    """None: no row has an event time, or the metadata does not say."""
+    """None: no row has an event time, or the metadata does not have it."""
     largest: datetime | None = None
 
     def merged(self, other: TimeBounds) -> TimeBounds:

@@ -1,4 +1,4 @@
-"""How much there is to read."""
+"""The amount of data of an instant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Volume:
-    """How much one instant brings to read, as far as the source's summaries tell (ICE-5.11)."""
+    """What one instant adds to a window, as far as the source's summaries tell (ICE-5.11)."""
 
     files: int
     bytes: int

@@ -1,4 +1,4 @@
-"""The watermark of a pipeline and the reasons why a partition is not out yet."""
+"""The watermark of a pipeline, and the reasons why a partition is not published yet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tidegate.model.wire import Value
 
 @dataclass(frozen=True)
 class WatermarkStep(Value):
-    """How one announce arrived at its watermark (PC-W10)."""
+    """How an announce computed its watermark (PC-W10)."""
 
     previous: datetime | None
     largest_event_time: datetime | None
@@ -20,16 +20,16 @@ class WatermarkStep(Value):
     idle: bool
     value: datetime | None
     last_data_at: datetime | None = None
-    """When the source last brought rows, by the clock of announce.
+    """When rows were last taken in, by the clock of announce.
 
-    What `idle_timeout` counts from.
+    `idle_timeout` counts from it.
     """
 
     def not_before(self, other: WatermarkStep | None) -> WatermarkStep:
-        """Return the step with a value and a time of the last rows that are not before another's.
+        """Return the step with value and time of the last rows not before those of another step.
 
         Args:
-            other: what stood when this one is stored; it need not be what this one began from.
+            other: the step in the ledger when this one is stored, which may differ from its base.
         """
         if other is None:
             return self
@@ -66,12 +66,12 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class Evaluation(Value):
-    """The outcome of one look at one pending partition; the latest stands in the ledger."""
+    """The outcome of evaluating one pending partition; the ledger has the latest."""
 
     committable: bool
     reason: Reason | None
     detail: str
-    """For people: the values compared and what is missing."""
+    """A text for people: the values compared, and what is missing."""
     evaluated_at: datetime
     due: datetime | None = None
     """Event time (partition-time) or clock (process-time) that has to be passed.

@@ -23,19 +23,19 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
 SPARSE = "sparse"
-"""Key of a field's metadata: left out of the JSON while it is None, so that values written before
-the field was known compare equal to the same values today."""
+"""A key of field metadata: the field is left out of the JSON while it is None, so that values
+written before the field existed compare equal to the same values today."""
 
 
 class Value:
     """A frozen dataclass that crosses processes as JSON.
 
-    The outermost object carries `format`, the version of its shape; nested values do not repeat it.
+    The outermost object has `format`, the version of its layout; nested values do not repeat it.
     """
 
     FORMAT: ClassVar[int] = 1
     KEEPS_TEXT: ClassVar[bool] = False
-    """Whether a value keeps its text once it was written: where one stands in many others."""
+    """Whether a value caches its text, because it occurs in many others."""
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON-ready objects with its format version."""
@@ -43,7 +43,7 @@ class Value:
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Self:
-        """Build the value from what `to_json` gave.
+        """Build the value from the result of `to_json`.
 
         Raises:
             FormatUnknown: the format version is not the one that this version of Tidegate reads.
@@ -57,18 +57,19 @@ class Value:
     def to_text(self) -> str:
         """Return the value as canonical JSON text: sorted keys, no blanks.
 
-        The text of `to_json`, without its objects: plans are written by the hundred thousand lines.
+        The same as the text of `to_json`, without building its objects, because plans have hundreds
+        of thousands of lines.
         """
         cls: type = type(self)
         return _outermost_text(cls)(self)
 
     def inner_text(self) -> str:
-        """Return the text that the value has inside of another: without a format version."""
+        """Return the text of the value inside another one, which has no format version."""
         return _TEXTS[type(self)](self)
 
     @classmethod
     def from_text(cls, text: str | bytes) -> Self:
-        """Build the value from `to_text`, or from the same JSON laid out otherwise."""
+        """Build the value from `to_text`, or from the same JSON in another layout."""
         return cls.from_json(json.loads(text))
 
 
@@ -88,12 +89,12 @@ def digest(raw: Any, length: int = 16) -> str:
 
 
 def text_digest(text: str, length: int = 16) -> str:
-    """Hash canonical text, as `digest` does the objects that it says."""
+    """Hash canonical text, with the same result as `digest` of its objects."""
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 def items_digest(texts: Iterable[str], length: int = 16) -> str:
-    """Hash the canonical texts of a list's items, as `digest` does the list; one at a time."""
+    """Hash the canonical texts of a list's items one by one, with the same result as `digest`."""
     found = hashlib.sha256(b"[")
     for place, text in enumerate(texts):
         found.update(f",{text}".encode() if place else text.encode())
@@ -103,21 +104,21 @@ def items_digest(texts: Iterable[str], length: int = 16) -> str:
 
 def instant_text(moment: datetime) -> str:
     """Write an aware moment in UTC with microseconds; text order is time order."""
-    # Not strftime: on Linux it writes the year 1 with one digit. And not all at once: that takes
-    # twice as long, most of it for the zone.
+    # Not strftime, which writes the year 1 with one digit on Linux. Not isoformat alone, which
+    # takes twice as long, mostly for the zone.
     utc = moment.astimezone(UTC)
     return f"{date.isoformat(utc)}T{utc.time().isoformat('microseconds')}Z"
 
 
 def parse_instant_text(text: str) -> datetime:
-    """Read what `instant_text` wrote."""
+    """Read the result of `instant_text`."""
     if not text.endswith("Z"):
         msg = f"expected a time in UTC such as 2026-01-31T12:00:00.000000Z, found {text!r}"
         raise ValueError(msg)
     return datetime.fromisoformat(text)
 
 
-# Plans hold values by the hundred thousand, so what a type needs is worked out once.
+# Plans have hundreds of thousands of values, so what a type needs is computed once.
 _AS_IT_IS = frozenset({str, int, float, bool, type(None)})
 
 
@@ -222,7 +223,7 @@ def _mapping_decoder(decode: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 def _plain_decoder(cls: type) -> Callable[[Any], Any]:
     if dataclasses.is_dataclass(cls):
-        # Looked up when the first value comes: a value may hold values of its own class.
+        # Looked up with the first value, because a value may contain values of its own class.
         return lambda raw: cls(
             **{key: decode(item) for key, decode, item in _with_decoders(cls, raw)}
         )

@@ -1,7 +1,7 @@
-"""The control plane of one pipeline: what its ledger and its work directory tell and take.
+"""The control plane of one pipeline: everything that needs only its ledger and work directory.
 
-Sensors, triggers, approvals and pages ask here, many side by side, and a look costs one or two
-queries: nothing here reads rows or asks a source, and neither pyarrow nor polars is imported.
+Sensors, triggers, approvals and pages use it, many at a time, and a look costs one or two queries.
+Nothing here reads rows or asks a source, and neither pyarrow nor polars is imported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PipelineControl:
-    """One pipeline as its ledger and its files tell it, and what can be told to them.
+    """One pipeline as its ledger and files describe it, and what can be decided on it.
 
     Every method may be called again after it failed or was interrupted.
     """
@@ -54,7 +54,7 @@ class PipelineControl:
     ledger: Ledger
     storage: Storage
     life_of: Callable[[str], Life] = life_of
-    """Finds out what became of another holder of a window or partition."""
+    """Finds out whether another holder of a window or partition is alive."""
 
     @cached_property
     def _evaluator(self) -> Evaluator:
@@ -87,20 +87,21 @@ class PipelineControl:
         return read_plan(self.storage, uri), read_splits(self.storage, uri)
 
     def check_rebuilt(self, partitions: Sequence[Partition]) -> None:
-        """Make sure that the partitions of a rebuild are there, once it was announced.
+        """Check that the partitions of a rebuild exist, after it was announced.
 
         Raises:
-            PartitionNotFound: no window ever touched some of them, nor has the source rows.
+            PartitionNotFound: no window ever touched some of them, and the source has no rows for
+                them.
         """
         unknown = [item for item in partitions if self.ledger.partitions.find(item) is None]
         if unknown:
             looked = ", and the source was read: it has no rows for it either"
             if len(unknown) < len(partitions):
-                looked += "; what else was named is rebuilt"
+                looked += "; the other partitions are rebuilt"
             raise self.ledger.partitions.not_found(*unknown, looked=looked)
 
     def engine_for(self, planned: Sequence[PlannedWindow]) -> str:
-        """Choose where to read: `none` when all is staged, else `local` or `spark` (design §6)."""
+        """Return where to read: `none` if all is staged, else `local` or `spark` (design §6)."""
         open_windows = [item for item in planned if item.pending]
         if not open_windows:
             return "none"
@@ -114,7 +115,7 @@ class PipelineControl:
     def renewing(
         self, planned: Sequence[PlannedWindow], on_loss: Callable[[], None] = lambda: None
     ) -> Iterator[Renewing]:
-        """Keep the windows of a run while one of its steps lasts.
+        """Renew the windows of a run while one of its steps lasts.
 
         Args:
             planned: the windows; they are renewed at once and from then on.
@@ -126,12 +127,12 @@ class PipelineControl:
         attempts = {item.sequence: item.attempt for item in planned}
         timeout = self.config.execute.claim_timeout
         with renewing_windows(self.ledger, attempts, timeout, on_loss) as held:
-            # A stale step must not find out at its end, after it has read for an hour.
+            # A stale step must not find this out only after it has read for an hour.
             held.renew()
             yield held
 
     def take_over(self, sequence: int, run: Run, now: datetime) -> None:
-        """Take a window for a run without planning it, so that its next step may go on with it.
+        """Take a window for a run without planning it, so that its next step can continue.
 
         Raises:
             WindowOpen: its holder is not known to be dead (Transient).
@@ -148,7 +149,7 @@ class PipelineControl:
 
     @keeping_ledger_open
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
-        """Look whether a partition may be committed; None when nothing is pending.
+        """Evaluate whether a partition may be committed; None if nothing is pending.
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
@@ -203,7 +204,7 @@ class PipelineControl:
     def pending(self, now: datetime) -> tuple[Partition, ...]:
         """Return the partitions that reconcile announces again: pending, and claimed by nobody.
 
-        One that is held waits for a person, unless its commit has begun: that has to be finished.
+        A held partition waits for a person, unless its commit has begun, which has to be finished.
 
         Raises:
             LedgerLost: the ledger has lost the pipeline.
@@ -237,7 +238,7 @@ class PipelineControl:
         return replace(report, notes=(*report.notes, *self._refusals(waiting)))
 
     def _refusals(self, waiting: Sequence[Partition]) -> Iterator[str]:
-        """Yield why commands that write would be refused, and partitions not be published."""
+        """Yield the errors that commands that write, or that publish a partition, would meet."""
         try:
             self._check_identity()
             check_owner(self.roots, self.ledger, self.storage)
@@ -277,7 +278,7 @@ class PipelineControl:
         check_identity(self.config, self.ledger, self.storage)
 
     def _check_known(self) -> None:
-        """Check that a ledger that does not know the pipeline is not one that has lost it.
+        """If the ledger does not know the pipeline, check that it has not lost it.
 
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the ledger does not know it, and it is
@@ -290,7 +291,7 @@ class PipelineControl:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
 
     def _facts(self, **facts: object) -> dict[str, object]:
-        """Return what a log line carries beside its text, for those who search logs."""
+        """Return the extra fields of a log line, for searching logs."""
         return {"pipeline": self.config.name, **facts}
 
 
@@ -307,8 +308,8 @@ def open_control(
         name_or_path: a pipeline's name, looked up in `TIDEGATE_PIPELINES`, or the path of its file.
         ledger: SQLAlchemy URL; by default `TIDEGATE_LEDGER`, else SQLite in `TIDEGATE_HOME`.
         storage: where it writes; the local file system by default.
-        life_of: finds out what became of another holder of a window or partition; by default as far
-            as a process can tell that cannot ask Airflow.
+        life_of: finds out whether another holder of a window or partition is alive; by default as
+            far as this is possible without asking Airflow.
 
     Raises:
         ConfigInvalid, PipelineNotFound: there is no usable file.

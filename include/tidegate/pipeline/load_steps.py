@@ -58,7 +58,7 @@ class LoadSteps(PipelineParts):
 
     @keeping_ledger_open
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
-        """Plan a window that was taken before with the configuration as it is now."""
+        """Plan a window that was taken before, with the configuration as it is now."""
         self.adopt(now)
         with self._forgotten.naming():
             return self._loader.replay(sequence, run, now)
@@ -69,7 +69,7 @@ class LoadSteps(PipelineParts):
     ) -> tuple[PlannedWindow, ...]:
         """Plan to read whole partitions again, as of the checkpoint.
 
-        One that the ledger does not know comes to be if the source has rows for it.
+        A partition that the ledger does not know is created if the source has rows for it.
         """
         self.adopt(now)
         with self._forgotten.naming():
@@ -88,11 +88,11 @@ class LoadSteps(PipelineParts):
         Args:
             planned: the window; it is renewed meanwhile.
             executor: where the splits are read.
-            progress: told how many sub-splits are finished.
-            beside: windows of the same run that wait for their turn; they are renewed, too.
+            progress: called with the number of finished sub-splits.
+            beside: windows of the same run that are staged later; they are renewed, too.
 
         Returns:
-            How many sub-splits were finished.
+            The number of sub-splits that were finished.
 
         Raises:
             FenceLost: a successor took a window over; what was staged stays for it.
@@ -101,7 +101,7 @@ class LoadSteps(PipelineParts):
         finished = 0
         task = functools.partial(stage_split, self.storage)
         with self.renewing((planned, *beside)) as held:
-            # One stage after the other: the rows that one spreads are what the next one gathers.
+            # One stage after the other: each gathers the rows that the one before has spread.
             for indexes in pending_stages(self.storage, planned.uri):
                 for _ in executor.run(task, planned.uri, indexes, f"w{planned.attempt}"):
                     held.check()
@@ -122,7 +122,7 @@ class LoadSteps(PipelineParts):
         """Seal the windows of a run; with none, let an idle source move the watermark.
 
         Raises:
-            PipelineChanged: the pipeline file says something else than when they were planned.
+            PipelineChanged: the pipeline file is not the one that was registered.
         """
         self._check_identity()
         with self.renewing(planned) as held:
@@ -143,7 +143,7 @@ class LoadSteps(PipelineParts):
     def load(self, run: Run, now: datetime, executors: ExecutorFactory) -> Announced:
         """Do a whole load in this process: plan, stage, announce.
 
-        A run that finds the window of a dead one finishes that first, and then takes its own.
+        If it finds the open window of a dead run, it finishes that first, and then takes its own.
         """
         planned = self.plan(run, now)
         announced = self.finish_load(planned, now, executors)
@@ -164,12 +164,12 @@ class LoadSteps(PipelineParts):
 
     @keeping_ledger_open
     def preview(self, run: Run, now: datetime) -> Preview:
-        """Return what a load would read; of `looking()` it changes nothing (PC-C08).
+        """Return what a load would read; called on `looking()`, it changes nothing (PC-C08).
 
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own.
-            WorkGone, WorkBehind: the work directory has not what the ledger knows.
+            WorkGone, WorkBehind: the work directory lacks windows that the ledger knows.
         """
         check_owner(self.roots, self.ledger, self.storage)
         with self._forgotten.naming():

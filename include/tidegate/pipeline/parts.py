@@ -1,4 +1,4 @@
-"""The parts of one pipeline, wired: its source, and what loads, publishes and keeps it up."""
+"""Wire the parts of one pipeline: its source, its loading, publishing and upkeep."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class PipelineParts(PipelineControl):
     """One pipeline with its source and the parts that its steps are made of."""
 
     spark_frame: SparkFrame | None = None
-    """Gives the gate a Spark frame of part files that are too large for pandas."""
+    """Opens part files that are too large for pandas as a Spark frame, for the gate."""
 
     @cached_property
     def source(self) -> Source:
-        """Where the pipeline's changes come from."""
+        """The source of the pipeline's changes."""
         return self._opened(self.config.source)
 
     def _opened(self, source: SourceConfig) -> Source:
@@ -129,7 +129,7 @@ class PipelineParts(PipelineControl):
         )
 
     def looking(self) -> Self:
-        """Return the same pipeline for questions only: listings that it takes stay in memory."""
+        """Return the same pipeline for looking only: files that it writes stay in memory."""
         return replace(self, storage=Scratch())
 
     @keeping_ledger_open
@@ -148,8 +148,8 @@ class PipelineParts(PipelineControl):
     def own(self, now: datetime) -> None:
         """Check, as a load does, that ledger and target are the pipeline's own.
 
-        The first step of everything that publishes. A target of the version before is adopted; a
-        pipeline that never loaded has nothing to publish, and owns nothing by asking.
+        The first step of everything that publishes. A target of the previous version is adopted; a
+        pipeline that never loaded has nothing to publish, and does not become an owner here.
 
         Raises:
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.

@@ -1,4 +1,4 @@
-"""One pipeline with every part wired: what the command line, the jobs and Airflow call."""
+"""One pipeline with all that can be done with it: the entry of command line, jobs and Airflow."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class Pipeline(LoadSteps, PublishSteps):
 
     @keeping_ledger_open
     def restore_ledger(self) -> Restored:
-        """Write the pipeline's part of the ledger again from work directory and markers."""
+        """Restore the pipeline's part of the ledger from work directory and markers."""
         with self._forgotten.naming():
             return Restorer(
                 self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
             ).restore()
 
     def findings(self) -> Iterator[str]:
-        """Return where files, markers and ledger disagree, each with what helps."""
+        """Return where files, markers and ledger disagree, each with a remedy."""
         return Findings(
             self.config,
             self.roots,
@@ -70,18 +70,18 @@ class Pipeline(LoadSteps, PublishSteps):
 
     @keeping_ledger_open
     def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
-        """Delete what `garbage` found and nobody has begun to need since; what was deleted."""
+        """Delete what `garbage` found, unless it is needed by now, and return what was deleted."""
         return self._sweeper.sweep(garbage)
 
     @keeping_ledger_open
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:
-        """Return what the source's commits did and which windows took them in, oldest first.
+        """Return the source's commits with the windows that took them in, oldest first.
 
-        Where the pipeline file names a snapshot that is not there, those of the whole branch: who
-        corrects the file chooses from this list.
+        If the pipeline file names a snapshot that does not exist, all commits of the branch are
+        returned, so that the file can be corrected.
 
         Raises:
-            LedgerLost: the ledger has lost the pipeline, and does not tell what was taken in.
+            LedgerLost: the ledger has lost the pipeline.
         """
         self._check_known()
         try:
@@ -90,9 +90,9 @@ class Pipeline(LoadSteps, PublishSteps):
             return source_instants(self._opened(self.config.source.whole_history), self.ledger, now)
 
     def checkpoint_state(self, now: datetime) -> CheckpointState | None:
-        """Return how the checkpoint stands to the source's head; None before the first load.
+        """Return how the checkpoint relates to the source's head; None before the first load.
 
-        Changes nothing, and is no error where the source does not tell.
+        Changes nothing, and raises no error if the source does not answer.
         """
         state = self.ledger.pipeline.find()
         if state is None or state.checkpoint is None:
@@ -124,8 +124,8 @@ def open_pipeline(
         name_or_path: as for `open_control`.
         ledger: as for `open_control`.
         storage: as for `open_control`.
-        spark_frame: gives the gate a Spark frame of part files that are too large for pandas; by
-            default of the session that this process has, or opens then.
+        spark_frame: opens part files that are too large for pandas as a Spark frame, for the gate;
+            by default in the session of this process, which is started if needed.
         life_of: as for `open_control`.
 
     Raises:

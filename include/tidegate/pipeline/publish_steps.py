@@ -30,13 +30,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class PublishSteps(PipelineParts):
-    """The part of a pipeline that makes partitions visible; it reads no source."""
+    """The part of a pipeline that makes partitions visible to readers."""
 
     @keeping_ledger_open
     def propose(self, partition: Partition, owner: str, now: datetime) -> Proposal | None:
-        """Work out the next revision; None when there is none, or a person has to decide first.
+        """Work out the next revision; None if there is none, or if a person has to decide first.
 
-        Where a predecessor's commit was finished, that revision: what came since is proposed next.
+        If the unfinished commit of a predecessor was finished, this is its revision; rows that
+        arrived since are proposed next.
 
         Raises:
             NotCommittable: the partition's turn has not come.
@@ -66,7 +67,7 @@ class PublishSteps(PipelineParts):
         *,
         by_command: bool = False,
     ) -> Committed:
-        """Make a checked publication stand."""
+        """Commit a checked publication."""
         self.own(now)
         with self._forgotten.naming():
             committed = self._committer.commit(
@@ -102,16 +103,17 @@ class PublishSteps(PipelineParts):
             now: clock of the command.
             override: a person's word that the partition is complete; it overrules the trigger,
                 never the gate.
-            by_command: a person named the partition, so that one whose turn never comes by time is
-                published, too (design §8).
+            by_command: a person named the partition, so that it is published even if it never is by
+                time (design §8).
         """
         self.own(now)
         looked = self._evaluator.evaluate(partition, now)
         if looked is None:
-            # A person's word stands in the revision that comes of it: here none does.
+            # A person's declaration is stored with the revision that it leads to; here there is
+            # none.
             return self._outcome(partition, None, state="unchanged" if override else None)
         with contextlib.suppress(NotCommittable):
-            # Before anything is claimed: a look holds nobody up.
+            # Before anything is claimed, so that a look blocks nobody.
             self._evaluator.check(partition, looked, override, by_command=by_command)
             for _ in range(_ATTEMPTS_ON_NEW_CONTENT):
                 with contextlib.suppress(PublicationLapsed):
@@ -141,7 +143,7 @@ class PublishSteps(PipelineParts):
         if proposal is None:
             return self._outcome(partition, None)
         if proposal.stands:
-            # What came since makes a revision of its own.
+            # Rows that arrived since become another revision.
             after = self.publish(partition, owner, now, override, by_command=by_command)
             needs_somebody = after.state in {"held", "failed"}
             return after if needs_somebody else replace(after, state="committed")
@@ -151,7 +153,7 @@ class PublishSteps(PipelineParts):
         state = None
         with contextlib.suppress(NotApproved):
             self.commit(partition, proposal.digest, owner, now, by_command=by_command)
-            # Also where something came since, which waits for the next revision.
+            # Even if rows arrived since, which wait for the next revision.
             state = "committed"
         gate = verdict.outcome if verdict.checks else None
         return self._outcome(partition, None, gate=gate, state=state)
@@ -159,7 +161,8 @@ class PublishSteps(PipelineParts):
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time.
 
-        One failure stops no other (PC-T05); a target that is another's is no failure of one.
+        The failure of one partition does not stop the others (PC-T05), unless the target belongs to
+        another pipeline.
         """
         self.own(now)
         for state in self.ledger.partitions.all():

@@ -1,4 +1,4 @@
-"""From the files of a window to splits: order, weights, cuts, packing, and their summary."""
+"""Make the splits of a window from its files: order, weights, cuts, packing, and a summary."""
 
 from tidegate.plan.change_groups import bucket_count, is_small, plan_change_splits
 from tidegate.plan.splits import adapted_target, merged_bounds, plan_one_split, plan_splits

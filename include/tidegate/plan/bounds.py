@@ -1,8 +1,8 @@
-"""Complete the event-time bounds of a window's files, and decide what a missing one does.
+"""Complete the event-time bounds of a window's files, and decide what to do about missing ones.
 
-Bounds serve order and reports (ICE-5.9, 5.10); the watermark follows what was measured while
-reading (PC-W02). So a file without bounds fails a plan only where somebody wants them: where splits
-are ordered by event time, or the pipeline file itself says `on_missing_bounds`.
+Bounds are used for order and reports (ICE-5.9, 5.10); the watermark follows what is measured while
+reading (PC-W02). A file without bounds therefore fails a plan only if they are needed: if splits
+are ordered by event time, or the pipeline file has `on_missing_bounds`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _THREADS = 8
 
 
 def event_column(config: PipelineConfig) -> EventColumn | None:
-    """Name the column whose bounds the plan wants; None without an event time."""
+    """Return the column whose bounds the plan needs; None without an event time."""
     said = config.event_time
     if said is None or said.column is None:
         return None
@@ -37,15 +37,15 @@ def event_column(config: PipelineConfig) -> EventColumn | None:
 def with_bounds(
     pieces: Sequence[Piece], footer_bounds: FooterBounds | None, config: PipelineConfig
 ) -> tuple[Piece, ...]:
-    """Complete the bounds that a source's metadata lack, as `on_missing_bounds` says.
+    """Complete the bounds that a source's metadata does not have, according to `on_missing_bounds`.
 
     Args:
         pieces: whole files.
-        footer_bounds: reads them from a footer; None: no footer says more.
+        footer_bounds: reads them from a footer; None: no footer has more.
         config: of the pipeline.
 
     Raises:
-        StatsMissing: bounds are wanted, and a file has none.
+        StatsMissing: bounds are needed, and a file has none.
     """
     column, policy = event_column(config), _policy(config)
     if column is None or policy == "null":

@@ -1,8 +1,8 @@
-"""Make splits of the changes of commits, so that rows which may cancel are settled together.
+"""Make the splits of commits' changes, so that rows that may cancel are settled together.
 
 The rows of a small commit are settled by one sub-split, in memory. Those of a large one go through
 an exchange: sub-splits that spread them over buckets, then sub-splits that gather one bucket each
-(ICE-3.13). Commits that only add or only remove rows are read like anything else.
+(ICE-3.13). Commits that only add or only remove rows are read like any other files.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class ChangeGroups:
     """The pieces of a window, by how their rows are settled; each in source order."""
 
     plain: tuple[Piece, ...]
-    """Of commits whose rows cannot cancel."""
+    """The pieces of commits whose rows cannot cancel."""
     small: tuple[tuple[Piece, ...], ...]
-    """One commit each, to be settled in memory."""
+    """The pieces of one commit each, to be settled in memory."""
     large: tuple[tuple[Piece, ...], ...]
-    """One commit each, too much for that."""
+    """The pieces of one commit each, too large for that."""
 
     @classmethod
     def of(cls, units: Iterable[Piece], split: SplitConfig, row_width: int) -> ChangeGroups:
-        """Tell pieces apart by commit, and commits by what they weigh."""
+        """Group pieces by commit, and commits by weight."""
         commits: dict[int | None, list[Piece]] = defaultdict(list)
         for piece in units:
             commits[change_ordinal(piece)].append(piece)
@@ -60,7 +60,7 @@ class ChangeGroups:
 
 
 def is_small(pieces: Sequence[Piece], split: SplitConfig, row_width: int) -> bool:
-    """Return whether the rows of one commit may stand in memory at once."""
+    """Return whether the rows of one commit fit into memory at once."""
     rows = sum(piece.rows for piece in pieces)
     size = max(sum(piece.size_bytes for piece in pieces), rows * row_width)
     return rows <= split.max_rows and size <= split.target_size
@@ -77,12 +77,12 @@ def plan_change_splits(
     """Turn the changed files of a window into splits; see `plan_splits`.
 
     Args:
-        units: whole files in source order, with what changed.
+        units: whole files in source order, with their changes.
         row_groups: reads a file's footer.
         split: the pipeline's `source.split`.
         row_width: bytes that one row takes in memory.
         parallelism: how many splits can be read at once.
-        exchanges: how many it takes to bring rows together, `SettleRules.exchanges`; 0 where
+        exchanges: the number of exchanges that bring rows together, `SettleRules.exchanges`; 0 if
             nothing is settled.
     """
 
@@ -99,7 +99,7 @@ def plan_change_splits(
 
 
 def bucket_count(weight: int, target: int) -> int:
-    """Say over how many buckets rows are spread, so that each is about as heavy as the target."""
+    """Return the number of buckets with which each is about as heavy as the target."""
     return max(1, min(_MOST_BUCKETS, -(-weight // max(target, 1))))
 
 
@@ -119,7 +119,7 @@ def _settled_in_memory(
 
 
 def _whole_commits(groups: Iterable[Sequence[Piece]], max_rows: int) -> Iterator[SubSplit]:
-    """Put commits together as long as they have few rows; none is torn apart."""
+    """Combine commits as long as they have few rows; no commit is divided."""
     current: list[Piece] = []
     rows = 0
     for group in groups:

@@ -1,7 +1,7 @@
-"""Cut what is too much for one split: at split offsets, between row groups, by rows inside one.
+"""Cut files that are too large for one split: at split offsets, between row groups, or by rows.
 
-Every physical row of a file ends in exactly one part. Footers are read only where the manifest does
-not say enough (ICE-5.2, 5.3).
+Every physical row of a file is in exactly one part. Footers are read only if the manifest does not
+have enough (ICE-5.2, 5.3).
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ _EVERYTHING = 1 << 62
 
 RowGroups = Callable[[Piece], Sequence[RowGroup]]
 Uncut = Callable[[Piece], bool]
-"""Tells of a file too large for one part whether it is taken as a whole all the same."""
+"""Tells whether a file that is too large for one part is left whole all the same."""
 
 
 def never(_: Piece) -> bool:
-    """Take no file as a whole that is too large."""
+    """Leave no file whole that is too large."""
     return False
 
 
 @dataclass(frozen=True)
 class CutLimits:
-    """What one part may have."""
+    """The limits of one part."""
 
     target_size: int
     max_rows: int
     scale: Scale
 
     def rows_weigh(self, rows: int) -> int:
-        """Weigh rows in memory."""
+        """Return the weight of rows in memory."""
         return rows * self.scale.row_width
 
     def is_dense(self, rows: int, size_bytes: int) -> bool:
         """Return whether rows are worth a cut inside a row group.
 
-        Whoever reads a later range decodes the rows before it, too: that costs less than opening
-        another file only where many rows have few bytes.
+        The reader of a later range also decodes the rows before it, which costs less than opening
+        another file only if many rows have few bytes.
         """
         if rows > self.max_rows:
             return True
@@ -57,7 +57,7 @@ class CutLimits:
 
 
 class _Way(Enum):
-    """How a piece gets its parts."""
+    """How a piece is cut into parts."""
 
     WHOLE = "as it is"
     ROWS = "by rows: the manifest says that it is one row group"
@@ -68,14 +68,14 @@ class _Way(Enum):
 def cut(
     pieces: Iterable[Piece], row_groups: RowGroups, limits: CutLimits, uncut: Uncut = never
 ) -> Iterator[Piece]:
-    """Cut what is too large, keeping the order; the rest passes as it is.
+    """Cut pieces that are too large, keeping the order; the others are passed on.
 
     Args:
         pieces: whole files.
-        row_groups: reads a footer; called side by side for several files.
+        row_groups: reads a footer; called in parallel for several files.
         limits: no part has more rows than `max_rows`, nor more weight than `target_size` unless it
             cannot be cut further.
-        uncut: exempts files from that; called side by side for several files, too.
+        uncut: exempts files from that; also called in parallel for several files.
     """
     ways = [(piece, _way(piece, limits)) for piece in pieces]
     with ThreadPoolExecutor(_THREADS) as pool:
@@ -114,12 +114,12 @@ def _way(piece: Piece, limits: CutLimits) -> _Way:
 
 
 def _own_weight(piece: Piece, limits: CutLimits) -> int:
-    """Weigh a piece without its deletes, of which a cut does not make less."""
+    """Return the weight of a piece without its deletes, which a cut does not reduce."""
     return max(piece.size_bytes, limits.rows_weigh(piece.rows))
 
 
 def _tells_where_groups_begin(piece: Piece) -> bool:
-    # Arrow does not say at which byte an ORC stripe or an Avro block begins.
+    # Arrow does not tell at which byte an ORC stripe or an Avro block begins.
     return piece.slice.file_format == "parquet"
 
 
@@ -136,7 +136,7 @@ def _byte_ranges(piece: Piece, offsets: Sequence[int]) -> Iterator[Piece]:
     bounds = [0, *offsets[1:], piece.size_bytes]
     rows_before = [piece.rows * bound // piece.size_bytes for bound in bounds]
     for (start, end), (first, last) in zip(pairwise(bounds), pairwise(rows_before), strict=True):
-        # Manifests are known to leave the wrong length: no row group may lie behind the last part.
+        # Manifests are known to have wrong lengths: no row group may be after the last part.
         behind = _EVERYTHING if end == piece.size_bytes else end
         yield replace(piece, rows=last - first, size_bytes=end - start, byte_range=(start, behind))
 
@@ -170,7 +170,7 @@ def _ranges(group: Piece, limits: CutLimits) -> Iterator[Piece]:
 
 
 def join_adjacent(pieces: Iterable[Piece]) -> Iterator[Piece]:
-    """Make one piece of parts of one file that follow each other (ICE-5.6)."""
+    """Join consecutive parts of one file into one piece (ICE-5.6)."""
     current: Piece | None = None
     for piece in pieces:
         joined = _joined(current, piece) if current is not None else None
@@ -182,7 +182,7 @@ def join_adjacent(pieces: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def _joined(current: Piece, piece: Piece) -> Piece | None:
-    """Return the piece that both make, None if one does not continue the other."""
+    """Return the joined piece; None if one does not continue the other."""
     if current.slice != piece.slice:
         return None
     made = replace(

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def spreading(splits: Iterable[Split], begin: Exchange) -> Iterator[Split]:
-    """Yield splits that read what they read before, and spread it."""
+    """Yield the same splits, which now spread their rows."""
     for item in splits:
         parts = tuple(replace(part, exchange=begin) for part in item.sub_splits)
         yield replace(item, sub_splits=parts)
 
 
 def gathering(begin: Exchange, weight: int, term: str) -> Iterator[Split]:
-    """Yield a split for each bucket of each later stage; together a stage has the weight."""
+    """Yield a split for each bucket of each later stage; the splits of a stage share the weight."""
     for stage in range(1, begin.stages + 1):
         for bucket in range(begin.buckets):
             part = SubSplit((), replace(begin, stage=stage, bucket=bucket))

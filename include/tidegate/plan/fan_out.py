@@ -24,7 +24,7 @@ class FanOut:
     has_other_keys: bool = False
     """Whether there are keys beside those, of whose values bounds of event times say nothing."""
     most: int | None = None
-    """How many partitions are written at most, as a rebuild says; None: all."""
+    """The most partitions that are written, as in a rebuild; None: all."""
 
     def at_least(self, bounds: TimeBounds | None) -> int | None:
         """Count partitions as if other keys had one value; None where the bounds do not say."""
@@ -40,11 +40,11 @@ class FanOut:
         return self.most if self.has_other_keys else self.at_least(bounds) or self.most
 
     def _unit(self, moment: datetime) -> int:
-        """Count hours, days or months of the wall clock."""
+        """Return the number of hours, days or months of wall clock time."""
         try:
             local = moment.astimezone(ZoneInfo(self.timezone))
         except OverflowError:
-            # The first and last days of the calendar have no other zone.
+            # The first and last days of the calendar cannot be converted to another zone.
             local = moment
         if self.transform is Transform.MONTH:
             return local.year * 12 + local.month

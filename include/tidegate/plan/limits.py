@@ -1,7 +1,7 @@
-"""End a window early where `source.limits` says so: between two instants, after at least one.
+"""End a window early at a limit of `source.limits`: between two instants, after at least one.
 
-What an instant brings is what the source's summaries say of it; a limit that one instant passes
-alone is passed (ICE-5.11).
+The volume of an instant is taken from the source's summaries; a single instant may exceed a limit
+(ICE-5.11).
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     from tidegate.model.volume import Volume
 
     Volumes = Callable[[Instant | None, Sequence[Instant]], Iterator[Volume] | None]
-    """What each of some instants after a checkpoint brings; None: they are read as one state."""
+    """The volumes of instants after a checkpoint; None if they are read as one state."""
 
 
 def within(volumes: Iterable[Volume], limits: LimitsConfig) -> tuple[int, str | None]:
-    """Return how many instants one window takes.
+    """Return the number of instants that one window takes.
 
     Args:
-        volumes: of the instants in order; no more are asked for than decide.
+        volumes: of the instants in order; read only as far as needed.
         limits: the most that a window takes.
 
     Returns:
-        How many, and the limit that ended it; None where nothing did.
+        The number, and the limit that ended the window; None if none did.
     """
     allowed = {key: limit for key, limit in limits.model_dump().items() if limit is not None}
     total = dict.fromkeys(("snapshots", "files", "bytes", "rows"), 0)
@@ -54,8 +54,8 @@ def limited(
 
     Args:
         found: what a run could take.
-        instants: begin with those of the range.
-        volumes: says what they bring.
+        instants: those of the range and later ones.
+        volumes: returns the volumes of instants.
         limits: the pipeline's `source.limits`.
     """
     taken, limit = _taken(found.start_exclusive, instants, volumes, limits)
@@ -71,13 +71,13 @@ def limit_cut(
     volumes: Volumes,
     limits: LimitsConfig,
 ) -> LimitCut | None:
-    """Return which limit ended a window that was taken, and what was left; None where none did.
+    """Return the limit that ended a window, with the instants that were left; None without one.
 
     Args:
         taken: the window's range.
-        retained: lists the instants up to the head. Not what follows the range's start: a window
-            may be resumed after its start was rolled away.
-        volumes: says what they bring.
+        retained: returns the instants up to the head, not only those after the range's start: a
+            window may be resumed after its start was rolled back.
+        volumes: returns the volumes of instants.
         limits: the pipeline's `source.limits`.
     """
     if not limits.model_dump(exclude_none=True):

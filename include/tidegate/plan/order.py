@@ -1,4 +1,4 @@
-"""Put the files of a window into the order that `source.split.order` asks for (ICE-5.9)."""
+"""Sort the files of a window according to `source.split.order` (ICE-5.9)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 def ordered(pieces: Iterable[Piece], order: str) -> list[Piece]:
-    """Sort pieces; the same pieces come in the same order, however they were listed.
+    """Sort pieces; the same pieces always have the same order, however they were listed.
 
     Args:
         pieces: whole files, or parts of them.
-        order: `none` keeps them as they come; `file_sequence` sorts by the commit that added the
-            file, `event_time` by the smallest event time, `path` by path.
+        order: `none` keeps their order; `file_sequence` sorts by the commit that added the file,
+            `event_time` by the smallest event time, `path` by path.
 
     Raises:
         StatsMissing: a file has no file sequence number, as in tables of format v1.
@@ -37,7 +37,7 @@ def _by_path(piece: Piece) -> tuple[Any, ...]:
 
 def _by_file_sequence(piece: Piece) -> tuple[Any, ...]:
     sequence = piece.slice.sequence
-    # 0 is what format v1 reads as: every file would be of the same age.
+    # Format v1 reads as 0, so that all files would have the same age.
     if not sequence:
         raise StatsMissing(
             path=piece.path,
@@ -48,7 +48,7 @@ def _by_file_sequence(piece: Piece) -> tuple[Any, ...]:
 
 
 def _by_event_time(piece: Piece) -> tuple[Any, ...]:
-    # A file that does not say comes first: it may hold the earliest row of all.
+    # A file without bounds comes first: it may have the earliest row.
     bounds = piece.event_times
     smallest = bounds.smallest if bounds else None
     return (smallest or _BEFORE_ALL, piece.path, *_place(piece))

@@ -1,4 +1,4 @@
-"""Pack weighed items into bins, in order, always the same way. Knows nothing of what it packs."""
+"""Pack weighed items into bins, in order and deterministically. Knows nothing about the items."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class _Bin(Generic[Item]):
 def pack(
     items: Iterable[Item], weight: Callable[[Item], int], target: int, lookback: int = 10
 ) -> Iterator[tuple[Item, ...]]:
-    """Put items into bins whose weight passes the target only where a single item does (ICE-5.6).
+    """Pack items into bins whose weight exceeds the target only if a single item does (ICE-5.6).
 
     Args:
         items: in the order that should be kept inside bins and, roughly, between them.
-        weight: how heavy an item is, at least 0.
-        target: how heavy a bin should become at most.
-        lookback: how many bins stay open for later items; 1 keeps the order strictly.
+        weight: the weight of an item, at least 0.
+        target: the maximum weight of a bin.
+        lookback: the number of bins that stay open for later items; 1 keeps the order strictly.
 
     Yields:
-        The bins in the order in which their first items came.
+        The bins, in the order of their first items.
     """
     done: dict[int, tuple[Item, ...]] = {}
     open_bins: deque[_Bin[Item]] = deque()

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from tidegate.config import SplitConfig
 
 _SMALLEST_TARGET = 48 << 20
-"""Less is not worth a task, a message and part files of its own: with 16 MiB the five appends of
-the benchmarks took a sixth longer to stage."""
+"""Less is not worth a task, a message and part files of its own: with 16 MiB, staging the five
+appends of the benchmarks took a sixth longer."""
 
 
 def plan_splits(
@@ -29,15 +29,16 @@ def plan_splits(
     parallelism: int,
     uncut: Uncut = never,
 ) -> tuple[Split, ...]:
-    """Turn the whole files of a window into splits; the same input gives the same splits and ids.
+    """Turn the whole files of a window into splits; equal inputs have equal splits and ids.
 
     Args:
         units: whole files in source order.
         row_groups: reads a file's footer; called only for files that may have to be cut.
         split: the pipeline's `source.split`, or what `with_table_defaults` made of it.
         row_width: bytes that one row takes in memory, from `row_width(schema)`.
-        parallelism: how many splits can be read at once; fewer splits lower the target (ICE-5.7).
-        uncut: tells which files are not cut, however large: those that nobody decodes.
+        parallelism: how many splits can be read at once; with fewer splits the target is lowered
+            (ICE-5.7).
+        uncut: tells which files are not cut, however large, because they are not decoded.
 
     Returns:
         Splits in the order of their first files; every physical row is in exactly one sub-split.
@@ -49,7 +50,7 @@ def plan_splits(
     scale = Scale(row_width, split.open_cost)
     target = adapted_target(files, scale, split.target_size, parallelism)
     parts = cut(files, row_groups, CutLimits(target, split.max_rows, scale), uncut)
-    # An order that is asked for must not be undone by filling earlier bins (ICE-5.9).
+    # A requested order must not be undone by filling earlier bins (ICE-5.9).
     lookback = split.lookback if split.order == "none" else 1
     return tuple(
         _split(packed, split.max_rows, scale)
@@ -58,7 +59,7 @@ def plan_splits(
 
 
 def plan_one_split(units: Iterable[Piece], split: SplitConfig, row_width: int) -> tuple[Split, ...]:
-    """Give all files to one reader, because only one that sees all rows can count them (ICE-5.13).
+    """Assign all files to one reader, which alone can count all rows (ICE-5.13).
 
     Args:
         units: whole files in source order.
@@ -71,7 +72,7 @@ def plan_one_split(units: Iterable[Piece], split: SplitConfig, row_width: int) -
 
 
 def adapted_target(pieces: Iterable[Piece], scale: Scale, target: int, parallelism: int) -> int:
-    """Lower the target where it would leave workers idle; never raise it (ICE-5.7)."""
+    """Lower the target if it would leave workers idle; never raise it (ICE-5.7)."""
     share = sum(map(scale.weight, pieces)) // max(parallelism, 1)
     return min(target, max(share, min(_SMALLEST_TARGET, target), 1))
 
@@ -82,7 +83,7 @@ def _split(pieces: Sequence[Piece], max_rows: int, scale: Scale) -> Split:
 
 
 def merged_bounds(pieces: Iterable[Piece]) -> TimeBounds | None:
-    """Join the event-time bounds of pieces; None where one of them has none (ICE-5.10)."""
+    """Join the event-time bounds of pieces; None if one of them has none (ICE-5.10)."""
     found = [piece.event_times for piece in pieces]
     known = [bounds for bounds in found if bounds is not None]
     if not known or len(known) < len(found):
@@ -104,9 +105,9 @@ def _sub_splits(pieces: Sequence[Piece], max_rows: int) -> Iterator[SubSplit]:
 
 
 def _guesses(last: Piece, piece: Piece) -> bool:
-    """Return whether two pieces may not share a sub-split, because rows are guessed.
+    """Return whether two pieces must not share a sub-split, because their rows are guessed.
 
-    Parts of one file may: that one has no more than `max_rows` altogether.
+    Parts of one file may, because it has no more than `max_rows` altogether.
     """
     guessed = last.byte_range is not None or piece.byte_range is not None
     return guessed and last.slice != piece.slice

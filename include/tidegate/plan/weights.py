@@ -1,4 +1,4 @@
-"""How heavy a piece is: by bytes, rows or opening cost, whichever is most (ICE-5.4, 5.5)."""
+"""The weight of a piece: by bytes, rows or opening cost, whichever is most (ICE-5.4, 5.5)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Piece
 
 ASSUMED_VARIABLE_WIDTH = 32
-"""Bytes assumed for a text, a binary, a list or a map, of which the schema does not tell."""
+"""Bytes assumed for a text, a binary, a list or a map, whose size the schema does not tell."""
 TERMS = ("bytes", "rows", "opening")
-"""What a weight may be made of, in the order in which ties are decided."""
+"""The terms of a weight, in the order in which ties are decided."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """What pieces are weighed with."""
+    """The parameters of weighing pieces."""
 
     row_width: int
     """Bytes that one row takes in memory."""
@@ -30,21 +30,21 @@ class Scale:
     _known: dict[tuple[int, ...], tuple[tuple[Deltas, ...], int, int]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """What deltas have in bytes, and how many they are, by the ids of their lists."""
+    """The bytes and the number of deltas, by the ids of their lists."""
 
     def load(self, piece: Piece) -> tuple[int, int, int]:
-        """Weigh a piece by each of `TERMS`: 13 million rows in 3.5 MB are not light (ICE-7.6)."""
+        """Return the weight of a piece by each of `TERMS`: few bytes may be many rows (ICE-7.6)."""
         lists = piece.slice.delta_lists
         size_bytes, files = self._delta_load(lists) if lists else (0, 0)
         rows = piece.rows * self.row_width
         return piece.size_bytes + size_bytes, rows, self.open_cost * (1 + files)
 
     def weight(self, piece: Piece) -> int:
-        """Return the heaviest part of a piece's load."""
+        """Return the weight of a piece, which is its largest term."""
         return max(self.load(piece))
 
     def weigh(self, pieces: Iterable[Piece]) -> tuple[int, str]:
-        """Return the weight of several pieces, and which term makes most of it."""
+        """Return the weight of several pieces, and its largest term."""
         shares = [0] * len(TERMS)
         for piece in pieces:
             load = self.load(piece)
@@ -53,11 +53,11 @@ class Scale:
         return sum(shares), TERMS[shares.index(max(shares))]
 
     def _delta_load(self, lists: tuple[Deltas, ...]) -> tuple[int, int]:
-        """Add up deltas; a window may have as many pairs of files as data times deltas."""
+        """Add up deltas; a window may have as many pairs as data files times deltas."""
         key = tuple(map(id, lists))
         if key not in self._known:
             deltas = distinct_deltas(lists)
-            # The lists are kept, so that their ids are not given to others.
+            # The lists are kept, so that their ids are not reused.
             self._known[key] = lists, sum(delta.size_bytes for delta in deltas), len(deltas)
         _, size_bytes, files = self._known[key]
         return size_bytes, files

@@ -1,1 +1,1 @@
-"""Kernels of reading: which rows are wanted, what keys and rows are equal, what changes cancel."""
+"""Kernels of reading: wanted rows, equal keys and rows, changes that cancel."""

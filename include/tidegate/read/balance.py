@@ -1,6 +1,6 @@
-"""Sum up changes and states, so that state before − DELETE + INSERT − state after is nothing.
+"""Sum up changes and states, to check that state before − DELETE + INSERT = state after.
 
-What `verify_changelog` checks (ICE-3.17): in sums, because no bag need fit into memory.
+This is what `verify_changelog` checks (ICE-3.17): with sums, because a bag may not fit into memory.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 _DELETED = (RowKind.DELETE, RowKind.UPDATE_BEFORE)
 _INSERTED = (RowKind.INSERT, RowKind.UPDATE_AFTER)
-"""An UPSERT does not say what it replaced, so that nothing can be said of its sum."""
+"""An UPSERT does not say which row it replaced, so its sum cannot be checked."""
 
 
 class Balance:
-    """What the rows seen so far come to, commit by commit."""
+    """The sums of the rows seen so far, commit by commit."""
 
     def __init__(self, compared: Sequence[str]) -> None:
-        """Begin with nothing; `compared` are the columns that make a row."""
+        """Begin with nothing; `compared` are the columns in which equal rows agree."""
         self._compared = tuple(compared)
         self._sums: dict[str, BagSum] = defaultdict(BagSum)
 
     @property
     def sums(self) -> Mapping[str, BagSum]:
-        """Commit → its sum; nothing is left of one that is consistent and whole."""
+        """Commit → its sum, which is zero if the commit is consistent and complete."""
         return dict(self._sums)
 
     def changes(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Pass changes on and count them: what was inserted, without what was deleted."""
+        """Pass changes on and add them up: inserts minus deletes."""
         for batch in batches:
             hashes = self._hashes(batch)
             commits = integers(batch.column(COMMIT_SNAPSHOT_ID))
@@ -60,7 +60,7 @@ class Balance:
             yield batch
 
     def states(self, pieces: Iterable[Piece], read: ReadPieces) -> None:
-        """Take the states out again that pieces belong to, which are read for this alone."""
+        """Subtract the states of pieces that are only read for this check."""
         for piece in pieces:
             state = piece.slice.check
             if state is None:

@@ -1,6 +1,6 @@
-"""Read the changes of commits and settle them: each commit by itself, in memory that it fits into.
+"""Read the changes of commits and settle them, each commit on its own, in memory.
 
-Which rows are settled together is decided before: a commit, or a bucket of one (ICE-3.13).
+The caller decides which rows are settled together: a commit, or a bucket of one (ICE-3.13).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ ReadPieces = Callable[[Sequence[Piece]], Iterator[pa.RecordBatch]]
 
 
 class Settler:
-    """Settles changes and counts what came of it."""
+    """Settles changes, and counts the rows that were left out or not paired."""
 
     def __init__(self, rules: SettleRules, schema: pa.Schema) -> None:
         """Prepare.
 
         Args:
-            rules: what is compared and paired.
+            rules: how rows are compared and paired.
             schema: of the changes, with the columns that the rules need.
         """
         self._rules = rules
@@ -44,8 +44,8 @@ class Settler:
         """Read whole commits, one after the other, and settle those whose rows may cancel.
 
         Args:
-            pieces: those of one commit follow each other.
-            read: gives the changes of pieces.
+            pieces: the pieces of one commit are consecutive.
+            read: returns the changes of pieces.
         """
         for _, commit in groupby(pieces, change_ordinal):
             of_commit = tuple(commit)
@@ -57,11 +57,12 @@ class Settler:
     def all(
         self, changes: Iterable[pa.RecordBatch], *, net: bool = False
     ) -> Iterator[pa.RecordBatch]:
-        """Settle changes of one commit that share their keys with no others of it.
+        """Settle changes of one commit whose keys no other changes of it have.
 
         Args:
-            changes: all of a commit, or of a bucket.
-            net: of the difference of two states, whose updates are not paired (ICE-3.18).
+            changes: all changes of a commit, or of a bucket.
+            net: whether they are the difference of two states, whose updates are not paired
+                (ICE-3.18).
 
         Raises:
             IdentifierNotUnique: a key has several changes, and the rules are strict.
@@ -72,7 +73,7 @@ class Settler:
         yield from settled.changes.to_batches(BATCH_ROWS)
 
     def by_row_id(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Settle only what row ids decide; keys come together later."""
+        """Settle only by row id; rows with equal keys are brought together later."""
         table = pa.Table.from_batches(list(changes), self._schema)
         settled = settle_by_row_id(table, self._rules)
         self.counts = self.counts.plus(settled.counts)

@@ -1,7 +1,7 @@
 """Number rows so that two have the same number exactly if they are equal. Reads no file.
 
-NULL equals NULL, NaN equals NaN, and 0.0 is not -0.0: rows are equal if nobody could tell them
-apart in the file that is written.
+NULL equals NULL, NaN equals NaN, and 0.0 is not -0.0: rows are equal if they are indistinguishable
+in the file that is written.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST = 1 << 62
 _WIDTH = 8
-"""Bytes of a code."""
+"""The number of bytes of a code."""
 
 
 @dataclass(frozen=True)
@@ -32,20 +32,20 @@ class _Codes:
 
     @staticmethod
     def dense(array: pa.Array) -> _Codes:
-        """Number the values of an array that Arrow can hash, NULL among them."""
+        """Number the values of an array that Arrow can hash, including NULL."""
         encoded = array.dictionary_encode(null_encoding="encode")
         values = integers(encoded.indices).astype(np.int64)
         return _Codes(values, max(1, len(encoded.dictionary)))
 
     def with_(self, other: _Codes) -> _Codes:
-        """Number the pairs of two columns by mixed radix, densely where that would overflow."""
+        """Number the pairs of two columns by mixed radix, or densely if that would overflow."""
         left, right = self, other
         if left.size * right.size > _MOST:
             left, right = left.renumbered(), right.renumbered()
         return _Codes(left.values * right.size + right.values, left.size * right.size)
 
     def renumbered(self) -> _Codes:
-        """Make the numbers as small as the number of different ones."""
+        """Renumber densely, from 0 to the number of different values."""
         return _Codes.dense(integer_column(self.values))
 
 
@@ -53,14 +53,14 @@ def row_codes(columns: Sequence[pa.Array]) -> pa.Int64Array:
     """Number the rows of columns of equal length, at least one, by all their values.
 
     Returns:
-        int64[n], dense: from 0 to the number of different rows, without it.
+        int64[n], dense: from 0 up to, but excluding, the number of different rows.
     """
     whole = reduce(_Codes.with_, map(_codes, columns))
     return integer_column(whole.renumbered().values)
 
 
 def codes(array: pa.Array) -> pa.Int64Array:
-    """Number the values of a column of any type, as `row_codes`."""
+    """Number the values of a column of any type, like `row_codes`."""
     return row_codes([array])
 
 
@@ -81,7 +81,7 @@ def _float_codes(array: pa.Array) -> _Codes:
     bits = floats.view(f"i{width // 8}").astype(np.int64)
     bits[np.isnan(floats)] = np.iinfo(np.int64).max
     numbers = _Codes.dense(integer_column(bits))
-    # What stands where a float is NULL is anything.
+    # The buffer of a float has arbitrary content where it is NULL.
     return _Codes(np.where(_absent(array), 0, numbers.values + 1), numbers.size + 1)
 
 
@@ -90,7 +90,7 @@ def _struct_codes(array: pa.StructArray) -> _Codes:
     whole = _Codes((~absent).astype(np.int64), 2)
     for index in range(array.type.num_fields):
         whole = whole.with_(_codes(array.field(index)))
-    # What stands below a NULL struct is anything.
+    # The children of a NULL struct have arbitrary content.
     return _Codes(np.where(absent, 0, whole.values), whole.size)
 
 
@@ -110,7 +110,7 @@ def _map_codes(array: pa.MapArray) -> _Codes:
 
 def _text_codes(array: pa.Array, offsets: Integers, elements: _Codes) -> _Codes:
     """Number lists as texts over the numbers of their elements."""
-    # One number is one text only if equal numbers stand for equal elements, which they do.
+    # This is correct because equal elements have equal numbers.
     ends = integer_column(offsets.astype(np.int64) * _WIDTH)
     valid = pa.compute.is_valid(array) if array.null_count else None
     texts = pa.LargeBinaryArray.from_buffers(

@@ -1,8 +1,9 @@
 """Spread rows over buckets in one file, and gather one bucket of many files (ICE-3.13).
 
-A file is a row of rounds: in each, one Arrow record batch per bucket, in the order of the buckets.
-So a bucket's batches are known by their numbers, and nothing else of a file is read. Each carries a
-checksum of its rows and of its place, since a file is believed long after it was written.
+A file consists of rounds, each with one Arrow record batch per bucket, in the order of the buckets.
+A bucket's batches are therefore known by their numbers, and nothing else of a file is read. Each
+batch has a checksum of its rows and its position, because a file may be read long after it was
+written.
 """
 
 from __future__ import annotations
@@ -24,19 +25,19 @@ if TYPE_CHECKING:
     from typing import BinaryIO
 
 BUCKET_BITS = 32
-"""The place of a row is its bucket above these bits, and below them what orders it there."""
+"""The place of a row: its bucket above these bits, and its order within the bucket below them."""
 _ROUND_BYTES = 32 << 20
-"""Memory that rows may take before they are written; fewer, larger batches per bucket."""
+"""Memory for rows before they are written; more memory means fewer, larger batches per bucket."""
 _CHECKSUM, _END = b"tidegate.crc32", b"tidegate.end"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
 
 class Placement(Protocol):
-    """Which of a number of buckets each row belongs to."""
+    """Assigns rows to buckets."""
 
     @property
     def buckets(self) -> int:
-        """How many there are, at least 1."""
+        """The number of buckets, at least 1."""
         ...
 
     def of(self, batch: pa.RecordBatch) -> Hashes:
@@ -49,14 +50,14 @@ class Placement(Protocol):
 
 
 class KeyPlacement:
-    """Rows with equal keys share a bucket."""
+    """Places rows by key: those with equal keys share a bucket."""
 
     def __init__(self, columns: tuple[str, ...], buckets: int, *, by_row_id: bool = False) -> None:
-        """Choose what places a row.
+        """Choose the columns that decide the place of a row.
 
         Args:
-            columns: of the key.
-            buckets: how many there are, at least 1.
+            columns: the columns of the key.
+            buckets: their number, at least 1.
             by_row_id: rows that have a `_row_id` are placed by it instead.
         """
         self._columns = columns
@@ -64,7 +65,7 @@ class KeyPlacement:
         self.buckets = buckets
 
     def of(self, batch: pa.RecordBatch) -> Hashes:
-        """Return the place of each row, in the order in which it came."""
+        """Return the place of each row, in input order."""
         hashes = hash_rows([batch.column(name) for name in self._columns], batch.num_rows)
         if self._by_row_id:
             identities = batch.column(ROW_ID)
@@ -85,12 +86,12 @@ def spread(
     Args:
         batches: of the schema.
         schema: of the file.
-        placement: tells rows into buckets.
-        file: new; is not closed.
-        name: of the file; one that stands in the place of another is noticed by it.
+        placement: assigns rows to buckets.
+        file: a new file, which is not closed.
+        name: of the file, by which a misplaced file is noticed.
 
     Returns:
-        How many rows were written.
+        The number of rows.
     """
     writer = SpreadWriter(file, schema, placement.buckets, name)
     try:
@@ -195,5 +196,5 @@ def _origin(name: str, schema: pa.Schema) -> int:
 
 def _checksum(batch: pa.RecordBatch, origin: int, number: int) -> bytes:
     place = zlib.crc32(b"%d" % number, origin)
-    # As it would be sent: that is the same for a slice, and for what was read of it.
+    # In IPC form, which is the same for a slice and for the batch read back.
     return b"%08x" % zlib.crc32(batch.serialize(), place)

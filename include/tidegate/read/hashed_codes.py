@@ -1,6 +1,6 @@
-"""Number rows by their hashes, and prove by their values that the numbers are right.
+"""Number rows by their hashes, and verify the numbers by their values.
 
-Looking at each value once beside its equals costs half of numbering all values.
+Comparing each value once with its equals costs half as much as numbering all values.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def hashed_codes(columns: Sequence[pa.Array], hashes: Hashes) -> Integers:
-    """Number rows as `row_codes` does; the numbers of unequal rows differ whatever their hashes.
+    """Number rows like `row_codes`; unequal rows have different numbers whatever their hashes.
 
     Args:
         columns: of equal length, at least one.
@@ -38,13 +38,13 @@ def hashed_codes(columns: Sequence[pa.Array], hashes: Hashes) -> Integers:
 
 
 def _are_same(column: pa.Array, leaders: pa.Int64Array) -> bool:
-    """Return whether each value equals the one that it is numbered with."""
+    """Return whether each value equals the first one with its number."""
     kind = column.type
     if pa.types.is_null(kind):
         # Arrow compares no columns of the type null, whose values are all the same.
         return True
     if pa.types.is_floating(kind):
-        # By bits: 0.0 and -0.0 are different, and a NaN is equal to itself.
+        # Compared by bits: 0.0 and -0.0 differ, and a NaN equals itself.
         column = column.view(pa.type_for_alias(f"int{kind.bit_width}"))
     elif isinstance(column, pa.ExtensionArray) or pa.types.is_nested(kind):
         column = row_codes([column])

@@ -1,4 +1,4 @@
-"""Count deletes that hit nothing while pieces are read (ICE-4.10)."""
+"""Count deletes that match nothing while pieces are read (ICE-4.10)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ _LOG = logging.getLogger(__name__)
 
 
 def ignored_deletes(states: FileStates, piece: Piece, file_rows: int) -> IgnoredDeletes:
-    """Count the deletes of a file that delete nothing; those of a file in several pieces once.
+    """Count the deletes of a file that match nothing, once even if the file has several pieces.
 
-    Between two states only what the later one added counts: the rest was told when it came.
+    Between two states only the deletes that the later one added count; the others were counted
+    before.
 
     Args:
         states: what is gone from the file.
         piece: a range of its rows.
-        file_rows: how many it has.
+        file_rows: the number of its rows.
     """
     before, after = states.before, states.after
     if after is None:

@@ -1,9 +1,9 @@
-"""Which rows of a batch have a deleted key, NULL equal to NULL (ICE-6.8). Reads no file.
+"""Find the rows of a batch with a deleted key, NULL equal to NULL (ICE-6.8). Reads no file.
 
-Every row gets a hash of its key, looked up among the sorted hashes of the deleted keys, and what is
-found there is compared by value. Measured against looking up each column in a dictionary of deleted
-values, which Arrow builds again for every batch: as fast for a few keys, twenty times for a
-million. Never a join: it loses NULL keys and the order of the rows (ICE-6.10).
+The hash of each row's key is looked up among the sorted hashes of the deleted keys, and matches are
+compared by value. Compared with looking up each column in a dictionary of deleted values, which
+Arrow builds again for every batch, this is as fast for a few keys and twenty times as fast for a
+million. It is never a join, which loses NULL keys and the order of the rows (ICE-6.10).
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ _Hashes = npt.NDArray[np.uint64]
 
 _FEWEST_BITS = 16
 _MOST_BITS = 26
-"""A sieve has a byte for each value of so many leading bits: 64 KiB to 64 MiB."""
+"""A sieve has one byte for each value of this many leading bits: 64 KiB to 64 MiB."""
 _SPARSE_BITS = 4
-"""Bits beyond those that count the keys, so that one row in sixteen passes by chance."""
+"""Bits beyond those for the number of keys, so that one row in sixteen passes by chance."""
 
 
 class KeyIndex:
-    """The deleted keys of one set, ready to be looked up; used by many threads."""
+    """The deleted keys of one set, ready for look-ups from many threads."""
 
     def __init__(self, keys: RemovedKeys) -> None:
         self._names = keys.columns
@@ -55,10 +55,10 @@ class KeyIndex:
         self._sieve[self._leading(self._hashes)] = True
 
     def holds(self, batch: pa.RecordBatch) -> pa.BooleanArray | None:
-        """Return which rows have one of the keys.
+        """Return a mask of the rows that have one of the keys.
 
         Args:
-            batch: has the key's columns, of the same types as the keys.
+            batch: rows with the key's columns, of the same types as the keys.
 
         Returns:
             bool[batch.num_rows] without NULL; None if no row has.
@@ -86,7 +86,7 @@ _BUILDING = threading.Lock()
 
 
 def index_of(keys: RemovedKeys) -> KeyIndex:
-    """Return the index of a key set; it is built once and lives as long as the set does."""
+    """Return the index of a key set, which is built once and lives as long as the set."""
     with _BUILDING:
         index = _INDEXES.get(keys)
         if index is None:
@@ -95,7 +95,7 @@ def index_of(keys: RemovedKeys) -> KeyIndex:
 
 
 def _distinct(columns: list[pa.Array]) -> tuple[int, Integers]:
-    """Find a seed for which different keys have different hashes.
+    """Find a seed with which different keys have different hashes.
 
     Returns:
         The seed, and one row of each key, ordered by hash.

@@ -1,6 +1,6 @@
-"""Read the rows of one open file that are wanted, in the order of ICE-6.1.
+"""Read the wanted rows of one open file, in the steps of ICE-6.1.
 
-Knows no table format: how columns are conformed and what is gone is told.
+Knows no table format: the caller provides how columns are conformed and which rows are gone.
 """
 
 from __future__ import annotations
@@ -30,29 +30,29 @@ _LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What is wanted of each piece."""
+    """The reading options of a piece."""
 
     filter: Predicate | None = None
-    """Applied to conformed batches: defaults and partition values take part (ICE-6.11)."""
+    """The filter, applied to conformed batches with defaults and partition values (ICE-6.11)."""
     batch_rows: int = BATCH_ROWS
-    """Most rows decoded at a time."""
+    """The most rows that are decoded at a time."""
     include_deleted: bool = False
     """Keep rows that are gone, marked by the column `_deleted` (ICE-3.23)."""
 
 
 @dataclass(frozen=True)
 class Conforming:
-    """How the columns of one file become those that are read."""
+    """How the columns of one file are converted to those that are read."""
 
     columns: Sequence[str]
     """Top-level columns of the file that are decoded."""
     conform: Callable[[pa.RecordBatch, int], pa.RecordBatch]
-    """Turns decoded rows, the first of which has a position in the file, into the pinned columns;
-    behind them stand those that only keys need. Rows stay what and where they are."""
+    """Converts decoded rows to the pinned columns, followed by those that only keys need; it
+    receives the position of the first row in the file, and keeps rows and their order."""
     hidden: int = 0
-    """So many columns at the end of conformed batches are there for the keys only."""
+    """The number of columns at the end of conformed batches that are only needed for keys."""
     positional: bool = False
-    """Whether conformed columns depend on the position."""
+    """Whether conformed columns depend on the position of a row."""
 
 
 class MergedPiece:
@@ -66,8 +66,8 @@ class MergedPiece:
         Args:
             file: open, with at least the rows of the piece.
             piece: a range of its rows.
-            conforming: from its columns to those that are read.
-            states: what is gone in the states that are read.
+            conforming: how its columns are converted.
+            states: the rows that are gone in the states that are read.
         """
         self._file = file
         self._piece = piece
@@ -75,7 +75,7 @@ class MergedPiece:
         self._states = states
 
     def batches(self, options: ReadOptions) -> Iterator[pa.RecordBatch]:
-        """Yield the rows that are wanted, in batches of at least one row."""
+        """Yield the wanted rows, in batches of at least one row."""
         self._states = resolved(self._states, lambda: self._conformed(options.batch_rows))
         wanted = choice(self._states, keeps_gone=options.include_deleted)
         if wanted is None:
@@ -88,7 +88,8 @@ class MergedPiece:
                     done += batch.num_rows
                     yield batch
             except FilterStopped as stopped:
-                # The plain way goes on behind the rows that were given, and knows what is wrong.
+                # The plain way continues after the rows that were returned, and reports the error,
+                # if any.
                 _LOG.info("%s: no pushed filter after %s rows: %s", self._piece.path, done, stopped)
             else:
                 return
@@ -125,7 +126,7 @@ class MergedPiece:
                 yield rows if passing is None else rows.filter(passing.mask(rows))
 
     def _last_steps(self, rows: pa.RecordBatch) -> pa.RecordBatch:
-        """Leave out old rows, and columns that were there for the keys."""
+        """Remove old rows, and columns that were only needed for keys."""
         recent = newer(rows, self._states.newer)
         hidden = self._conforming.hidden
         return recent.select(recent.schema.names[:-hidden]) if hidden else recent
@@ -140,7 +141,7 @@ class MergedPiece:
             yield position, self._conforming.conform(batch, position)
 
     def _can_push(self, wanted: OneState, filter: Predicate) -> bool:
-        """Return whether the filter's columns come through `conform` as they were in the file."""
+        """Return whether `conform` leaves the filter's columns as they are in the file."""
         piece, names = self._piece, set(self._conforming.columns)
         if self._conforming.positional or wanted.keeps_gone:
             return False
@@ -153,9 +154,9 @@ class MergedPiece:
     def _pushed(
         self, wanted: OneState, filter: Predicate, batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Decode only rows that pass and stand at no deleted position.
+        """Decode only rows that pass the filter and are not at a deleted position.
 
-        Which rows have a deleted key does not depend on the others, so it is asked afterwards.
+        Deleted keys do not depend on other rows, so they are checked afterwards.
         """
         piece = self._piece
         batches = self._file.filtered(
@@ -175,14 +176,14 @@ class MergedPiece:
 
 
 def _row_of_nulls(schema: pa.Schema, names: Sequence[str]) -> pa.RecordBatch:
-    """Make a row to see what becomes of columns: to decode one takes a page of each of them."""
+    """Build a row to see how columns are converted; to decode one takes a page of each."""
     fields = [schema.field(name) for name in names]
     columns = [pa.nulls(1, field.type) for field in fields]
     return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields, schema.metadata))
 
 
 def _pass_unchanged(names: tuple[str, ...], before: pa.RecordBatch, after: pa.RecordBatch) -> bool:
-    """Return whether columns came through `conform` as they were: name, type and memory.
+    """Return whether `conform` left columns as they were: name, type and memory.
 
     Args:
         names: columns of the filter.
@@ -211,7 +212,7 @@ def behind(rows: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBa
 
 
 def first_rows(batches: Iterable[pa.RecordBatch], limit: int) -> Iterator[pa.RecordBatch]:
-    """Yield no more than so many rows, and ask for no batch behind them (ICE-5.13)."""
+    """Yield no more than a number of rows, and read no batch after them (ICE-5.13)."""
     left = limit
     for batch in batches:
         yield batch.slice(0, left)

@@ -1,4 +1,4 @@
-"""Which rows of a batch stand at deleted positions (ICE-6.5). Reads no file."""
+"""Find the rows of a batch at deleted positions (ICE-6.5). Reads no file."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 def are_at(positions: pa.Int64Array, start: int, rows: int) -> pa.BooleanArray | None:
-    """Return which of some rows that follow each other stand at one of the positions.
+    """Return a mask of the rows of a range that are at one of the positions.
 
     Args:
         positions: ascending, unique.
         start: position of the first row.
-        rows: how many follow each other.
+        rows: the number of rows in the range.
 
     Returns:
-        bool[rows] without NULL; None if none of them does.
+        bool[rows] without NULL; None if none is.
     """
     known = integers(positions)
     low, high = np.searchsorted(known, (start, start + rows))
@@ -37,7 +37,7 @@ def are_at(positions: pa.Int64Array, start: int, rows: int) -> pa.BooleanArray |
 
 
 def past_end(positions: pa.Int64Array | None, rows: int) -> int:
-    """Count the positions that a file of so many rows does not have (ICE-4.10)."""
+    """Count the positions that a file with a number of rows does not have (ICE-4.10)."""
     known = _known(positions)
     return len(known) - int(np.searchsorted(known, rows))
 
@@ -56,7 +56,7 @@ def united(sets: Sequence[pa.Int64Array]) -> pa.Int64Array:
 def ranges_with(
     positions: pa.Int64Array, groups: Sequence[RowGroup], start: int, end: int
 ) -> list[tuple[int, int]]:
-    """Cut a range of rows down to the row groups that hold one of the positions (ICE-3.11).
+    """Reduce a range of rows to the row groups that contain one of the positions (ICE-3.11).
 
     Args:
         positions: ascending.
@@ -65,7 +65,7 @@ def ranges_with(
         end: one past its last row.
 
     Returns:
-        (start, end) of each part, in order; neighbouring row groups are one part.
+        (start, end) of each part, in order; adjacent row groups form one part.
     """
     bounds = np.cumsum([0, *(group.rows for group in groups)])
     lows, highs = np.maximum(bounds[:-1], start), np.minimum(bounds[1:], end)

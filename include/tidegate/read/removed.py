@@ -1,4 +1,4 @@
-"""What is gone from a file, by position and by key, in the states of its table that are read."""
+"""The rows that are gone from a file, by position and key, in the states that are read."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ class RemovedKeys:
     """Rows with one of these keys are gone; NULL equals NULL (ICE-4.8). Compared by identity."""
 
     columns: tuple[str, ...]
-    """Names of the key's columns in conformed batches."""
+    """The names of the key's columns in conformed batches."""
     rows: pa.RecordBatch
     """The deleted keys, of the same types, with columns named and ordered as `columns`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Removed:
-    """What is gone from one file in one state of the table."""
+    """The rows that are gone from one file in one state of the table."""
 
     positions: pa.Int64Array | None = None
     """Zero-based physical positions, ascending, unique (ICE-6.5); None: no row by position."""
     keys: tuple[RemovedKeys, ...] = ()
-    """Key sets that are held together."""
+    """Key sets that fit into memory."""
     passes: tuple[Iterable[RemovedKeys], ...] = ()
-    """Key sets that do not fit into memory: their parts are loaded one by one by iterating, which
-    may be done again; each part is matched on a pass of its own over the rows (ICE-6.9)."""
+    """Key sets that do not fit into memory: iterating loads their parts one by one, and may be
+    repeated; each part is matched in a pass of its own over the rows (ICE-6.9)."""
     unaddressed: Mapping[str, int] = field(default_factory=dict)
     """Delete file → its rows without path or position, which remove nothing (ICE-4.10)."""
 
@@ -43,7 +43,7 @@ class Removed:
 
 @dataclass(frozen=True)
 class NewerThan:
-    """Only rows whose column is greater than the bound belong to the read (ICE-8.3)."""
+    """A bound: only rows whose column is greater are read (ICE-8.3)."""
 
     column: str
     """int64, in conformed batches; NULL is not greater."""
@@ -52,14 +52,14 @@ class NewerThan:
 
 @dataclass(frozen=True)
 class FileStates:
-    """A file in the states that a read compares; a plain read knows only `after`."""
+    """A file in the states that a read compares; a plain read has only `after`."""
 
     before: Removed | None
     """None: the file is not part of the earlier state."""
     after: Removed | None
     """None: the file is not part of the later state."""
     kinds: bool = False
-    """Whether the rows that differ are wanted, each with its kind (ICE-3.9)."""
+    """Whether the rows that differ are read, each with its kind (ICE-3.9)."""
     newer: NewerThan | None = None
 
     @property

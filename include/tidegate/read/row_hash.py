@@ -1,7 +1,7 @@
 """Hash rows to 64 bits, the same on every machine: equal rows have equal hashes.
 
-Tells rows into buckets and unlike rows apart quickly. Unequal rows may share a hash: what is equal
-is decided by `tidegate.read.codes`.
+Used to assign rows to buckets and to tell unequal rows apart quickly. Unequal rows may have the
+same hash: equality is decided by `tidegate.read.codes`.
 """
 
 from __future__ import annotations

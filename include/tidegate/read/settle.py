@@ -1,6 +1,6 @@
 """Settle the changes of one commit: leave out carried-over rows, pair updates. Reads no file.
 
-Hashes only rule out rows that have no counterpart; what is equal is decided by the values.
+Hashes only rule out rows without a counterpart; equality is decided by the values.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 _KINDS = (RowKind.DELETE, RowKind.INSERT, RowKind.UPDATE_BEFORE, RowKind.UPDATE_AFTER)
 _DELETE, _INSERT, _BEFORE, _AFTER = range(4)
 _HASHED_ROWS = 1 << 16
-"""Rows hashed at a time: their intermediate results stay in the processor's cache."""
+"""Rows that are hashed at a time, so that intermediate results stay in the processor's cache."""
 
 _Kinds = npt.NDArray[np.int8]
 
 
 @dataclass(frozen=True)
 class Settled:
-    """The changes that remain, in the order in which they came."""
+    """The changes that remain, in input order."""
 
     changes: pa.Table
     counts: SettleCounts
 
 
 def settle(changes: pa.Table, rules: SettleRules) -> Settled:
-    """Settle all changes of one commit, or all that share their keys with no others of it.
+    """Settle all changes of one commit, or those whose keys no other changes of it have.
 
     Args:
         changes: with `_change_type`; rows that are updates already are passed on.
-        rules: what is compared and paired.
+        rules: how rows are compared and paired.
 
     Raises:
         IdentifierNotUnique: a key has several changes, and the rules are strict.
@@ -69,7 +69,7 @@ def settle(changes: pa.Table, rules: SettleRules) -> Settled:
 
 
 def settle_by_row_id(changes: pa.Table, rules: SettleRules) -> Settled:
-    """Settle what `_row_id` alone decides, where rows of one key have not come together yet."""
+    """Settle by `_row_id` alone, before rows with equal keys are brought together."""
     settling = _Settling(changes, rules)
     carried_over = settling.leave_out_same_row_id() if rules.carry_over else 0
     settling.pair_by_row_id()
@@ -86,14 +86,14 @@ class _Settling:
 
     @property
     def changes(self) -> pa.Table:
-        """What is left, with the kinds that were found."""
+        """The remaining rows, with their kinds."""
         names = pa.concat_arrays([repeated_text(kind, 1) for kind in _KINDS])
         column = names.take(integer_column(self._kinds.astype(np.int64)))
         index = self._changes.schema.get_field_index(CHANGE_TYPE)
         return self._changes.set_column(index, self._changes.schema.field(index), column)
 
     def leave_out_carried_over(self) -> int:
-        """Leave out the bag difference's opposite: equal rows of both kinds (ICE-3.14)."""
+        """Leave out equal rows of both kinds, as many as there are pairs (ICE-3.14)."""
         hashes = self._hashes(self._rules.compared)
         rows = self._with_counterpart(hashes)
         if not len(rows):
@@ -111,7 +111,7 @@ class _Settling:
             )
             gone[where] = _cancelled(pairs, inserts[where], np.zeros(len(where), dtype=np.bool_))
         left = np.flatnonzero(~gone)
-        # Two rows with different identities are different rows, whatever they hold.
+        # Two rows with different identities are different rows, whatever their values.
         gone[left] = _cancelled(codes[left], inserts[left], known[left])
         return self._leave_out(rows[gone])
 
@@ -135,14 +135,14 @@ class _Settling:
             self._pair((ROW_ID,), self._has_row_id())
 
     def pair_by_key(self) -> int:
-        """Make updates of one DELETE and one INSERT with the same key; how many rows have more."""
+        """Make updates of one DELETE and one INSERT with the same key; count the rows with more."""
         several = self._pair(self._rules.identifiers)
         if len(several) and self._rules.strict:
             self._refuse(several)
         return len(several)
 
     def _pair(self, columns: Sequence[str], among: Flags | None = None) -> Integers:
-        """Pair rows; gives those whose values have both kinds, and one of them more than once."""
+        """Pair rows; return those with both kinds of which one occurs more than once."""
         hashes = self._hashes(columns)
         rows = self._with_counterpart(hashes, among)
         if not len(rows):
@@ -183,7 +183,7 @@ class _Settling:
         return hashed_codes([_one_array(column) for column in taken.columns], hashes[rows])
 
     def _with_counterpart(self, hashes: Hashes, among: Flags | None = None) -> Integers:
-        """Return the rows whose hash the other kind has, too, in their order."""
+        """Return the rows whose hash also occurs in the other kind, in their order."""
         chosen = np.True_ if among is None else among
         deletes = np.flatnonzero((self._kinds == _DELETE) & chosen)
         inserts = np.flatnonzero((self._kinds == _INSERT) & chosen)
@@ -228,7 +228,7 @@ def _cancelled(codes: Integers, inserts: Flags, known: Flags) -> Flags:
     Args:
         codes: rows with the same number are equal.
         inserts: whether a row is an INSERT; else it is a DELETE.
-        known: whether a row has an identity of its own: two rows that have are no counterparts.
+        known: whether a row has an identity of its own; two rows with one are no counterparts.
     """
     if not len(codes):
         return np.zeros(0, dtype=np.bool_)
@@ -251,7 +251,7 @@ def _cancelled(codes: Integers, inserts: Flags, known: Flags) -> Flags:
 def _quotas(
     deleted: Integers, deleted_known: Integers, inserted: Integers, inserted_known: Integers
 ) -> list[Integers]:
-    """Return how many rows of each sort find a counterpart, as many as possible."""
+    """Return how many rows of each sort have a counterpart, at most."""
     first = np.minimum(deleted_known, inserted)
     unknown_left = inserted - first
     second = np.minimum(deleted, unknown_left + inserted_known)

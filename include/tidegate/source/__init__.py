@@ -1,4 +1,4 @@
-"""Where changes come from: one module per kind of source, opened by the kind's name."""
+"""The sources of changes: one module per kind, opened by the kind's name."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ KINDS: Mapping[str, str] = {
     "iceberg": "tidegate.source.iceberg",
     "files": "tidegate.source.files",
 }
-"""Kind → module with the functions of `SourceKind`; only the one used is loaded."""
+"""Kind → module with the functions of `SourceKind`; imported only when used."""
 
 
 class SourceKind(Protocol):
-    """What the module of a kind has; each gets the kind's own options."""
+    """The functions that the module of a kind has; each receives the kind's own options."""
 
     def open_source(
         self,
@@ -33,13 +33,13 @@ class SourceKind(Protocol):
         extra_columns: Sequence[str],
         rebuilding: Rebuilding,
     ) -> Source:
-        """Make the source; nothing is read yet."""
+        """Make the source, without reading anything yet."""
 
     def overlooked(self, config: Any) -> tuple[str, ...]:
-        """Look at the source for what the pipeline file leaves out and may have meant (PC-O90)."""
+        """Look at the source for options that the pipeline file leaves out by mistake (PC-O90)."""
 
     def guessed_options(self, config: Any) -> Mapping[str, Any]:
-        """Look at the source for what a first pipeline file should say of it."""
+        """Look at the source for options that a first pipeline file should have."""
 
 
 def open_source(
@@ -49,26 +49,25 @@ def open_source(
     extra_columns: Sequence[str] = (),
     rebuilding: Rebuilding = unnamed_rebuild,
 ) -> Source:
-    """Make the source that a pipeline file describes; nothing is read yet.
+    """Make the source that a pipeline file describes, without reading anything yet.
 
     Args:
         config: the pipeline's `source`.
         storage: where listings are kept.
         listings_root: directory for the listings of plain files; None keeps them in memory.
-        extra_columns: columns to read besides `read.columns`, appended to the schema; what a filter
-            names.
-        rebuilding: writes the command that reads a stretch of time again, for messages.
+        extra_columns: columns that a filter needs besides `read.columns`, appended to the schema.
+        rebuilding: returns the command that reads a time range again, for messages.
     """
     return _kind(config).open_source(config, storage, listings_root, extra_columns, rebuilding)
 
 
 def overlooked(config: SourceConfig) -> tuple[str, ...]:
-    """Look at a source for what the pipeline file leaves out and may have meant (PC-O90)."""
+    """Look at a source for options that the pipeline file leaves out by mistake (PC-O90)."""
     return _kind(config).overlooked(config)
 
 
 def guessed_options(config: SourceConfig) -> Mapping[str, Any]:
-    """Look at a source for further keys that a first pipeline file should say of it."""
+    """Look at a source for further keys that a first pipeline file should have."""
     return _kind(config).guessed_options(config)
 
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 def column_names(
     known: Sequence[str], columns: Sequence[str] | None, extra: Sequence[str], source: str
 ) -> list[str]:
-    """Return the names of the columns to read: those chosen in their order, then the extra ones.
+    """Return the names of the columns to read: the chosen ones in order, then the extra ones.
 
     Args:
         known: the columns of the table.
-        columns: `read.columns`; None means all.
-        extra: what a filter needs besides.
+        columns: `read.columns`; None: all.
+        extra: columns that a filter needs besides.
         source: the table, for errors.
 
     Raises:
@@ -37,7 +37,7 @@ def column_names(
 def select_columns(
     schema: pa.Schema, columns: Sequence[str] | None, extra: Sequence[str], source: str
 ) -> pa.Schema:
-    """Keep some columns of a schema; see `column_names`."""
+    """Return some columns of a schema; see `column_names`."""
     return pa.schema(
         [schema.field(name) for name in column_names(schema.names, columns, extra, source)]
     )

@@ -1,4 +1,4 @@
-"""What the smallest and largest stored numbers of an event-time column say (ICE-5.10)."""
+"""Convert the smallest and largest stored numbers of an event-time column to times (ICE-5.10)."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FIRST = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
-# Nanoseconds are counted per microsecond, the others the other way round.
+# Nanoseconds per microsecond; for the other units, microseconds per unit.
 _PER_UNIT = {"day": 86_400_000_000, "s": 1_000_000, "ms": 1_000, "us": 1}
 _NANOSECONDS = 1_000
 
 
 @dataclass(frozen=True)
 class EventUnit:
-    """What the numbers of a column count; times without a zone are wall clock of the pipeline's."""
+    """The unit of a column's numbers; times without a zone are in the pipeline's zone."""
 
     unit: str
     """`day`, `s`, `ms`, `us` or `ns`."""
     zone: ZoneInfo | None
-    """None: the column holds moments."""
+    """None: the column has instants."""
 
     @classmethod
     def of(cls, kind: pa.DataType, column: EventColumn) -> EventUnit | None:
-        """Return what a type counts; None where it holds no times."""
+        """Return the unit of a type; None if it has no times."""
         if pa.types.is_date32(kind):
             return cls("day", ZoneInfo(column.timezone))
         if pa.types.is_timestamp(kind):
@@ -44,17 +44,17 @@ class EventUnit:
         return cls(column.unit, None) if pa.types.is_integer(kind) else None
 
     def stored_as(self, unit: str) -> EventUnit:
-        """Return the same with numbers that count otherwise."""
+        """Return the same for numbers with another unit."""
         return replace(self, unit=unit)
 
     def between(self, low: int, high: int) -> TimeBounds:
-        """Return the bounds that two numbers are, wider by less than a microsecond."""
+        """Return two numbers as bounds, wider by less than a microsecond."""
         return TimeBounds(self.at(low, up=False), self.at(high, up=True))
 
     def read_footer(self, rows: PhysicalRows, column: str) -> TimeBounds | None:
-        """Return the bounds of a column of an open file; None where its footer does not say."""
+        """Return the bounds of a column of an open file; None if its footer does not have them."""
         if not isinstance(rows, ParquetRows):
-            # Arrow tells no statistics of ORC stripes, and Avro has none.
+            # Arrow does not expose statistics of ORC stripes, and Avro has none.
             return None
         return self.between_raw(rows.raw_bounds(column))
 
@@ -66,7 +66,7 @@ class EventUnit:
         return TimeBounds() if low is None or high is None else self.between(low, high)
 
     def at(self, count: int, *, up: bool) -> datetime:
-        """Return the moment that a number counts to, rounded to a microsecond up or down."""
+        """Return the time of a number, rounded up or down to a microsecond."""
         if self.unit == "ns":
             microseconds = -(-count // _NANOSECONDS) if up else count // _NANOSECONDS
         else:
@@ -79,5 +79,5 @@ class EventUnit:
         try:
             return moment.replace(tzinfo=self.zone).astimezone(UTC)
         except OverflowError:
-            # The first and last days of the calendar have no other zone.
+            # The first and last days of the calendar cannot be converted to another zone.
             return moment

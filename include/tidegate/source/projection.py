@@ -91,7 +91,7 @@ class Projections:
         Args:
             schema: of the batch, with its metadata.
             values: the file's partition values, JSON-ready.
-            decide: makes the projection where none is kept.
+            decide: makes the projection if none is kept.
         """
         key = (schema.serialize().to_pybytes(), canonical(values))
         projection = self._kept.get(key)

@@ -1,4 +1,4 @@
-"""Which Arrow types may become which others without losing anything, and how. Knows no format."""
+"""Which Arrow types can be cast to which others without loss, and how. Knows no format."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def cast_to(found: pa.DataType, wanted: pa.DataType, *, zoneless: bool = False) 
     The cast checks its values: one that would lose digits raises ArrowInvalid (ICE-6.19).
 
     Args:
-        found: as the file has it.
-        wanted: as the schema says.
-        zoneless: whether a timestamp found is an INT96, which has no zone of its own.
+        found: the type in the file.
+        wanted: the type in the schema.
+        zoneless: whether a found timestamp is an INT96, which has no zone of its own.
     """
     if zoneless and pa.types.is_timestamp(wanted):
         return _plain_cast(wanted) if _is_zoneless(wanted) else None
@@ -101,13 +101,13 @@ def _times(found: pa.DataType, wanted: pa.DataType) -> bool:
 def _timestamps(found: pa.DataType, wanted: pa.DataType) -> bool:
     if not (pa.types.is_timestamp(found) and pa.types.is_timestamp(wanted)):
         return False
-    # Two zones name the same moments, but a wall clock names none.
+    # Two zones have the same instants, but wall clock time has none.
     return (found.tz is None) == (wanted.tz is None)
 
 
 def _is_zoneless(wanted: pa.TimestampType) -> bool:
-    """Return whether an INT96 may be read so: writers mean a wall clock by it, or UTC."""
-    # Its nanoseconds are not read, so that it cannot be a column of such.
+    """Return whether an INT96 may be read so: writers use it for wall clock time, or for UTC."""
+    # Its nanoseconds are not read, so it cannot become a column of nanoseconds.
     return wanted.unit != "ns" and (wanted.tz is None or wanted.tz in _UTC_NAMES)
 
 

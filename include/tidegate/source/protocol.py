@@ -1,4 +1,4 @@
-"""What every kind of source consists of: instants, slices of windows, rows.
+"""The protocol of sources: instants, files of windows, rows.
 
 Planning happens once, in one process (`timeline`, `slicing`); reading happens in many tasks
 (`reading`), which get the pin from the plan and never look at the source's head again (ICE-2.2).
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 class Source(Protocol):
-    """Where changes come from."""
+    """A source of changes."""
 
     @property
     def name(self) -> str:
-        """The source's name for people."""
+        """The name of the source for people."""
         ...
 
     def places(self) -> tuple[str, ...]:
-        """Name the directories of this machine that hold the source's files."""
+        """Return the directories of this machine that have the source's files."""
         ...
 
     @property
@@ -43,15 +43,15 @@ class Source(Protocol):
 
     @property
     def hints(self) -> TableHints | None:
-        """What it tells of files without their being read; None for a source that tells nothing."""
+        """Hints about files that are not read; None for a source without hints."""
         ...
 
     @property
     def kept(self) -> KeptHistory | None:
-        """What Tidegate keeps of its past; None where the source itself tells."""
+        """The history that Tidegate keeps of it; None if the source keeps its own."""
         ...
 
     @property
     def protection(self) -> Protection | None:
-        """What keeps it from forgetting a checkpoint, if the pipeline file asks for that."""
+        """The protection of a checkpoint from expiry, if the pipeline file asks for it."""
         ...

@@ -1,4 +1,4 @@
-"""What a source is asked about its rows: their schema, and the rows of each piece."""
+"""The protocol of a source's rows: their schema, and the rows of each piece."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class SliceReader(Protocol):
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the batches that come out."""
+        """The schema of the resulting batches."""
         ...
 
     @property
     def ignored(self) -> IgnoredDeletes:
-        """Deletes that hit nothing in what was read so far (ICE-4.10)."""
+        """Deletes that matched nothing in what was read so far (ICE-4.10)."""
         ...
 
     def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -44,7 +44,7 @@ class SliceReader(Protocol):
         ...
 
     def whole_file(self, piece: Piece) -> WholeFile | None:
-        """Look at a piece's file; None unless all its rows come out as they stand in it.
+        """Look at a piece's file; None unless all its rows are read unchanged.
 
         Raises:
             TidegateError: as `batches`, where the file cannot be opened.
@@ -53,21 +53,21 @@ class SliceReader(Protocol):
 
 
 class PinnedReading(Protocol):
-    """How the rows of a pinned source are read; in a task it looks at nothing but their files."""
+    """Reads the rows of a pinned source; in a task it opens only their files."""
 
     def schema(self, pin: Pin) -> pa.Schema:
-        """Return the schema of the batches that come out of `reader(pin)`."""
+        """Return the schema of the batches of `reader(pin)`."""
         ...
 
     def settling(self, pin: Pin) -> SettleRules | None:
-        """Return how changes are settled that are read as of a pin; None where nothing is."""
+        """Return how changes as of a pin are settled; None if they are not."""
         ...
 
     def reader(self, pin: Pin) -> SliceReader:
-        """Return the reading side, bound to the pinned schema; looks at nothing."""
+        """Return the reader for a pin, without opening anything."""
         ...
 
 
 def pinned_columns(schema: pa.Schema) -> tuple[tuple[str, str], ...]:
-    """Write a schema as `Pin.schema` holds it."""
+    """Return a schema in the form of `Pin.schema`."""
     return tuple((column.name, str(column.type)) for column in schema)

@@ -1,4 +1,4 @@
-"""What a source is asked about its files: which ones a window reads, and how they may be cut."""
+"""The protocol of a source's files: those that a window reads, and how they may be cut."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Units:
-    """The whole files of a window in source order, and what was left out on the way (ICE-1.4)."""
+    """The whole files of a window in source order, and what was left out (ICE-1.4)."""
 
     pieces: tuple[Piece, ...]
     notes: tuple[str, ...] = ()
     """One sentence per skipped commit class, pruning step or doubt, for plan and report."""
     listed: Listed = field(default_factory=Listed)
-    """What was opened and left out, in numbers."""
+    """The numbers of what was opened and left out."""
     checks: tuple[Piece, ...] = ()
-    """Files that are read besides, to check what is read of the others; they give no rows."""
+    """Additional files that are only read to check the others; they return no rows."""
     refusal: TidegateError | None = field(default=None, compare=False)
-    """Why no pipeline may publish the rows, which can be read nevertheless."""
+    """Why no pipeline may publish the rows, although they can be read."""
 
     def __iter__(self) -> Iterator[Piece]:
         return iter(self.pieces)
@@ -41,12 +41,12 @@ class Units:
 
 
 class Rebuilding(Protocol):
-    """Writes commands for messages; a source knows neither the pipeline nor its partitions."""
+    """Provides commands for messages; a source knows neither the pipeline nor its partitions."""
 
     def __call__(self, times: TimeBounds) -> str:
-        """Write the command that reads what lies between two event times again.
+        """Return the command that reads the rows between two event times again.
 
-        Where they are not known, that of every partition.
+        If they are not known, it is the command for every partition.
         """
         ...
 
@@ -63,13 +63,13 @@ class Slicing(Protocol):
         event_time: EventColumn | None = None,
         enough: int | None = None,
     ) -> Units:
-        """List the files that a window brings, whole, in source order, after pruning by the filter.
+        """List the whole files of a window, in source order, after pruning by the filter.
 
-        A window without a start is read as the table stands at its end if the pipeline starts
-        `full` or reads snapshots; otherwise as everything appended since the oldest retained
-        instant. With `whole` it is the table as it stands at the end, wherever the pipeline starts:
-        what a rebuild reads. With `event_time` the pieces carry the column's bounds. With `enough`
-        listing may stop once the files have as many rows, where nothing filters or deletes them.
+        A window without a start reads the table as of its end if the pipeline starts `full` or
+        reads snapshots; otherwise everything appended since the oldest retained instant. With
+        `whole`, it reads the table as of the end, wherever the pipeline starts, as a rebuild does.
+        With `event_time`, the pieces have the column's bounds. With `enough`, listing may stop once
+        the files have that many rows, if nothing filters or deletes them.
         """
         ...
 
@@ -79,29 +79,29 @@ class Slicing(Protocol):
 
 
 class TableHints(Protocol):
-    """What a table tells of its files without their being read."""
+    """Hints of a table about files that are not read."""
 
     def volumes(
         self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
     ) -> Iterator[Volume] | None:
-        """Return how much each of the instants after a checkpoint brings, one after the other.
+        """Return the volume of each instant after a checkpoint, one after the other.
 
         Returns:
-            None where a window that ends at any of them reads one whole state: then nothing is
-            gained by ending it earlier.
+            None if a window that ends at any of them reads one whole state: ending it earlier would
+            gain nothing.
         """
         ...
 
     def split_defaults(self, pin: Pin) -> Mapping[str, int]:
-        """Return what the table itself says of splits: keys of `source.split` (ICE-5.6)."""
+        """Return the table's own settings for splits, as keys of `source.split` (ICE-5.6)."""
         ...
 
     def footer_bounds(self, piece: Piece, column: EventColumn) -> TimeBounds | None:
-        """Read the bounds of a column from a file's footer; None where that does not say either."""
+        """Read the bounds of a column from a file's footer; None if it has none either."""
         ...
 
 
 def unnamed_rebuild(times: TimeBounds) -> str:
-    """Write the command with its arguments left open, for who reads without a pipeline."""
+    """Return the command with placeholders, for reads without a pipeline."""
     del times
     return "`tidegate rebuild PIPELINE PARTITION`"

@@ -1,4 +1,4 @@
-"""What a source is asked about its instants: where it stands, what came, what follows."""
+"""The protocol of a source's instants: its head, its history, and what follows a checkpoint."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InstantReport(Value):
-    """What one source commit did, from its summary; nothing of the table's files is opened."""
+    """The changes of one source commit, from its summary; none of the table's files is opened."""
 
     instant: Instant
     operation: str
-    """As the source names it: `append`, `overwrite`, `listing`."""
+    """The source's own term: `append`, `overwrite`, `listing`."""
     files_added: int | None
     files_removed: int | None
     rows_added: int | None
     rows_removed: int | None
     summary: Mapping[str, str] = field(default_factory=dict)
-    """Everything that the writer put into the commit."""
+    """Everything that the writer stored in the commit."""
 
 
 @dataclass(frozen=True)
 class Following:
-    """What a window that begins at a checkpoint may take, and what taking it means."""
+    """The instants that a window from a checkpoint may take, and what taking them means."""
 
     instants: tuple[Instant, ...]
-    """At which the window may end, in the source's order; none where there is nothing to take."""
+    """The instants at which the window may end, in the source's order; empty if there are none."""
     start: Instant | None
-    """What the window begins after: the checkpoint, unless it begins anew."""
+    """The instant that the window begins after: the checkpoint, unless it begins again."""
     kind: WindowKind = WindowKind.LOAD
     joins_on: bool = True
-    """Whether the checkpoint joins on to the head; False where a policy says how to go on."""
+    """Whether the history continues from the checkpoint; False if a policy decides how to go on."""
 
 
 class Timeline(Protocol):

@@ -416,8 +416,8 @@ MISTAKES = {
         "commit: {partition_time: {interval: 1 d}}",
         "commit.partition_time",
         9,
-        "is known from `dt: day(ordered_at)`; remove this key, it is for partition values that "
-        "come as they are",
+        "is known from `dt: day(ordered_at)`; remove this key, it is for partition values "
+        "taken from a column",
     ),
     "key that a later version has": (
         "commit: {require: [trigger, gate]}",
@@ -493,7 +493,7 @@ MISTAKES = {
         "source.read.mode",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; list `_change_type` among `source.read.columns`, so that readers can tell "
+        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
         "them apart, or use 'append'",
     ),
     "start without a side": (
@@ -543,13 +543,13 @@ MISTAKES = {
         "source: {kind: iceberg, table: a.b.c, tag: x, snapshot_id: 5}",
         "source.tag",
         3,
-        "and `snapshot_id` both select what to read; leave out one of the two (ICE-2.7)",
+        "and `snapshot_id` both select what to read; remove one of the two",
     ),
     "branch and tag": (
         "source: {kind: iceberg, table: a.b.c, branch: audit, as_of_timestamp: 5}",
         "source.as_of_timestamp",
         3,
-        "and `branch` both select what to read; leave out one of the two (ICE-2.7)",
+        "and `branch` both select what to read; remove one of the two",
     ),
     "selection with a mode of changes": (
         "source: {kind: iceberg, table: a.b.c, tag: x, read: {mode: append}}",
@@ -623,7 +623,7 @@ MISTAKES = {
         "source.read.on_non_append",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; list `_change_type` among `source.read.columns`, so that readers can tell "
+        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
         "them apart, or use 'append'",
     ),
     "net changes of appends": (
@@ -956,7 +956,7 @@ def test_partition_time_of_an_unpartitioned_target_is_refused(tmp_path: Path) ->
 def test_work_inside_the_target_is_refused(tmp_path: Path, work: str) -> None:
     text = SHORT.replace("  partition_by", f"  work: {work}\n  partition_by")
 
-    with pytest.raises(WorkInsideTarget, match="lies inside /lake/published/orders"):
+    with pytest.raises(WorkInsideTarget, match="is inside /lake/published/orders"):
         load_pipeline(write(tmp_path, text))
 
 

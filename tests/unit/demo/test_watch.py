@@ -155,7 +155,7 @@ def test_watch_overlooks_runs_that_failed_in_an_earlier_call(clock: list[float])
 
 
 def test_watch_gives_up_and_names_the_days_that_are_missing(clock: list[float]) -> None:
-    with pytest.raises(DemoStuck, match=r"after 15 minutes.*: dt=2013-02-08"):
+    with pytest.raises(DemoStuck, match=r"within 15 minutes.*: dt=2013-02-08"):
         watch_until_end(Client({DAGS.load: [DagRun("r", "running", None)]}), held())
 
 

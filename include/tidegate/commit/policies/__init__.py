@@ -1,6 +1,6 @@
-"""What a commit does besides moving files.
+"""The policies of a commit: what it does besides moving files.
 
-A new policy is a new module and a line in `OPENERS`; its options stand in `config/policies.py`.
+A new policy needs a module and a line in `OPENERS`; its options are in `config/policies.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OPENERS: Mapping[str, Callable[[Any], CommitPolicy]] = {
     "success-file": SuccessFile,
     "custom": load_custom,
 }
-"""Word of a policy → what makes it from its options."""
+"""Word of a policy → the function that makes it from its options."""
 
 __all__ = ["OPENERS", "CommitPolicy", "PolicyContext", "SuccessFile", "open_policy"]
 
@@ -29,6 +29,6 @@ def open_policy(options: PolicyConfig) -> CommitPolicy:
     """Make the policy that a pipeline file describes.
 
     Raises:
-        PolicyUnknown: its module or class is not there or raises, or it has no `commit`.
+        PolicyUnknown: its module or class does not exist or raises, or it has no `commit`.
     """
     return OPENERS[options.word](options)

@@ -1,6 +1,6 @@
 """A policy of the user's own.
 
-`module:Class`, built with texts, called with the context (PC-A11).
+It is named as `module:Class`, built with texts and called with the context (PC-A11).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def load_custom(options: CustomPolicy) -> CommitPolicy:
     """Build the policy that a pipeline file names.
 
     Raises:
-        PolicyUnknown: the module or class is not there or raises, or it has no `commit`.
+        PolicyUnknown: the module or class does not exist or raises, or it has no `commit`.
     """
     reference = options.custom
     module_name, _, class_name = reference.partition(":")
     try:
         policy = getattr(importlib.import_module(module_name), class_name)(*options.parameters)
     except (Exception, SystemExit) as broken:
-        # A module of the user's may raise anything, and other partitions go on.
+        # A user's module may raise anything, and the other partitions continue.
         problem = f"{type(broken).__name__}: {broken}"
         raise PolicyUnknown(policy=reference, problem=problem) from broken
     if not callable(getattr(policy, "commit", None)):

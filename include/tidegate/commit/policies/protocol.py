@@ -1,4 +1,4 @@
-"""What a commit does besides moving files: one policy a file, each repeatable (PC-A04)."""
+"""The protocol of commit policies, each of which is repeatable (PC-A04)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PolicyContext:
-    """What a policy is told (PC-A11)."""
+    """What a policy receives (PC-A11)."""
 
     pipeline: str
     table_root: str
@@ -35,12 +35,11 @@ class PolicyContext:
 class CommitPolicy(Protocol):
     """Runs on: one process per partition. Called: at least once per revision.
 
-    After all files stand.
+    Files are moved before.
 
     Failure: an error leaves the partition pending; the same commit calls the policy again with the
-    same
-    context. So doing it twice has to have the effect of once.
+    same context. Calling it twice must therefore have the effect of calling it once.
     """
 
     def commit(self, context: PolicyContext) -> None:
-        """Do what the policy is for."""
+        """Carry out the policy."""

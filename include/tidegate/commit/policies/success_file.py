@@ -14,19 +14,18 @@ if TYPE_CHECKING:
 class SuccessFile:
     """Write the marker of a partition.
 
-    Failure: the marker appears whole or not at all; a repetition finds its own bytes and is
-    content.
+    Failure: the marker appears whole or not at all; a repetition accepts its own bytes.
     """
 
     def __init__(self, _options: SuccessFilePolicy | None = None) -> None:
-        """Take no options: the marker's name and text stand in the context."""
+        """Take no options: the context has the marker's name and text."""
 
     def commit(self, context: PolicyContext) -> None:
         """Write the marker's bytes as planned.
 
         Raises:
-            FileExistsAlready: another marker stands although it was retracted; somebody else wrote
-            it.
+            FileExistsAlready: there is another marker, written by somebody else after the
+            retraction.
         """
         path = f"{context.partition_root}/{context.marker_name}"
         content = context.marker.encode()

@@ -1,1 +1,1 @@
-"""Steps from one shape of the ledger to the next, run by Alembic."""
+"""Steps from one schema of the ledger to the next, run by Alembic."""

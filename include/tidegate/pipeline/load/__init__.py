@@ -1,1 +1,1 @@
-"""From what changed to announced contributions: take a window, plan, stage, announce."""
+"""Load: take a window, plan, stage, and announce its contributions."""

@@ -40,9 +40,8 @@ if TYPE_CHECKING:
 class Announcer:
     """Seals windows: the one place where checkpoint and watermark move.
 
-    Runs on: the process of one run's step. Called: at least once per run, also when there was no
-    window.
-    Failure: `sealed.json` may stand without its transaction; the next attempt announces what it
+    Runs on: the process of one run's step. Called: at least once per run, even without a window.
+    Failure: `sealed.json` may exist without its transaction; the next attempt announces what it
     says.
     """
 
@@ -56,16 +55,16 @@ class Announcer:
     ) -> Announced:
         """Seal the windows of a run.
 
-        Without one, let an idle source move the watermark (design §7).
+        If there are none, let an idle source move the watermark (design §7).
 
         Args:
             planned: the windows.
             now: clock of the step.
-            held: what renews them until they are sealed.
+            held: renews them until they are sealed.
 
         Raises:
             WindowIncomplete: a sub-split has no message yet (Transient).
-            RowsUnaccounted: the contributions have other rows than were kept.
+            RowsUnaccounted: the contributions do not have the rows that were kept.
             FenceLost: a newer attempt took a window over before it was sealed.
         """
         touched: dict[Partition, None] = {}
@@ -80,7 +79,7 @@ class Announcer:
         state = self.ledger.pipeline.get()
         protection = self.loader.source.protection
         if state.checkpoint is not None and protection is not None:
-            # Also without a window: a run that died here announced and did not come so far.
+            # Also without a window, in case a run announced and died before this point.
             protection.protect(self.config.name, state.checkpoint)
         return Announced(
             partitions=tuple(touched),
@@ -93,11 +92,11 @@ class Announcer:
         scan = read_plan(self.storage, item.uri)
         announcements = self._announcements(item, scan, now)
         first = next(announcements)
-        # Only the sub-splits of this plan wanted them, and all of those are done. Before the ledger
-        # knows, since a run that dies here comes by again and one that dies afterwards does not.
+        # Only the sub-splits of this plan needed them, and all of these are done. They are removed
+        # before the ledger is told, because a run that dies afterwards does not come back here.
         self.storage.delete_tree(layout.exchange_root(item.uri))
-        # From here on the ledger relies on the messages, on the plan and on what was just removed;
-        # whoever wrote a message may have died before its name was on the disk.
+        # From here on the ledger relies on the messages, on the plan and on the removal. The writer
+        # of a message may have died before its name was on the disk.
         for folder in (layout.messages_root(item.uri), item.uri):
             if self.storage.exists(folder):
                 self.storage.sync(folder)
@@ -109,9 +108,9 @@ class Announcer:
     def _announcements(
         self, item: PlannedWindow, scan: ScanPlan, now: datetime
     ) -> Iterator[tuple[Announcement, datetime]]:
-        """Yield what the ledger is told, and when; it stands in a file before the ledger knows.
+        """Yield the announcement and its time, written to a file before the ledger is told.
 
-        The second one and those after it are written anew: something newer was recorded meanwhile.
+        From the second one on it is written again, because something newer was recorded meanwhile.
         """
         sealed = self._newest_written(item)
         if sealed is not None:
@@ -123,9 +122,9 @@ class Announcer:
             sealed = None
 
     def _newest_written(self, item: PlannedWindow) -> SealedWindow | None:
-        """Read what an attempt before this one wrote, unless it was overtaken since.
+        """Read the file that an earlier attempt wrote, unless it was overtaken since.
 
-        An earlier plan that comes back into effect is written anew.
+        The file of an earlier plan that takes effect again is written again.
         """
         held = self.ledger.windows.get(item.sequence)
         files = Records(self.loader.roots, self.storage).sealed(item.sequence)
@@ -134,19 +133,19 @@ class Announcer:
         if not own:
             return None
         if own[-1].number > held.number:
-            # A restoration came since, which believes no file of a lower number.
+            # The ledger was restored since; restorations ignore files with a lower number.
             is_fenced = own[-1].number < self.ledger.pipeline.get().first_fence
             return None if is_fenced else own[-1]
         is_announced = held.sealed and held.plan_digest == item.digest
-        # A file that tells of a later announce, which never was, would be believed.
+        # Otherwise a later file would be believed, although its announce never happened.
         is_outdone = written[-1].number > held.number
         return own[-1] if is_announced and not is_outdone else None
 
     def _write(self, item: PlannedWindow, scan: ScanPlan, now: datetime) -> SealedWindow:
-        """Write the next `sealed.json`, under a number that the ledger gave to this attempt."""
+        """Write the next `sealed.json`, with a number that the ledger reserved for this attempt."""
         drafted = self._draft(item, scan, now)
         _check_rows(drafted, item.uri)
-        # Drafting takes long: an attempt that lost its window meanwhile gets no number.
+        # Drafting takes long; an attempt that has lost its window meanwhile gets no number.
         number = self.ledger.windows.reserve(item.sequence, item.attempt, item.digest)
         drafted = replace(drafted, number=number)
         text = pretty(drafted.to_json())
@@ -176,9 +175,9 @@ class Announcer:
             self.ledger.pipeline.advance_watermark(step, state.watermark_step)
 
     def _is_unread(self, state: PipelineState, now: datetime) -> bool:
-        """Return whether the source has brought something that no window took in.
+        """Return whether the source has changes that no window took in.
 
-        A run without a window may have looked at an old interval only.
+        A run without a window may only have looked at an old interval.
         """
         source = self.loader.source
         pin = source.timeline.pin(now, state.source_identity, after=state.checkpoint)
@@ -190,7 +189,7 @@ class Announcer:
 def announcement_of(
     config: PipelineConfig, sealed: SealedWindow, attempt: int, uri: str
 ) -> Announcement:
-    """Return what the ledger is told of a sealed window."""
+    """Return the announcement of a sealed window."""
     clock = PartitionClock.of(config)
     return Announcement(
         sequence=sealed.window.sequence,
@@ -206,7 +205,7 @@ def announcement_of(
 
 
 def _check_rows(sealed: SealedWindow, uri: str) -> None:
-    """Check that every kept row goes to one partition, told by its path as the ledger tells it."""
+    """Check that every kept row is in exactly one partition, by path as in the ledger."""
     by_path = {item.partition.path: item.rows for item in sealed.contributions}
     contributed, kept = sum(by_path.values()), sealed.summary.rows_kept
     if contributed != kept:

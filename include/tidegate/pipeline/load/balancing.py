@@ -1,4 +1,4 @@
-"""Decide from sums whether changes turn each state into the next (ICE-3.17)."""
+"""Decide, from sums, whether changes turn each state into the next (ICE-3.17)."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def check_balance(source: str, sums: Iterable[Mapping[str, BagSum]]) -> None:
-    """Check that nothing is left of any commit.
+    """Check that the sums of every commit add up to nothing.
 
     Args:
         source: the table, for errors.
         sums: of all changes of a window, and of all states at their ends, in any parts.
 
     Raises:
-        ChangelogInconsistent: something is left of a commit.
+        ChangelogInconsistent: those of a commit do not.
     """
     left: dict[str, BagSum] = {}
     for part in sums:

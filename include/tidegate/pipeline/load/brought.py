@@ -1,4 +1,4 @@
-"""Tell from the commit messages of a window what it brought, as its announce says it. Pure."""
+"""Work out from its commit messages what a window announces. Pure."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def drafted(
     *,
     is_known: Callable[[Partition], bool],
 ) -> SealedWindow:
-    """Return what is announced of a window; it has no number yet.
+    """Return the announcement of a window, without a number.
 
     Args:
         scan: the plan.
-        messages: one of each of its sub-splits, in plan order.
+        messages: one per sub-split, in plan order.
         before: the pipeline before the announce.
         now: aware UTC clock of the announce.
-        is_known: whether a partition is there to be emptied.
+        is_known: whether a partition exists, and can be emptied.
     """
     return SealedWindow(
         pipeline=scan.pipeline,

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 class ChangeStream:
     """Reads windows in this process; the same rows as the sub-splits of a plan stage.
 
-    *Failure:* nothing stays: what large commits spill goes with the stream.
+    *Failure:* nothing is left behind: spilled rows are removed with the stream.
     """
 
     source: str
     """The table, for errors."""
     reading: Reading
     split: SplitConfig
-    """Says what is too large to be settled in memory."""
+    """Defines which commits are too large to be settled in memory."""
 
     def batches(
         self, pieces: Iterable[Piece], checks: Sequence[Piece] = ()
@@ -46,8 +46,8 @@ class ChangeStream:
         """Read pieces in order, the changes of each commit settled.
 
         Args:
-            pieces: those of one commit follow each other.
-            checks: files to check the changes with, once all are read.
+            pieces: the pieces of one commit are consecutive.
+            checks: files that the changes are checked with after they are read.
 
         Raises:
             ChangelogInconsistent: the check failed.
@@ -93,7 +93,7 @@ class ChangeStream:
 
 @dataclass(frozen=True)
 class _Spill:
-    """One large commit on its way through files."""
+    """One large commit that is settled through files."""
 
     folder: str
     settler: Settler

@@ -1,4 +1,4 @@
-"""Find the source files of a plan that are published as they are."""
+"""Find the source files of a plan that are copied unchanged."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def whole_files(
     config: PipelineConfig, rows: Reading, planned_at: datetime, only: Iterable[Partition]
 ) -> WholeFiles | None:
-    """Return what tells which files are copied; None where the configuration alone rules it out.
+    """Return the test of which files are copied; None if the configuration rules out copying.
 
-    No file is opened for a pipeline that filters, judges or settles rows.
+    No file is opened if the pipeline filters rows, has row rules, or settles changes.
 
     Args:
-        config: as it stands in the plan.
+        config: the configuration in the plan.
         rows: how the source is read.
         planned_at: the clock of the run.
         only: the partitions of a rebuild.
@@ -42,9 +42,9 @@ def whole_files(
 
 @dataclass(frozen=True)
 class UncutFiles:
-    """Tells the planner which large files it need not cut, because a task will copy them.
+    """Tells the planner which large files it need not cut because a task will copy them.
 
-    A task decides anew. Where the file was replaced meanwhile, one task reads more than others.
+    The task decides again. If the file was replaced meanwhile, one task reads more than others.
     """
 
     config: PipelineConfig
@@ -63,7 +63,7 @@ class UncutFiles:
         try:
             return self._files.part(piece) is not None
         except TidegateError:
-            # Whoever reads it says what is wrong with it.
+            # The task that reads it reports the error.
             return False
 
     @cached_property

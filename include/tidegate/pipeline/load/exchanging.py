@@ -1,8 +1,8 @@
-"""Hand rows from sub-split to sub-split through files of the plan directory (ICE-3.13).
+"""Exchange rows between sub-splits through files of the plan directory (ICE-3.13).
 
-Each sub-split writes one file for all buckets and a message that names it; sub-splits of the next
-stage read their bucket of every one, in plan order, so any attempt finds the same rows in the same
-order.
+Each sub-split writes one file for all buckets and a message that names it. Sub-splits of the next
+stage read their bucket of every such file, in plan order, so that every attempt finds the same rows
+in the same order.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class SpreadRows:
 def write_spread(storage: Storage, root: str, path: str, rows: SpreadRows) -> SpreadFile:
     """Write the file of one attempt.
 
-    *Failure:* what was written stays under the attempt's name, which no message has.
+    *Failure:* the file stays under the attempt's name, which no message has.
 
     Args:
-        storage: where it goes.
+        storage: where the file is written.
         root: directory that the file's name is relative to.
         path: of a new file.
-        rows: what it holds.
+        rows: the content of the file.
     """
     full = posixpath.join(root, path)
     storage.make_dirs(posixpath.dirname(full), synced=False)

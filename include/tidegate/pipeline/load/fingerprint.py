@@ -1,6 +1,6 @@
-"""Which libraries decide the bytes of a part file.
+"""The versions of the libraries that decide the bytes of a part file.
 
-With the same versions the same bytes (design §5).
+The same versions write the same bytes (design §5).
 """
 
 from __future__ import annotations
@@ -17,5 +17,5 @@ _WRITERS = ("pyarrow", "polars")
 
 @functools.cache
 def library_fingerprint() -> Mapping[str, str]:
-    """Return the versions that go into a plan's digest."""
+    """Return the versions that are part of a plan's digest."""
     return {name: version(name) for name in _WRITERS}

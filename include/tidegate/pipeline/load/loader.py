@@ -1,6 +1,6 @@
-"""From the source's head to announced contributions: window, plan, stage, announce.
+"""Plan windows, and read back the messages of their plans.
 
-Each step can be repeated, by the same run or by another one, and finds what its predecessor left.
+Each step can be repeated, by the same run or another one, and continues from what it finds.
 """
 
 from __future__ import annotations
@@ -50,22 +50,21 @@ class Preview:
     """What a load would read (PC-C08)."""
 
     range: InstantRange | None
-    """None: there is nothing to take."""
+    """None if there is nothing to take."""
     plan: ScanPlan | None
     splits: tuple[Split, ...]
     waits: str | None = None
-    """What a load waits for, where it takes nothing before that."""
+    """What the pipeline waits for before it takes its first window."""
 
 
 @dataclass(frozen=True)
 class Loader:
     """The first half of a pipeline: once per window.
 
-    Runs on: the process of one run's step. Called: at least once per step and run.
-    Failure: a window that was taken stays taken; the next attempt goes on with it, plans to the
-    same digest, and stages only the sub-splits without a message. A window whose planning is
-    refused is given back; without a plan, or with one that was lost, it was promised to nobody, and
-    is dropped.
+    Runs on: the process of one run's step. Called: at least once per step and run. Failure: a
+    window that was taken stays taken; the next attempt continues it with the same plan digest, and
+    stages only the sub-splits without a message. A window that cannot be planned is given back, and
+    dropped if it has no plan or its plan was lost.
     """
 
     config: PipelineConfig
@@ -89,7 +88,7 @@ class Loader:
 
         Raises:
             WindowOpen: another run works on the pipeline's open window (Transient).
-            LedgerMoved: other runs came between each time (Transient).
+            LedgerMoved: other runs changed the ledger at each attempt (Transient).
         """
         taken, found = self._undertaken(lambda: self._taker.take(run, now), now)
         return tuple(
@@ -106,7 +105,7 @@ class Loader:
     ) -> tuple[PlannedWindow, ...]:
         """Take a window that reads partitions whole, as of the checkpoint.
 
-        None before the first load.
+        Before the first load none is taken.
         """
         return self._undertaken(lambda: self._taker.rebuild(partitions, run, now), now)[1]
 
@@ -121,7 +120,7 @@ class Loader:
         """Read the commit messages of a plan, in plan order.
 
         Raises:
-            WindowIncomplete: a sub-split has none yet (Transient).
+            WindowIncomplete: a sub-split has no message yet (Transient).
             StateFileDamaged: the plan has lost splits.
         """
         missing = expected = 0
@@ -150,9 +149,9 @@ class Loader:
     def _undertaken(
         self, take: Callable[[], Taken], now: datetime
     ) -> tuple[Taken, tuple[PlannedWindow, ...]]:
-        """Take windows and plan them; what cannot be planned is given back.
+        """Take windows and plan them; a window that cannot be planned is given back.
 
-        Where that drops the window of a run before, this one takes its own.
+        If this drops the window of an earlier run, this run takes its own.
         """
         while True:
             taken = take()
@@ -169,7 +168,7 @@ class Loader:
         return self.ledger.windows.give_back(sequence, taken.attempt, lost_plan=lost)
 
     def _planned(self, taken: Taken, now: datetime) -> tuple[PlannedWindow, ...]:
-        """Plan what was taken, one after the other; all of it is kept meanwhile."""
+        """Plan the windows one after the other; all of them are renewed meanwhile."""
         attempts = {item.window.sequence: item.attempt for item in taken.windows}
         with renewing_windows(self.ledger, attempts, self.config.execute.claim_timeout):
             return tuple(self._plan_window(item, taken.pin, now) for item in taken.windows)
@@ -189,17 +188,16 @@ class Loader:
         if taken.sealed and taken.plan_digest == digest:
             if self._is_told(uri) and not names.is_silent(taken):
                 return _planned(taken, digest, uri, scan, (0, 0))
-            # What the messages that stand say is in effect, whether its files were moved or swept.
+            # The messages are in effect even if their files were moved or swept.
             self._drop(taken, uri, names.spent)
         elif not is_new:
             self._drop(taken, uri, names.hollow)
         return _planned(taken, digest, uri, scan, self._pending(uri, scan.totals))
 
     def _drop(self, taken: WindowState, uri: str, of: Callable[[str], Sequence[str]]) -> None:
-        """Take away messages that speak for files which are gone: they are staged again.
+        """Delete messages whose files are gone, so that their sub-splits are staged again.
 
-        No sweep of a window begins once it is taken; one that had begun has ended where the lock is
-        free.
+        No sweep of a window begins once it is taken; if the lock is free, earlier ones have ended.
 
         Raises:
             PartitionBusy: a sweep is at work (Transient).
@@ -213,7 +211,7 @@ class Loader:
                 self.storage.sync(layout.messages_root(uri))
 
     def _is_told(self, uri: str) -> bool:
-        """Return whether the file of a plan's announce stands; it is written again by messages."""
+        """Return whether the announce of a plan has its file; otherwise it is written again."""
         return bool(announces_in(self.storage, uri))
 
     @property
@@ -231,7 +229,7 @@ class Loader:
         return Scanner(self.config, self.source)
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
-        """Write the splits first; of a plan that lost one of the two, the other stays as it is."""
+        """Write the splits first; if only one of the two files was lost, the other is kept."""
         write_splits(self.storage, uri, splits)
         self.storage.write_once(layout.plan_file(uri), pretty(scan.to_json()))
 
@@ -242,7 +240,7 @@ class Loader:
             for name in self.storage.list_files(layout.messages_root(uri))
         }
         if not done:
-            # A plan of many files takes long to read, and a new one need not be.
+            # Reading a plan of many files takes long, and is not needed for a new one.
             return totals.splits, totals.bytes
         pending = [
             split

@@ -1,6 +1,6 @@
-"""Pin the source as a window reads it, and say what to do where the source has forgotten it.
+"""Pin the source as a window reads it, with a remedy if the source no longer has that state.
 
-A window that was planned is read as its plan says, which needs the snapshot no more. Takes nothing.
+A planned window is read by its plan, which no longer needs the snapshot. Takes nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Pins:
-    """Knows from source, ledger and work directory whether a window can be read."""
+    """Finds out from source, ledger and work directory whether a window can be read."""
 
     ledger: Ledger
     storage: Storage
@@ -41,8 +41,8 @@ class Pins:
         """Pin the source for a rebuild that is not taken yet.
 
         Raises:
-            StateGone: what stood at the checkpoint is not kept any more.
-            FileCameBack: a file stands again that the checkpoint calls gone.
+            StateGone: the source no longer keeps its state at the checkpoint.
+            FileCameBack: a file is back that was gone at the checkpoint.
         """
         try:
             return self.source.timeline.whole_at(pin, draft.range.end_inclusive)
@@ -56,11 +56,11 @@ class Pins:
             raise gone.read_by(reader, remedy) from gone
 
     def of(self, taken: WindowState, pin: Pin) -> Pin:
-        """Pin the source for a window that stands in the ledger.
+        """Pin the source for a window of the ledger.
 
         Raises:
-            StateGone: what it reads is not kept any more, and it has no plan, or one that was made
-                otherwise.
+            StateGone: the source no longer keeps what it reads, and the window has no plan, or one
+                made with another configuration.
         """
         with self.naming(taken):
             try:
@@ -72,18 +72,18 @@ class Pins:
                 return stored.pin
 
     def digest(self, taken: WindowState, pinned: Pin) -> str:
-        """Name the plan of a window as it is read now."""
+        """Return the digest of the plan of a window as it is read now."""
         return self.names.choose(
             taken, lambda again: self.scanner.digest(taken.window, pinned, again=again)
         )
 
     @contextmanager
     def naming(self, taken: WindowState) -> Iterator[None]:
-        """Say which window is refused, and what helps in its state.
+        """Add the window and a remedy to the error of a window that is refused.
 
         Raises:
-            StateGone: what it reads is not kept any more.
-            PlannedOtherwise: it is open and keeps a plan that another configuration made.
+            StateGone: the source no longer keeps what it reads.
+            PlannedOtherwise: it is open, and was planned with another configuration.
         """
         try:
             yield
@@ -106,7 +106,7 @@ class Pins:
             ) from refused
 
     def is_lost(self, taken: WindowState, pin: Pin) -> bool:
-        """Return whether a window has no plan, or lost it, and cannot be planned any more."""
+        """Return whether a window has no plan, or has lost it, and can no longer be planned."""
         sequence = taken.window.sequence
         if self.ledger.plans.uri(sequence) is not None and not self.lost_plan(sequence):
             return False
@@ -117,9 +117,9 @@ class Pins:
         return False
 
     def lost_plan(self, sequence: int) -> str | None:
-        """Return where the plan of a window was, where that is not there any more.
+        """Return where the plan of a window was, if it is gone.
 
-        None if there was none, and where an announce of it was written: a restoration believes it.
+        None if it never had one, or if its announce was written, which restorations rely on.
         """
         uri = self.ledger.plans.uri(sequence)
         if uri is None or has_plan(self.storage, uri) or announces_in(self.storage, uri):

@@ -1,8 +1,8 @@
 """Choose the name of a window's plan: a plan whose files may be gone is never revived.
 
-Same inputs, same name; but what a replay replaced was retired and may be swept, and its messages
-stand on. Where such a plan, or one that lost its staged files, is wanted again, the same inputs get
-the next name and everything is staged anew. Touches nothing.
+The same inputs have the same name. But the files that a replay replaced were retired and may be
+swept, while their messages remain. If such a plan, or one that has lost its staged files, is needed
+again, the same inputs get another name and everything is staged again. Changes nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlanNames:
-    """Knows from ledger and work directory which names of a window's plans are used up."""
+    """Finds out from ledger and work directory which names of a window's plans are used up."""
 
     roots: Roots
     ledger: Ledger
@@ -38,7 +38,7 @@ class PlanNames:
         """Return the digest of the plan that a window is staged under.
 
         Args:
-            taken: the window; its effective plan is found done unless files of it were lost.
+            taken: the window; its effective plan is complete unless files of it were lost.
             name: the digest for the same inputs the first time (0), the second time (1), …
 
         Returns:
@@ -54,7 +54,7 @@ class PlanNames:
         raise AssertionError
 
     def hollow(self, uri: str) -> list[str]:
-        """Name the messages of a plan that was never announced whose files are gone."""
+        """Return the messages with lost files, of a plan that was never announced."""
         messages = dict(self._messages(uri))
         found = [
             path
@@ -76,7 +76,7 @@ class PlanNames:
         return self._with_assembled(uri, messages, self._spent(uri, messages))
 
     def is_silent(self, taken: WindowState) -> bool:
-        """Return whether a publication of the effective plan has yet to read a lost message."""
+        """Return whether a publication of the effective plan still needs a lost message."""
         uri = layout.plan_root(self.roots.work, taken.window.sequence, str(taken.plan_digest))
         return not all(
             self.storage.exists(layout.message_file(uri, sub_split))
@@ -111,7 +111,7 @@ class PlanNames:
         return sorted({*dropped, *(assembled & messages.keys())})
 
     def _lost(self, taken: WindowState, digest: str) -> bool:
-        """Return whether a file is gone or cut that a publication of the plan has yet to move."""
+        """Return whether a file is gone or cut that a publication of the plan still has to move."""
         waiting = {item.partition for item in self._waiting(taken)}
         if not waiting:
             return False
@@ -120,7 +120,7 @@ class PlanNames:
         return any(self._is_lost(uri, part) for part in parts)
 
     def _waiting(self, taken: WindowState) -> list[Contribution]:
-        """Return what the effective plan of a window brought and no revision holds yet."""
+        """Return the contributions of a window's effective plan that no revision has yet."""
         pending = {
             state.partition: state
             for state in self.ledger.partitions.all()
@@ -149,6 +149,6 @@ class PlanNames:
                 yield path, read_stored(self.storage, path, CommitMessage)
 
     def _is_lost(self, uri: str, part: PartFile) -> bool:
-        # A commit that was begun may have moved it.
+        # A commit that has begun may have moved it.
         places = f"{uri}/{part.staged}", f"{self.roots.partition(part.partition)}/{part.name}"
         return all(self.storage.length(place) != part.length for place in places)

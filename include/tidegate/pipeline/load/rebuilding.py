@@ -1,4 +1,4 @@
-"""Write the commands that read partitions again, with the partitions that the ledger knows."""
+"""Return the commands that read partitions again, with the partitions that the ledger knows."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LedgerRebuilding:
-    """Knows which partitions may hold rows of some event times."""
+    """Finds the partitions that may have rows of given event times."""
 
     ledger: Ledger
     by_event_time: bool
-    """Whether partitions are made from the event time; otherwise any may hold any."""
+    """Whether partitions are made from the event time; otherwise any may have any row."""
 
     def __call__(self, times: TimeBounds) -> str:
-        """Write the command for the partitions that may hold them."""
+        """Return the command for the partitions that may have them."""
         known = self.ledger.partitions.all()
         return rebuild_of(
             self.ledger.name,
@@ -38,14 +38,14 @@ class LedgerRebuilding:
 
 
 def rebuild_of(pipeline: str, partitions: Sequence[Partition]) -> str:
-    """Write the command that reads partitions again; whoever types it leaves none out."""
+    """Return the command that reads all of these partitions again."""
     if not partitions:
         return f"`{command('rebuild', pipeline, 'PARTITION')}`"
     return f"`{command('rebuild', pipeline, *partitions)}`"
 
 
 def _may_hold(state: PartitionState, times: TimeBounds) -> bool:
-    """Return whether rows of some event times may lie in a partition; it ends before its end."""
+    """Return whether rows of some event times may be in a partition, whose end is exclusive."""
     if state.start is None or state.end is None:
         return True
     if times.smallest is None or times.largest is None:

@@ -1,4 +1,4 @@
-"""From a window to its plan: list the files, cut and pack them, and say why they are so."""
+"""Make the plan of a window: list its files, cut and pack them, and record why."""
 
 from __future__ import annotations
 
@@ -41,33 +41,34 @@ if TYPE_CHECKING:
     from tidegate.source.protocol import Source
     from tidegate.source.slicing import Units
 
-# Fixed, not the machine's cores: the same window is cut alike wherever it is planned.
+# Fixed rather than the machine's cores, so that a window is cut the same way everywhere.
 _PARALLELISM = 8
 _FINEST_FIRST = (Transform.HOUR, Transform.DAY, Transform.MONTH)
 
 
 def pinned_at(source: Source, pin: Pin, window: Window) -> Pin:
-    """Pin the source as a window reads it; at the head it is read as the run saw it (ICE-2.9)."""
+    """Pin the source as a window reads it; at the head, as the run saw it (ICE-2.9)."""
     end = window.range.end_inclusive
     return pin if pin.head is not None and pin.head.id == end.id else source.timeline.at(pin, end)
 
 
 def volumes_of(source: Source, pin: Pin) -> Volumes:
-    """Return what tells how much the instants of a pinned source bring."""
+    """Return the function that tells how much each instant of a pinned source adds."""
     hints = source.hints
     return functools.partial(hints.volumes, pin) if hints else lambda *_: None
 
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Make many values that live on: looking for garbage among them takes a quarter of the time."""
+    """Pause the garbage collector while many values are made, which saves a quarter of the time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if not gc.get_freeze_count():
-            # Both together make everything old, so that it is not looked through right now.
+            # Both together move all values to the oldest generation, which is not searched right
+            # away.
             gc.freeze()
             gc.unfreeze()
         if was_enabled:
@@ -76,7 +77,7 @@ def _without_collections() -> Iterator[None]:
 
 @dataclass
 class _Footers:
-    """Reads footers for the planner and counts them."""
+    """Reads footers for the planner, and counts them."""
 
     source: Source
     paths: list[str] = field(default_factory=list)
@@ -88,7 +89,7 @@ class _Footers:
 
 @dataclass(frozen=True)
 class _Found:
-    """The files of a window, and what they were cut into."""
+    """The files of a window, and the splits that they were cut into."""
 
     units: Units
     pieces: tuple[Piece, ...]
@@ -105,9 +106,9 @@ class Scanner:
     source: Source
 
     def digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
-        """Name the plan of a window, before planning it."""
+        """Return the digest of a window's plan, before planning it."""
         inputs = self.config.plan_inputs()
-        # With what the table says: it decides the splits as much as the pipeline file does.
+        # Includes the table's properties, which decide the splits as the pipeline file does.
         split = self._split(pinned).model_dump(mode="json")
         inputs = {**inputs, "source": {**inputs["source"], "split": split}}
         fingerprint = library_fingerprint()
@@ -126,8 +127,8 @@ class Scanner:
 
         Raises:
             ChangesReadWhole: the mode was changed since the window was taken.
-            StatsMissing: the order that is asked for, or bounds, need what a file does not say.
-            TidegateError: the source refuses to have the window published; see `Units`.
+            StatsMissing: the requested order or bounds need metadata that a file does not have.
+            TidegateError: the source refuses that the window is published; see `Units`.
         """
         pinned = pinned_at(self.source, pin, window)
         with _without_collections():
@@ -207,7 +208,7 @@ class Scanner:
         )
 
     def _check_reads_changes(self, window: Window) -> None:
-        """Refuse to read the whole source for a window that joins on to others."""
+        """Refuse to read the whole source for a window of changes."""
         joins_on = window.range.start_exclusive is not None and not window.kind.replaces
         if joins_on and self.config.source.read.mode == "snapshot":
             raise ChangesReadWhole(pipeline=self.config.name, window=window.sequence)
@@ -242,7 +243,7 @@ class Scanner:
         return f"{state.state}: {state.detail}"
 
     def _split(self, pin: Pin) -> SplitConfig:
-        """Return `source.split`, with the table's own words where the pipeline says nothing."""
+        """Return `source.split`, with the table's properties for keys that are not set."""
         said = self.config.source.split
         defaults = self.source.hints.split_defaults(pin) if self.source.hints else {}
         unsaid = {key: item for key, item in defaults.items() if key not in said.model_fields_set}

@@ -1,6 +1,6 @@
-"""What one task does: read a split of a plan, stage it, and leave a commit message per sub-split.
+"""Run one task: read a split of a plan, stage it, and write one commit message per sub-split.
 
-Everything a task needs stands in the plan directory; it looks at no ledger and at no pipeline file.
+The plan directory has everything that a task needs: it reads neither ledger nor pipeline file.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ def stage_split(
 ) -> tuple[CommitMessage, ...]:
     """Stage what one split of a plan still lacks.
 
-    *Runs on:* a Spark task or a local thread. *Called:* at least once per split, also twice at the
-    same
-    time. *Failure:* sub-splits with a message are done; the others are staged again under another
-    attempt's name, with the same file names and bytes.
+    *Runs on:* a Spark task or a local thread. *Called:* at least once per split, possibly twice at
+    the same time. *Failure:* sub-splits with a message are done; the others are staged again under
+    another attempt's name, with the same file names and bytes.
 
     Args:
-        storage: where plans, parts and messages stand; bound before the function goes to a task.
+        storage: the storage of plans, parts and messages; bound before the function is sent to a
+            task.
         plan_uri: directory of the plan.
         index: position of the split in the plan.
-        attempt: names this execution; completed by a random word.
+        attempt: name of this execution, completed by a random word.
 
     Returns:
         The messages of the split's sub-splits that this call finished.
@@ -87,7 +87,7 @@ class _SplitTask:
         try:
             message = self._write(sub_split)
         except Exception:
-            # Retries on a full disk must not keep it full with what they left.
+            # Otherwise retries on a full disk would keep it full.
             self._discard(sub_split)
             raise
         path = layout.message_file(self.plan_uri, sub_split.id)
@@ -125,7 +125,7 @@ class _SplitTask:
     def _told_apart(
         self, sub_split: SubSplit, config: PipelineConfig, rows: Reading
     ) -> tuple[Sequence[WholePart], Sequence[Piece]]:
-        """Tell apart which files are copied, and which pieces are read."""
+        """Separate the files that are copied from the pieces that are read."""
         scan, files = self.scan, None
         if sub_split.exchange is None:
             files = whole_files(config, rows, scan.planned_at, scan.window.partitions)
@@ -134,7 +134,7 @@ class _SplitTask:
     def _changes(
         self, sub_split: SubSplit, rows: Reading, settler: Settler | None
     ) -> Iterator[pa.RecordBatch]:
-        """Read what pieces or the exchange give, settled as far as this sub-split does it."""
+        """Read the rows of the pieces or of the exchange, settled as far as this sub-split can."""
         exchange = sub_split.exchange
         if exchange is not None and exchange.stage > 0:
             return self._gathered(exchange, settler)
@@ -149,11 +149,11 @@ class _SplitTask:
             return bucket
         if not exchange.spreads:
             return settler.all(bucket, net=exchange.net)
-        # What is not paired takes no part in the exchange by row id either.
+        # Rows that are not paired are not exchanged by row id either.
         return bucket if exchange.net else settler.by_row_id(bucket)
 
     def _check(self, sub_split: SubSplit, rows: Reading) -> CommitMessage:
-        """Read what changes are checked with; nothing of it is staged."""
+        """Read the rows that changes are checked with; none of them is staged."""
         balance, noted = rows.balance(), ReadNotes()
         if balance is not None:
             balance.states(sub_split.pieces, rows.changes)
@@ -226,7 +226,7 @@ def _config(storage: Storage, plan_uri: str) -> PipelineConfig:
 
 @functools.lru_cache(maxsize=4)
 def _spreading(storage: Storage, plan_uri: str) -> Spreading:
-    """Look through a plan once per process for what its sub-splits hand each other."""
+    """Read the exchange of a plan once per process."""
     return spreading(_plan(storage, plan_uri)[1])
 
 

@@ -1,4 +1,4 @@
-"""Fix where the first window begins, once and for all: in the work directory before the ledger."""
+"""Fix where the first window begins, in the work directory before the ledger."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ if TYPE_CHECKING:
 
 
 def fix_start(storage: Storage, work: str, found: FixedStart) -> FixedStart:
-    """Write down where the first window begins, unless that was done before.
+    """Write down where the first window begins, unless it was written before.
 
-    A ledger that is lost before the first announce would else take what `latest` is by then.
+    Otherwise, if the ledger is lost before the first announce, `latest` would move.
 
     Args:
-        storage: where the work directory stands.
+        storage: the storage of the work directory.
         work: the work directory.
-        found: what `source.start` comes to now.
+        found: the boundary that `source.start` stands for now.
 
     Returns:
-        What was written first.
+        The boundary that was written first.
 
     Raises:
         StateFileDamaged: it is not as it was written.

@@ -43,7 +43,7 @@ class Taken:
 
 @dataclass(frozen=True)
 class WindowDraft:
-    """What a load would go on with or take."""
+    """The window that a load would continue or take."""
 
     window: Window | None
     pin: Pin

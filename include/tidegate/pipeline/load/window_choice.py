@@ -22,10 +22,10 @@ def is_behind(
     sealed: Sequence[WindowState],
     start: datetime | None,
 ) -> bool:
-    """Return whether a run's interval was taken in before: then it replays, it takes nothing new.
+    """Return whether a run's interval was taken in before, so that the run only replays.
 
-    An interval that ends before the start is behind as well, also one that ends after the last
-    instant before it: what it brings must not depend on whether something after it was taken.
+    An interval that ends before the start is behind as well, even if it ends after the last instant
+    before the start: its result must not depend on whether something after it was taken.
 
     Args:
         interval: the run's data interval; a run without one always works ahead.
@@ -45,15 +45,15 @@ def is_behind(
 def ahead(
     instants: Sequence[Instant], checkpoint: Instant | None, end_exclusive: datetime | None
 ) -> InstantRange | None:
-    """Take what follows the checkpoint, as far as it lies before the end (design §4, case 1).
+    """Return what follows the checkpoint, up to the end (design §4, case 1).
 
     Args:
         instants: what follows the checkpoint, in the source's order.
         checkpoint: end of the last sealed window; None at the beginning.
-        end_exclusive: end of the data interval; None takes everything.
+        end_exclusive: end of the data interval; None: everything is taken.
 
     Returns:
-        The range, None when there is nothing to take.
+        The range; None if there is nothing to take.
     """
     taken = list(
         itertools.takewhile(
@@ -69,7 +69,7 @@ def history(
     windows: Sequence[WindowState],
     pipeline: str,
 ) -> InstantRange | None:
-    """Take instants of the interval that `start` left out (design §4, case 3).
+    """Return the instants of the interval that are before the start (design §4, case 3).
 
     Args:
         retained: instants before the first window, in the source's order.
@@ -78,10 +78,10 @@ def history(
         pipeline: its name, for the error.
 
     Returns:
-        The range, None when the interval has no such instant, or they were taken before.
+        The range; None if the interval has no such instant, or they were taken before.
 
     Raises:
-        WindowOverlap: a history window covers some of them and not all, or others as well.
+        WindowOverlap: a history window covers only some of them, or others as well.
     """
     inside = [position for position, item in enumerate(retained) if interval.covers(item.time)]
     if not inside:
@@ -108,9 +108,9 @@ def history(
 
 
 def covering(windows: Sequence[WindowState], interval: DataInterval) -> WindowState | None:
-    """Find the window in which an interval's instants would be.
+    """Return the window that would have an interval's instants.
 
-    The first that ends at or after its end; none where the interval ends before that one begins.
+    This is the first one that ends at or after the interval's end, unless it begins after it.
     """
     loads = (item for item in windows if item.window.kind.moves_checkpoint)
     for item in loads:

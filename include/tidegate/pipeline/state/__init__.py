@@ -1,1 +1,1 @@
-"""What load and publish stand on: the work directory, its records, who holds what."""
+"""What load and publish build on: the work directory, its records, and who holds what."""

@@ -1,4 +1,4 @@
-"""Do again what others came before: each attempt looks anew, and a few are enough."""
+"""Repeat a decision that another run came before; each attempt reads everything again."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _ATTEMPTS = 5
 
 
 def again_if(overtaken: type[TransientError], attempt: Callable[[], T]) -> T:
-    """Call what decides on something and records it, until nobody came between.
+    """Call a function that decides and records, until no other run has come in between.
 
     Args:
-        overtaken: raised by an attempt that others came before, and by this function if they did
-            each time.
-        attempt: reads anew whatever it decides on.
+        overtaken: raised by an attempt that another run came before, and by this function if this
+            happened at each attempt.
+        attempt: reads everything that it decides on.
     """
     for _ in range(_ATTEMPTS - 1):
         with contextlib.suppress(overtaken):

@@ -1,9 +1,9 @@
 """Notice a ledger that is older than the files, as after a restored backup (design §4).
 
-What a file tells stands in the ledger before the file does: its window with its plan, its
-publication, and the number that was reserved for its window or partition. So the files are looked
-at first and the ledger is read afterwards; what the files then know more than the ledger was
-recorded in another one. Changes nothing.
+The content of a file is in the ledger before the file exists: its window with its plan, its
+publication, and the number that was reserved for its window or partition. Therefore the files are
+read first and the ledger afterwards: if the files know more, they were recorded in another ledger.
+Changes nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Watch:
 
         Returns:
             The pipeline as the ledger had it when it was compared; None if it does not know it.
-            What is decided on this state is decided on a ledger that is not behind.
+            Decisions based on this state are based on a ledger that is not behind.
 
         Raises:
             LedgerBehind: the ledger does not know the window.
@@ -55,7 +55,7 @@ class Watch:
         return state
 
     def check_all_windows(self) -> None:
-        """Compare every window that was announced: costs a look at each.
+        """Compare every announced window, which reads the files of each.
 
         Raises:
             LedgerBehind: the ledger does not know one of them.
@@ -74,11 +74,11 @@ class Watch:
             raise finding
 
     def check_partition(self, partition: Partition) -> None:
-        """Compare what a partition is published from: costs a look at each of its windows.
+        """Compare everything that a partition is published from, window by window.
 
         Raises:
             LedgerBehind: the marker is of a revision that the ledger neither has nor is committing,
-                a window was announced anew, or a record has a number that it did not reserve.
+                a window was announced again, or a record has a number that it did not reserve.
         """
         self._check_marker(partition)
         self._check_contributions(partition)
@@ -94,9 +94,9 @@ class Watch:
             raise finding
 
     def _check_contributions(self, partition: Partition) -> None:
-        """Compare the newest announce of each window that brought rows for a partition.
+        """Compare the newest announce of each window that has rows for a partition.
 
-        One that brought none as far as the ledger knows is compared by `findings` only.
+        Windows without rows for it, as far as the ledger knows, are only compared by `findings`.
         """
         self.check_windows(item.window for item in self.ledger.contributions.to(partition))
 
@@ -104,7 +104,7 @@ class Watch:
         marker = self.standing_marker(partition)
         if marker is None:
             return
-        # In this order: a commit that is recorded in between has its revision then.
+        # In this order, so that a commit that is recorded in between is found as a revision.
         begun = self.ledger.publications.unrecorded(partition)
         state = self.ledger.partitions.find(partition)
         known = state.revision if state else 0
@@ -118,7 +118,7 @@ class Watch:
             )
 
     def check_commit(self, publication: Publication) -> None:
-        """Compare the marker that stands with a commit that is about to change files.
+        """Compare the current marker with a commit that is about to change files.
 
         Raises:
             LedgerBehind: it is of a later revision: the commit comes from an older ledger.
@@ -132,14 +132,14 @@ class Watch:
             )
 
     def standing_marker(self, partition: Partition) -> dict[str, Any] | None:
-        """Read the marker that stands, of the latest revision where there are several."""
+        """Read the current marker; if there are several, that of the latest revision."""
         found = [self._marker_called(name, partition) for name in self.marker_names(partition)]
         return max(filter(None, found), key=lambda marker: marker["revision"], default=None)
 
     def marker_names(self, partition: Partition) -> set[str]:
-        """Return how the marker of a partition may be called, by what the files tell.
+        """Return the possible names of a partition's marker, as the files tell them.
 
-        It may have been renamed since the last commit, and the ledger need not know that one.
+        It may have been renamed since the last commit, which the ledger need not know.
         """
         names = {self.config.commit.marker.name}
         plan = self._records.newest_commit(partition)
@@ -148,7 +148,7 @@ class Watch:
         return names
 
     def findings(self) -> Iterator[str]:
-        """Yield which windows and records the files know and the ledger does not."""
+        """Yield the windows and records that the files have and the ledger does not."""
         yield from map(str, self._window_findings())
         for state in self.ledger.partitions.all():
             yield from map(str, self._record_findings(state.partition))
@@ -161,7 +161,7 @@ class Watch:
         """Compare the greatest number in the files of a partition."""
         number, name = self._records.newest_number(partition)
         pipeline = self.ledger.pipeline.find()
-        # As in `_is_known`: what has a lower number was read by the restoration.
+        # As in `_is_known`: records with a lower number were read by the restoration.
         if pipeline is None or number < pipeline.first_fence:
             return
         state = self.ledger.partitions.find(partition)
@@ -206,14 +206,14 @@ class Watch:
 
     def _is_known(self, item: SealedFile, state: PipelineState) -> bool:
         sequence, digest = item.sealed.window.sequence, item.sealed.plan_digest
-        # The restoration that raised all fences read every announce that was recorded before; what
-        # has a lower number and is not known was written by a process that had lost its fence.
+        # The restoration that raised all fences read every announce that was recorded before. A
+        # lower number that is not known was written by a process that had lost its fence.
         if item.sealed.number < state.first_fence:
             return True
         window = self.ledger.windows.find(sequence)
         if window is None or not self.ledger.plans.is_known(sequence, digest):
             return False
-        # An open window that holds the plan is about to be announced, or is announced once more.
+        # An open window with this plan is about to be announced, or is announced again.
         return not window.sealed or item.sealed.number <= max(window.number, window.reserved)
 
     @property
@@ -227,5 +227,5 @@ class Watch:
         except SourceFileGone:
             return None
         except MarkerInvalid:
-            # It tells nothing of a revision; `fsck` names it.
+            # It names no revision; `fsck` reports it.
             return None

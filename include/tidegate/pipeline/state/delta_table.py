@@ -1,4 +1,4 @@
-"""Name deltas once per plan: a window may have as many pairs of files as data times deltas.
+"""Write each delta once per plan: a window may have as many pairs as data files times deltas.
 
 In the lines of a plan, the lists of slices are runs of the plan's table of deltas, `[first, end)`.
 """
@@ -35,13 +35,13 @@ class DeltaTable:
         self.lines: list[str] = []
         self._places: dict[str, int] = {}
         self._runs: dict[int, tuple[Deltas, Runs]] = {}
-        # Later commits have the deltas of earlier ones and more: the longest lists are one run,
-        # and so are the others, which are parts of them.
+        # Later commits have the deltas of earlier ones and more: the longest lists are written as
+        # one run, and the others are parts of it.
         for deltas in sorted(lists.values(), key=len, reverse=True):
             self._runs[id(deltas)] = deltas, _runs(map(self._place, deltas))
 
     def shorten(self, split: Split) -> Split:
-        """Return a split with runs in place of lists, to be written and for nothing else."""
+        """Return a split with runs in place of lists, only for writing."""
         if not self.lines:
             return split
         return _with_lists(split, lambda slice: _turned(slice, self._runs_of))
@@ -59,7 +59,7 @@ class DeltaTable:
 
 
 class StoredDeltas:
-    """The table as it stands in front of a plan's splits, each line read when it is asked for."""
+    """The table in front of a plan's splits; each line is read when it is needed."""
 
     def __init__(self, lines: Sequence[bytes]) -> None:
         self._lines = lines
@@ -80,7 +80,7 @@ class StoredDeltas:
         raw = json.loads(line)
         if not self._lines:
             return Split.from_json(raw)
-        # Taken out while the rest is read: a delta is made once, however many slices name it.
+        # Removed while the rest is read: a delta is built once, however many slices name it.
         runs = [
             _taken_out(piece["slice"]) for part in raw["sub_splits"] for piece in part["pieces"]
         ]
@@ -130,7 +130,7 @@ def _turned(slice: FileSlice, runs_of: Callable[[Deltas], Any]) -> FileSlice:
 
 
 def _taken_out(slice: dict[str, Any]) -> dict[str, Runs]:
-    """Take the runs out of a slice that is about to be read; returns those that name deltas."""
+    """Remove the runs from a slice that is about to be read, and return those that name deltas."""
     change = slice.get("change")
     holder, names = (slice, ("deltas",)) if change is None else (change, _STATES)
     runs = {name: holder[name] for name in names if holder[name]}

@@ -1,8 +1,9 @@
-"""Who works on a window or a partition, and how to find out that a process is gone.
+"""Name the holder of a window or partition, and find out whether its process is gone.
 
-A process is named so that only one that could see it can say that it is gone: by host, by the boot
-of its kernel and its process namespace (containers share host names and process numbers), by its
-number, and by when it started in ticks since the boot, which a change of the clock does not move.
+The name ensures that only a process that could see the holder concludes that it is gone. It
+consists of the host, the boot of its kernel and its process namespace (containers share host names
+and process numbers), the process number, and its start in ticks since the boot, which does not
+depend on the clock.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _PROCESS = re.compile(
     r"^(?P<kind>\w+):(?P<host>[^:]+):(?P<process>\d+):(?P<started>\d+):(?P<place>[^:]+)$"
 )
 _AIRFLOW = "airflow:"
-"""Begins the names of holders that are a run of Airflow's and not a process."""
+"""Prefix of holders that are a run of Airflow, not a process."""
 
 _ZOMBIE = "Z"
 _START_TICKS = 19
@@ -26,9 +27,9 @@ _START_TICKS = 19
 
 
 def process_owner(kind: str) -> str:
-    """Name this process so that another one beside it can tell whether it still runs.
+    """Return a name of this process by which others on the host can tell whether it is running.
 
-    Where the kernel does not tell what that needs, the name ends early: then only time decides.
+    If the kernel does not provide all parts, the name ends early, and only time decides.
     """
     name = f"{kind}:{socket.gethostname()}:{os.getpid()}"
     facts = _facts(os.getpid())
@@ -39,11 +40,11 @@ def process_owner(kind: str) -> str:
 
 
 def life_of(owner: str) -> Life:
-    """Find out what became of a holder, as far as this process can tell.
+    """Find out whether a holder is alive, as far as this process can tell.
 
-    A run of Airflow's waits in a queue between two tasks, for hours where pools are full, and
-    renews nothing meanwhile. Only Airflow knows whether it has ended; a process that cannot ask it
-    never takes from such a run, unless a person says so.
+    Between two tasks, a run of Airflow waits in a queue, for hours if pools are full, and renews
+    nothing meanwhile. Only Airflow knows whether it has ended; a process that cannot ask Airflow
+    never takes over from such a run unless a person says so.
     """
     if owner.startswith(_AIRFLOW):
         return Life.WAITING
@@ -51,9 +52,9 @@ def life_of(owner: str) -> Life:
 
 
 def life_by_time(owner: str) -> Life:
-    """Find out what became of a holder, after a person said that no waiting run will go on.
+    """Find out whether a holder is alive, after a person said that no waiting run will continue.
 
-    A holder that still renews keeps what it has all the same.
+    A holder that still renews keeps what it holds.
     """
     found = life_of(owner)
     return Life.RENEWING if found is Life.WAITING else found
@@ -62,7 +63,7 @@ def life_by_time(owner: str) -> Life:
 def is_gone(owner: str) -> bool:
     """Return whether a holder is a process of this host and process namespace that has ended.
 
-    Of any other holder nothing is known: its time has to run out.
+    Nothing is known about any other holder: its time has to run out.
     """
     match = _PROCESS.match(owner)
     if match is None or (match["host"], match["place"]) != (socket.gethostname(), _place()):
@@ -70,7 +71,7 @@ def is_gone(owner: str) -> bool:
     process = int(match["process"])
     if not _exists(process):
         return True
-    # What is there and hidden, because it is another user's, is not known to be gone.
+    # A process may exist but be hidden because it belongs to another user.
     facts = _facts(process)
     return facts is not None and (facts[0] == _ZOMBIE or facts[1] != match["started"])
 
@@ -86,9 +87,9 @@ def _exists(process: int) -> bool:
 
 
 def _place() -> str | None:
-    """Name the boot and the process namespace; None where the kernel does not tell."""
+    """Return the boot and the process namespace; None if the kernel does not tell them."""
     try:
-        # Its first word: beside a host's name that is unique enough, and people read it.
+        # Only its first part: beside the host name it is unique enough, and people read it.
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().partition("-")[0]
         namespace = str(Path("/proc/self/ns/pid").readlink())
     except OSError:
@@ -97,11 +98,11 @@ def _place() -> str | None:
 
 
 def _facts(process: int) -> tuple[str, str] | None:
-    """Read a process's state and its start in ticks since the boot; None if that is not told."""
+    """Read a process's state and its start in ticks since the boot; None if they are unknown."""
     try:
         told = Path(f"/proc/{process}/stat").read_text()
     except OSError:
         return None
-    # The name stands in parentheses and may hold any character.
+    # The name is in parentheses and may contain any character.
     rest = told.rpartition(")")[2].split()
     return rest[0], rest[_START_TICKS]

@@ -1,4 +1,4 @@
-"""The plan of a window as it stands in the work directory; light, because every task reads it."""
+"""The files of a window's plan in the work directory; a light module, as every task imports it."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _LINES_PER_BLOCK = 256
 
 
 def has_plan(storage: Storage, uri: str) -> bool:
-    """Return whether all of a plan stands in its directory."""
+    """Return whether all files of a plan exist."""
     return all(storage.exists(path) for path in (layout.plan_file(uri), layout.splits_file(uri)))
 
 
 def announces_in(storage: Storage, uri: str) -> list[str]:
-    """Name the files in a plan's directory that tell of an announce of it."""
+    """Return the files in a plan's directory that were written by its announces."""
     return [name for name in storage.list_names(uri) if layout.is_sealed_file(name)]
 
 
 def read_plan(storage: Storage, uri: str) -> ScanPlan:
-    """Read the plan that stands in a plan directory."""
+    """Read the plan of a plan directory."""
     return read_stored(storage, layout.plan_file(uri), ScanPlan)
 
 
 class StoredSplits(Sequence[Split]):
-    """The splits of a plan, each read when it is asked for: a task wants one of many thousands."""
+    """The splits of a plan, each read on access: a task needs one of many thousands."""
 
     def __init__(self, path: str, lines: Sequence[bytes], deltas: StoredDeltas) -> None:
         self._path = path
@@ -43,7 +43,7 @@ class StoredSplits(Sequence[Split]):
         self._deltas = deltas
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of splits."""
         return len(self._lines)
 
     @overload
@@ -51,7 +51,7 @@ class StoredSplits(Sequence[Split]):
     @overload
     def __getitem__(self, index: slice) -> StoredSplits: ...
     def __getitem__(self, index: int | slice) -> Split | StoredSplits:
-        """Read one; a slice reads none.
+        """Read one split; a slice reads none.
 
         Raises:
             StateFileDamaged: its line cannot be read.
@@ -63,10 +63,10 @@ class StoredSplits(Sequence[Split]):
 
 
 def read_splits(storage: Storage, uri: str) -> StoredSplits:
-    """Read the splits that stand in a plan directory, in plan order.
+    """Read the splits of a plan directory, in plan order.
 
     Raises:
-        StateFileLost: they do not stand there any more.
+        StateFileLost: their file is gone.
         StateFileDamaged: the last line of their file is not whole.
     """
     path = layout.splits_file(uri)
@@ -79,7 +79,7 @@ def read_splits(storage: Storage, uri: str) -> StoredSplits:
 
 
 def write_splits(storage: Storage, uri: str, splits: Sequence[Split]) -> None:
-    """Make splits stand in a plan directory."""
+    """Write the splits to a plan directory."""
     storage.write_once(layout.splits_file(uri), _blocks(splits))
 
 
@@ -95,7 +95,7 @@ def pending_stages(storage: Storage, uri: str) -> list[list[int]]:
     """Return the positions of splits that have a sub-split without a message, by stage.
 
     Returns:
-        Those of the first stage, which wait for no others, then those that wait for them, and so
+        Those of the first stage, which depend on no others, then those that depend on them, and so
         on; no stage is empty.
     """
     done = {
@@ -103,7 +103,7 @@ def pending_stages(storage: Storage, uri: str) -> list[list[int]]:
     }
     stages: dict[int, list[int]] = {}
     for index, split in enumerate(read_splits(storage, uri)):
-        # Ids are hashes of all that a line says.
+        # Ids are hashes of everything in a line.
         if not done or any(part.id not in done for part in split.sub_splits):
             stages.setdefault(split.stage, []).append(index)
     return [stages[stage] for stage in sorted(stages)]

@@ -1,6 +1,6 @@
-"""Read pieces of a source as a pipeline wants them.
+"""Read pieces of a source as the pipeline file defines it.
 
-Conformed, filtered, without the filter's own columns.
+Rows are conformed and filtered, and the filter's own columns are removed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WHERE = "source.read.filter"
 
 
 def filter_columns(read: ReadConfig) -> tuple[str, ...]:
-    """Name the columns that the filter needs and the output does not have."""
+    """Return the columns that the filter needs and the output does not have."""
     if read.filter is None or read.columns is None:
         return ()
     return tuple(name for name in named_columns(read.filter, _WHERE) if name not in read.columns)
@@ -43,11 +43,11 @@ class Reading:
     """How one pinned source is read."""
 
     schema: pa.Schema
-    """Of the batches that come out."""
+    """The schema of the resulting batches."""
     changes_schema: pa.Schema
-    """Of changes that are not settled yet: with the columns that settling alone needs."""
+    """The schema of changes before settling, with the columns that only settling needs."""
     rules: SettleRules | None
-    """How changes are settled; None where nothing is."""
+    """How changes are settled; None if they are not."""
     _reader: SliceReader
     _options: ReadOptions
     _read: ReadConfig
@@ -72,7 +72,7 @@ class Reading:
             rules=rules,
             _reader=reader,
             _options=ReadOptions(
-                # A name that fits two columns was refused when the source was pinned.
+                # A name that matches two columns was refused when the source was pinned.
                 Predicate.parse(read.filter, whole, _WHERE, case_sensitive=config.tells_case)
                 if read.filter
                 else None,
@@ -93,46 +93,46 @@ class Reading:
 
     @property
     def keeps_rows(self) -> bool:
-        """Whether nothing that the pipeline file says of reading leaves rows out or adds to them.
+        """Whether the pipeline file's reading options leave rows as they are.
 
-        What the source's own deletes do stands in the pieces.
+        Deletes of the source are not considered; they are part of the pieces.
         """
         read = self._read
         chooses = self._options.filter is not None or read.limit is not None
         return not (chooses or self.rules or read.include_deleted or read.emits_kinds)
 
     def whole_file(self, piece: Piece) -> WholeFile | None:
-        """Look at a piece's file: whether its rows, all of them, come out as they stand there."""
+        """Look at a piece's file, to find out whether all its rows are read unchanged."""
         return self._reader.whole_file(piece)
 
     @property
     def ignored(self) -> IgnoredDeletes | None:
-        """The deletes that hit nothing in what was read so far; None: there were none."""
+        """The deletes that matched nothing in what was read so far; None if there were none."""
         return self._reader.ignored if self._reader.ignored.total else None
 
     def settler(self) -> Settler | None:
-        """Return what settles changes, with counts of its own; None where nothing is settled."""
+        """Return a new settler of changes, with its own counts; None if nothing is settled."""
         if self.rules is None or not self.rules.exchanges:
             return None
         return Settler(self.rules, self.changes_schema)
 
     def balance(self) -> Balance | None:
-        """Return what changes are checked with, if the pipeline file asks for it (ICE-3.17)."""
+        """Return a new check of changes, if the pipeline file asks for it (ICE-3.17)."""
         if self.rules is None or not self._read.verify_changelog:
             return None
         return Balance(self.rules.compared)
 
     def placement(self, exchange: Exchange) -> KeyPlacement:
-        """Return how a sub-split tells changes into buckets.
+        """Return how a sub-split distributes changes over buckets.
 
-        Of several exchanges the first brings together what has the same `_row_id`, the last what
-        has the same key.
+        If there are several exchanges, the first brings together rows with the same `_row_id`, the
+        last rows with the same key.
         """
         by_row_id = exchange.stage + 1 < exchange.stages
         columns = self.rules.placed_by if self.rules else ()
         return KeyPlacement(columns, exchange.buckets, by_row_id=by_row_id)
 
     def shown(self, changes: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Leave out the columns that do not come out."""
+        """Remove the columns that are not part of the result."""
         for batch in changes:
             yield batch.select(self.schema.names)

@@ -1,4 +1,4 @@
-"""What files tell of a pipeline's past: announces, commit plans, verdicts, decisions.
+"""The records of a pipeline's past in files: announces, commit plans, verdicts, decisions.
 
 Read from the work directory. Changes nothing.
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _PLANS, _VERDICTS, _DECISIONS = ("",), (".gate",), (".decision",)
-"""What stands before `.json` in the names of records."""
+"""The part before `.json` in the names of records."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class SealedFile:
 
 @dataclass(frozen=True)
 class CommitFile:
-    """One commit plan and where it stands, relative to the work directory."""
+    """One commit plan and its path, relative to the work directory."""
 
     path: str
     plan: CommitPlan
@@ -50,7 +50,7 @@ class Records:
     storage: Storage
 
     def sealed_windows(self) -> Iterator[int]:
-        """Name the windows that have a directory, newest first."""
+        """Return the windows that have a directory, newest first."""
         names = self.storage.list_names(layout.windows_root(self.roots.work))
         return (int(name) for name in reversed(names) if name.isdecimal())
 
@@ -67,7 +67,8 @@ class Records:
         return sorted(found, key=lambda item: item.sealed.number)
 
     def _sealed(self, uri: str, name: str) -> Iterator[SealedFile]:
-        # What goes between listing and reading was never announced: a sweep takes only that.
+        # A file that disappears between listing and reading was never announced: a sweep deletes
+        # only such files.
         with contextlib.suppress(StateFileLost):
             yield SealedFile(uri, read_stored(self.storage, f"{uri}/{name}", SealedWindow))
 
@@ -88,7 +89,7 @@ class Records:
             yield read_stored(self.storage, path, DecisionRecord)
 
     def newest_commit(self, partition: Partition) -> CommitPlan | None:
-        """Read the commit plan of a partition that was written last; None if there is none."""
+        """Read the last commit plan of a partition; None if there is none."""
         paths = self._published(_PLANS, partition)
         newest = max(paths, key=layout.order_of_record, default=None)
         return read_stored(self.storage, newest, CommitPlan) if newest else None

@@ -27,16 +27,15 @@ class Renewing:
     """Renews in the background for as long as its context lasts.
 
     *Runs on:* a thread of the step's process, over a connection of its own. *Called:* once per
-    step. *Failure:* a ledger that does not answer is asked again at the next turn; others can ask
-    it as little. Once a successor took over, no more is renewed, `check` and the end of the context
-    raise `FenceLost` unless `end` was called, and the successor's hold is never touched. Any other
-    error ends the renewals, too, and is raised there.
+    step. *Failure:* a ledger that does not answer is asked again at the next turn; others cannot
+    reach it either. Once a successor took over, nothing is renewed any more: `check` and the end of
+    the context raise `FenceLost` unless `end` was called, and the successor's claim is never
+    touched. Any other error also ends the renewals, and is raised there.
 
     Args:
-        renewals: what is renewed at each turn; none: nothing happens.
+        renewals: what is renewed at each turn; may be empty.
         timeout: how long each renewal holds.
-        on_loss: called in the thread once nothing is renewed any more, to end what the step waits
-            for.
+        on_loss: called in the thread once renewals have ended, to end what the step waits for.
     """
 
     def __init__(
@@ -59,10 +58,10 @@ class Renewing:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
-        """End the renewals; raise what ended them early, unless the process is told to stop."""
+        """End the renewals; raise the error that ended them early, unless the process stops."""
         self._ended.set()
         if self._renewals:
-            # A ledger that hangs must not keep a step that is over; a late renewal does no harm.
+            # A ledger that hangs must not delay a finished step; a late renewal does no harm.
             self._thread.join(_LAST_RENEWAL_SECONDS)
         if kind is None or issubclass(kind, Exception):
             self.check()
@@ -72,13 +71,13 @@ class Renewing:
 
         Raises:
             FenceLost: a successor took it over.
-            Exception: what ended the renewals unforeseen.
+            Exception: the unforeseen error that ended the renewals.
         """
         if self._lost is not None and not self._is_over:
             raise self._lost
 
     def end(self) -> None:
-        """Renew no more: what was held is done with, and whoever takes it now takes nothing."""
+        """Stop renewing, because the work is done: a successor can do no harm any more."""
         self._is_over = True
         self._ended.set()
 
@@ -109,7 +108,7 @@ def renewing_windows(
     timeout: timedelta,
     on_loss: Callable[[], None] = lambda: None,
 ) -> Renewing:
-    """Return what renews windows: sequence → the attempt that the caller works on."""
+    """Return the renewals of windows: sequence → the caller's attempt."""
     renewals = [
         functools.partial(ledger.windows.renew, sequence, attempt, timeout)
         for sequence, attempt in attempts.items()
@@ -120,6 +119,6 @@ def renewing_windows(
 def renewing_claim(
     ledger: Ledger, partition: Partition, claim: Claim, timeout: timedelta
 ) -> Renewing:
-    """Return what renews the claim of a partition."""
+    """Return the renewals of a partition's claim."""
     renewal = functools.partial(ledger.partitions.renew, partition, claim, timeout)
     return Renewing([renewal], timeout)

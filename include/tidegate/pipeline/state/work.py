@@ -1,4 +1,4 @@
-"""The work directory of a pipeline: whose it is, and where one partition's files stand."""
+"""The work directory of a pipeline: its owner, and the location of each partition's files."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Roots:
-    """Where a pipeline publishes and where it works.
+    """The target and the work directory of a pipeline.
 
-    With `${env:NAME}` resolved in this process.
+    `${env:NAME}` is resolved in this process.
     """
 
     target: str
@@ -55,8 +55,8 @@ class Roots:
 
         Raises:
             SecretMissing: a variable in one of the paths is not set.
-            WorkInsideTarget: the work directory lies below the table root.
-            PlacesOverlap: one of them and the source lie one inside the other.
+            WorkInsideTarget: the work directory is below the table root.
+            PlacesOverlap: one of them is inside the source, or contains it.
         """
         target = resolve_secret(config.target.path, "target.path").rstrip("/")
         work = resolve_secret(config.target.work, "target.work").rstrip("/")
@@ -66,16 +66,16 @@ class Roots:
         return made
 
     def refuse_overlap(self, pipeline: str, sources: Sequence[str]) -> None:
-        """Check that neither directory lies inside one of the source's, nor around it.
+        """Check that neither directory is inside one of the source's, or contains one.
 
         Raises:
-            PlacesOverlap: one does.
+            PlacesOverlap: one is.
         """
         known = {"target.path": self.target, "target.work": self.work}
         refuse_overlap_of(pipeline, known, sources)
 
     def grounds(self, storage: Storage) -> Grounds:
-        """Return target and work directory with the files that say whose they are."""
+        """Return target and work directory with the files that name their owner."""
         owner, scratch = layout.owner_file(self.work), layout.scratch_root(self.work)
         return Grounds(storage, self.target, self.work, owner, scratch)
 
@@ -84,7 +84,7 @@ class Roots:
         return f"{self.target}/{partition.path}" if partition.path else self.target
 
     def places(self, partition: Partition, revision: int) -> Places:
-        """Return where one partition's files stand, come from and go."""
+        """Return the directories of one partition's files: published, staged and retired."""
         return Places(
             work=self.work,
             table_root=self.target,
@@ -105,15 +105,16 @@ def adopt(
 ) -> None:
     """Register the pipeline in its ledger and in its target, or check that both know it.
 
-    The ledger comes first: a crash in between leaves a registration without a target, which the
-    next call completes, or takes back where another pipeline was faster: nothing was loaded by it.
+    The ledger comes first. A crash in between leaves a registration without a target, which the
+    next call completes. If another pipeline was faster, the call removes it, since nothing was
+    loaded with it.
 
     Raises:
         PipelineChanged: a key of the identity differs from what was registered.
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
         LedgerLost: the target was published with another ledger.
-        PlacesOverlap: they lie inside the source or another table, or around it; once it is
-            known whose they are, that is not asked again.
+        PlacesOverlap: they are inside the source or another table, or contain it; this is not
+            checked again once the owner is known.
         WorkElsewhere: a rename from the work directory cannot publish (PC-F03).
     """
     if not same_file_system(roots.work, roots.target):
@@ -128,7 +129,7 @@ def adopt(
             same_place=functools.partial(is_same_place, storage),
         )
         if ledger.pipeline.find() is not None:
-            register()  # a changed key says more than the places that it leads to
+            register()  # a changed key is a better explanation than the places that result from it
         is_own = check_owner(roots, ledger, storage)
         if not is_own:
             check_places(roots, config.name, storage, source)
@@ -142,7 +143,7 @@ def adopt(
 
 
 def check_identity(config: PipelineConfig, ledger: Ledger, storage: Storage) -> None:
-    """Check that the pipeline file gives what the ledger has registered under its name.
+    """Check the pipeline file against what the ledger has registered under its name.
 
     Raises:
         PipelineChanged: a key of the identity differs.
@@ -154,11 +155,11 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     """Check that target and work directory belong to this pipeline and this ledger.
 
     Returns:
-        Whether they say so; otherwise nothing stands against it, and `adopt` makes them say it.
+        Whether both say so; if not, nothing contradicts it, and `adopt` writes it down.
 
     Raises:
         TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
-        WorkGone: the work directory has nothing of what the ledger knows.
+        WorkGone: the work directory has none of the windows that the ledger knows.
     """
     state = ledger.pipeline.find()
     grounds = roots.grounds(storage)
@@ -166,7 +167,7 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     if state is not None and grounds.of_work() is None:
         worked_in = _worked_in(ledger)
     ledger_id = state.ledger_id if state else None
-    # Asked only where the target says nothing: it looks at every record.
+    # Evaluated only if the target has no owner, because it looks at every record.
     was_published = grounds.of_target() is not None or _was_published(roots, ledger, storage)
     is_own = grounds.check(ledger.name, ledger_id, worked_in, was_published=was_published)
     if worked_in is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
@@ -175,21 +176,21 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
 
 
 def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) -> None:
-    """Check target and work directory against where tables are, which no pipeline file says.
+    """Check target and work directory against the folders of tables, which no pipeline file names.
 
     Raises:
-        PlacesOverlap: one lies in the folder of an Iceberg table, the source or any other, or
-            around the source's.
+        PlacesOverlap: one is in the folder of an Iceberg table, the source or another one, or
+            contains the source's.
     """
     roots.refuse_overlap(pipeline, source.places())
     check_tables(roots, pipeline, storage)
 
 
 def check_tables(roots: Roots, pipeline: str, storage: Storage) -> None:
-    """Check that neither target nor work directory lies in the folder of an Iceberg table.
+    """Check that neither target nor work directory is in the folder of an Iceberg table.
 
     Raises:
-        PlacesOverlap: one does.
+        PlacesOverlap: one is.
     """
     for place in (roots.target, roots.work):
         tables = [
@@ -215,12 +216,12 @@ def _is_table(storage: Storage, folder: str) -> bool:
 
 
 def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
-    """Return which ledger a pipeline was published with, when that is to be written again.
+    """Return the id of the ledger that a pipeline was published with, to restore it.
 
     Raises:
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
-        WorkUnknown: nothing says that they are anybody's.
-        WorkGone: the work directory has nothing of what the table was published from.
+        WorkUnknown: they have no owner.
+        WorkGone: the work directory has none of the windows that the table was published from.
     """
     grounds = roots.grounds(storage)
     owner = grounds.of_target() or grounds.of_work()
@@ -228,7 +229,7 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
         raise WorkUnknown(pipeline=name, work=roots.work)
     was_published = grounds.of_target() is not None or _has_commit_plan(roots, storage)
     grounds.check(name, owner.ledger, was_published=was_published)
-    # Restored from nothing, a ledger would let everything be published a second time.
+    # A ledger restored from nothing would let everything be published a second time.
     if not storage.exists(f"{roots.work}/{layout.WINDOWS}") and any(
         path != OWNER_FILE for path in storage.list_files(roots.target)
     ):
@@ -237,10 +238,9 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
 
 
 def _take_back(ledger: Ledger, storage: Storage, roots: Roots) -> None:
-    """Forget a registration that never came to own its target, so that it stands in nobody's way.
+    """Remove a registration that never came to own its target.
 
-    One without an owner file in the target that is still meant may be of a process that is about to
-    put it.
+    If the target is still the same and has no owner file, another process may be about to write it.
     """
     state = ledger.pipeline.find()
     if state is None:
@@ -253,9 +253,10 @@ def _take_back(ledger: Ledger, storage: Storage, roots: Roots) -> None:
 
 
 def _was_published(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
-    """Return whether ledger or work directory know of a commit, be it one that was only begun.
+    """Return whether ledger or work directory know of a commit, even of one that has only begun.
 
-    Both: either may be older than the target. A commit's plan stands before its first file moves.
+    Both are asked, because either may be older than the target. A commit plan is written before the
+    first file is moved.
     """
     return _has_commit_plan(roots, storage) or any(
         state.revision or ledger.publications.unrecorded(state.partition) is not None
@@ -269,14 +270,14 @@ def _has_commit_plan(roots: Roots, storage: Storage) -> bool:
 
 
 def _worked_in(ledger: Ledger) -> str | None:
-    """Name the work directory that the newest window was planned in."""
+    """Return the work directory that the newest window was planned in."""
     windows = ledger.windows.all()
     uri = ledger.plans.uri(windows[-1].window.sequence) if windows else None
     return uri.rpartition(f"/{layout.WINDOWS}/")[0] if uri else None
 
 
 def is_same_place(storage: Storage, one: str, other: str) -> bool:
-    """Compare by real path; what cannot be reached is another place than what can."""
+    """Compare by real path; a path that cannot be reached differs from one that can."""
     try:
         return storage.real_path(one) == storage.real_path(other)
     except (StorageDenied, StorageSilent):

@@ -30,7 +30,7 @@ def open_source(
 
 
 def overlooked(config: FilesSourceConfig) -> tuple[str, ...]:
-    """Return that directories name columns which are not read."""
+    """Return a note if directories name columns that are not read."""
     if config.partition_by:
         return ()
     listing = list_directory(config)

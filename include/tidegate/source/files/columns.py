@@ -1,6 +1,6 @@
-"""The columns of a folder: those of every file that it had, typed so that each of them can be read.
+"""The columns of a folder: those of all its files, with types as which every file can be read.
 
-A new file may add columns and widen types; it takes nothing away, whatever it is called (PC-R02).
+A new file may add columns and widen types, but removes nothing (PC-R02).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _UNITS = ("s", "ms", "us", "ns")
 
 
 def joined(known: pa.Schema, files: Iterable[pa.Schema]) -> pa.Schema:
-    """Add the columns of files to those that are known, in the order in which they are met.
+    """Add the columns of files to the known ones, in the order in which they appear.
 
-    Where neither of two types can be read as the other, the known one stays: the file that differs
-    is named when its rows are planned.
+    If neither of two types can be read as the other, the known one stays; the file that differs is
+    reported when its rows are planned.
 
     Args:
-        known: as this function returned it; empty at the beginning.
-        files: schemas as the files have them.
+        known: an earlier result of this function; empty at the beginning.
+        files: the schemas of the files.
     """
     columns = {column.name: column.type for column in known}
     for schema in files:
@@ -41,7 +41,7 @@ def joined(known: pa.Schema, files: Iterable[pa.Schema]) -> pa.Schema:
 
 
 def _wider(known: pa.DataType, found: pa.Field) -> pa.DataType:
-    """Return the type as which both can be read."""
+    """Return the type as which columns of both types can be read."""
     kind, types = _plain(found.type), pa.types
     if types.is_struct(known) and types.is_struct(kind):
         children = joined(pa.schema(list(known)), [pa.schema(list(kind))])
@@ -59,9 +59,9 @@ def _wider(known: pa.DataType, found: pa.Field) -> pa.DataType:
 
 
 def _wider_time(known: pa.DataType, found: pa.Field, kind: pa.DataType) -> pa.DataType:
-    """Return the type of two that can be read either way: the finer one that holds all years.
+    """Return one of two types that can be read as each other: the finer one that has all years.
 
-    Nanoseconds end in 2262, so that a column has them only if it had them from the beginning.
+    Nanoseconds end in 2262, so a column has them only if it had them from the beginning.
     """
     zoneless = is_zoneless(found)
     if cast_to(kind, known, zoneless=zoneless) is None and cast_to(known, kind) is None:
@@ -84,12 +84,12 @@ def table_schema(own: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:
 
 
 def encode_schema(schema: pa.Schema) -> str:
-    """Write a schema for a pin or a listing."""
+    """Return a schema as text, for a pin or a listing."""
     return base64.b64encode(schema.serialize().to_pybytes()).decode()
 
 
 def decode_schema(text: str) -> pa.Schema:
-    """Read what `encode_schema` wrote."""
+    """Read the result of `encode_schema`."""
     return pa.ipc.read_schema(pa.BufferReader(base64.b64decode(text)))
 
 
@@ -107,7 +107,7 @@ def wanted(column: pa.Field) -> Wanted:
 
 
 def children_of(kind: pa.DataType) -> list[pa.Field]:
-    """Return what a nested type is made of, under the names that it has in every file."""
+    """Return the fields of a nested type, with names that are the same in every file."""
     if pa.types.is_struct(kind):
         return list(kind)
     if pa.types.is_map(kind):

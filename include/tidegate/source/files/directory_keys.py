@@ -1,4 +1,4 @@
-"""Guess from paths such as `region=eu/a.parquet` which columns the directories of a folder name."""
+"""Guess the columns of a folder's directories from paths such as `region=eu/a.parquet`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def guess_keys(listing: Listing) -> dict[str, Any]:
 
     Returns:
         `partition_by`, each name with text as its type unless all values are whole numbers or
-        dates, and `default_partition_name`; empty where not every file lies in such directories.
+        dates, and `default_partition_name`; empty if not every file is in such directories.
     """
     values: dict[tuple[str, ...], list[set[str]]] = {}
     for path in {file.path.rpartition("/")[0] for file in listing.files}:

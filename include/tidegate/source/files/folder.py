@@ -1,4 +1,4 @@
-"""A directory of Parquet files by its listings: what stands in it, and what differs."""
+"""A directory of Parquet files, by its listings and their differences."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _READ_WHOLE = (
-    "read the whole directory once: set `read.mode: snapshot` below `source`, load with `tidegate "
-    "load PIPELINE`, and take it out again"
+    "read the whole directory once: set `read.mode: snapshot` below `source`, run `tidegate load "
+    "PIPELINE`, and remove it again"
 )
 _READ_WHOLE_FROM_THE_START = (
-    "read the whole directory once: set `read.mode: snapshot` below `source` and take "
-    "`source.start` out, load with `tidegate load PIPELINE`, and change both back; what came "
-    "before the start is published as well, so that no backfill brings it again"
+    "read the whole directory once: set `read.mode: snapshot` below `source` and remove "
+    "`source.start`, run `tidegate load PIPELINE`, and change both back; files from before the "
+    "start are then published as well, so that they need no backfill"
 )
 _NO_HISTORY = (
-    "leave the interval out: what came before the first window cannot be backfilled without the "
+    "leave the interval out: files from before the first window cannot be backfilled without the "
     "listing of the start"
 )
 
 
 class Folder:
-    """What the parts of a source share."""
+    """The state that the parts of a source share."""
 
     def __init__(
         self, config: FilesSourceConfig, storage: Storage, listings_root: str | None
     ) -> None:
-        """Prepare; nothing is listed yet.
+        """Prepare, without listing anything yet.
 
         Args:
             config: the pipeline's `source`.
@@ -53,7 +53,7 @@ class Folder:
 
     @property
     def reads_whole(self) -> bool:
-        """Whether every load reads all that stands."""
+        """Whether every load reads all files."""
         return self.config.read.mode == "snapshot"
 
     @property
@@ -69,7 +69,7 @@ class Folder:
         return [head.instant for head in self.store.heads() if head.number <= end]
 
     def moments(self, pin: Pin) -> tuple[Instant, ...]:
-        """Return the moments at which the files of the pinned listing came."""
+        """Return the times at which the files of the pinned listing arrived."""
         return cuts(self.listing(pin.head), pin.head) if pin.head is not None else ()
 
     def head(self, pin: Pin) -> Listing:
@@ -77,14 +77,14 @@ class Folder:
         return self.listing(pin.head) if pin.head is not None else Listing(())
 
     def listing(self, instant: Instant) -> Listing:
-        """Read the listing of an instant; of a moment within one, what had come by then."""
+        """Read the listing of an instant; for a time within one, what had arrived by then."""
         head = self.store.head(instant, self.root)
         return cut(self.store.listing(head), head.instant, instant)
 
     def known(self, after: Instant | None) -> Listing:
-        """Read what the checkpoint knows; what is read whole can do without.
+        """Read the listing of the checkpoint, which a read of the whole directory does not need.
 
-        Of a file that was only looked at nothing was taken in, so it is still new when it is back.
+        A file that was only listed was not taken in, so it is still new when it is back.
         """
         try:
             return self.listing(after) if after is not None else Listing(())
@@ -94,26 +94,26 @@ class Folder:
             return Listing(())
 
     def left_out(self, start: Instant) -> Listing:
-        """Read what `source.start` left out."""
+        """Read the listing of the files before `source.start`."""
         try:
             return self.listing(start)
         except StateFileLost as lost:
-            # Reading everything once takes in nothing of it as history.
+            # A read of the whole directory takes in no history.
             raise StateFileLost(path=lost.path, remedy=_NO_HISTORY) from lost
 
     def is_same(self, one: Instant, other: Instant) -> bool:
-        """Return whether two instants stand for the same files, whatever their numbers."""
+        """Return whether two instants have the same files, whatever their numbers."""
         first, second = self.listing(one), self.listing(other)
         return (first.files, first.gone) == (second.files, second.gone)
 
     def follows(self, head: Instant, after: Instant) -> bool:
-        """Return whether a listing was made after a checkpoint and tells of something else."""
+        """Return whether a listing was made after a checkpoint and differs from it."""
         return number_of(head) >= number_of(after) and not self.is_same(head, after)
 
     def is_kept(self, head: Instant, after: Instant) -> bool:
-        """Return whether a listing tells of what the checkpoint's does, and that one stands.
+        """Return whether a listing has the same files as the checkpoint's, which must exist.
 
-        Reading everything anew is the way out where it does not.
+        If it does not exist, reading everything again is the way out.
         """
         try:
             return self.is_same(head, after)
@@ -121,7 +121,7 @@ class Folder:
             return False
 
     def difference(self, start: Instant | None, end: Instant) -> ListingDifference:
-        """Compare two listings; the first may be none."""
+        """Compare two listings, of which the first may be None."""
         return difference(self.listing(start) if start else None, self.listing(end))
 
     def compared(self, start: Instant | None, end: Instant) -> ListingDifference:

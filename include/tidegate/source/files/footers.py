@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _THREADS = 2
 _FILES_PER_CALL = 64
-"""Handing over one file costs more than reading its footer."""
+"""Submitting one file to a thread costs more than reading its footer."""
 
 _MOST_KEPT = 100_000
 """Most files of which something is kept; others are read once more."""
@@ -53,17 +53,17 @@ class Footer:
 
 @dataclass(frozen=True)
 class FolderColumns:
-    """The columns of a folder as far as its files could be read."""
+    """The columns of a folder, as far as its files could be read."""
 
     schema: pa.Schema
     unread: Mapping[str, TerminalError] = field(default_factory=dict)
-    """What could not be read, by path; it is no error before its rows are wanted."""
+    """The files that could not be read, by path; an error only once their rows are needed."""
 
 
 def side_by_side(
     files: Sequence[ListedFile], read: Callable[[ListedFile], _Said]
 ) -> Iterator[_Said]:
-    """Read files in threads, many a call, and yield what was read in their order."""
+    """Read files in threads, many per call, and yield the results in their order."""
     calls = [files[at : at + _FILES_PER_CALL] for at in range(0, len(files), _FILES_PER_CALL)]
     with ThreadPoolExecutor(_THREADS) as pool:
         for found in pool.map(lambda call: [read(file) for file in call], calls):

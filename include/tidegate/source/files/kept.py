@@ -1,4 +1,4 @@
-"""What Tidegate keeps of a directory, which does not tell of its past: the listings."""
+"""The history that Tidegate keeps of a directory: its listings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class KeptListings:
         self._folder = folder
 
     def has_lost(self, window: InstantRange) -> bool:
-        """Return whether one of its two listings is gone; a damaged one is told first."""
+        """Return whether one of a window's two listings is gone; a damaged one is an error."""
         with contextlib.suppress(StateFileDamaged):
             try:
                 for instant in filter(None, (window.start_exclusive, window.end_inclusive)):
@@ -35,7 +35,7 @@ class KeptListings:
         return False
 
     def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TerminalError]:
-        """Name the listings of the two that are not there as written."""
+        """Return errors for those of the two listings that are not there as written."""
         for read, instant in ((self._folder.known, checkpoint), (self._folder.left_out, start)):
             try:
                 if instant is not None:
@@ -44,7 +44,7 @@ class KeptListings:
                 yield missed
 
     def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
-        """Compare the files that came in an interval with those that stand.
+        """Compare the files that arrived in an interval with the current ones.
 
         Raises:
             HistoryChanged: one of them changed or vanished since.

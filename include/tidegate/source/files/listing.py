@@ -1,4 +1,4 @@
-"""What stood in a directory at one moment, and what changed between two such moments."""
+"""The files of a directory at one time, and the changes between two times."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NANOSECONDS = 1_000
-"""In a microsecond."""
+"""Nanoseconds per microsecond."""
 _GONE = "gone"
 _CUT = "@"
 
@@ -35,21 +35,21 @@ class ListedFile(NamedTuple):
 
 @dataclass(frozen=True)
 class ListingHead(Value):
-    """A listing without its files: small enough to read hundreds of them."""
+    """A listing without its files, so small that hundreds can be read."""
 
     number: int
     """1 for the first listing, without gaps."""
     digest: str
-    """Over the sorted path, size, modification-time list: equal listings are one instant."""
+    """Hash of the sorted paths, sizes and modification times: equal listings are one instant."""
     taken_at: datetime
     """The instant's time, see `listing_time`."""
     files: int
     skipped: tuple[str, ...] = ()
     """Paths that `on_bad_path: skip` left out (PC-R03)."""
     columns: str | None = field(default=None, metadata={SPARSE: True})
-    """Those of all files up to here that could be read, by `encode_schema` (PC-R02)."""
+    """The columns of all files so far that could be read, by `encode_schema` (PC-R02)."""
     unread: tuple[str, ...] | None = field(default=None, metadata={SPARSE: True})
-    """Paths of the others, which are tried again; None: there were none."""
+    """Paths of the other files, which are tried again; None if there are none."""
 
     @property
     def instant(self) -> Instant:
@@ -59,16 +59,16 @@ class ListingHead(Value):
 
 @dataclass(frozen=True)
 class Listing:
-    """All files at one moment, sorted by path, and those that were taken in and are gone."""
+    """All files at one time, sorted by path, and those that were taken in and are gone."""
 
     files: tuple[ListedFile, ...]
     skipped: tuple[str, ...] = ()
     gone: tuple[ListedFile, ...] = ()
-    """As they were last seen, sorted by path: what comes back is not new (PC-R07)."""
+    """Files as last seen, sorted by path; those that come back are not new (PC-R07)."""
 
     @property
     def entries(self) -> list[list[Any]]:
-        """The files as they are stored, those that are gone with a fourth item."""
+        """The files as they are stored; those that are gone have a fourth item."""
         return [*map(list, self.files), *([*file, _GONE] for file in self.gone)]
 
     @classmethod
@@ -86,11 +86,11 @@ class Listing:
 
     @property
     def known(self) -> dict[str, ListedFile]:
-        """All files by path, those that are gone too."""
+        """All files by path, including those that are gone."""
         return {file.path: file for file in (*self.files, *self.gone)}
 
     def remembering(self, before: Listing) -> Listing:
-        """Return the listing with what an earlier one knows and that does not stand here."""
+        """Return the listing with the files of an earlier one that are gone by now."""
         standing = {file.path for file in self.files}
         gone = (file for path, file in before.known.items() if path not in standing)
         return replace(self, gone=tuple(sorted(gone)))
@@ -102,17 +102,17 @@ class Listing:
 
 @dataclass(frozen=True)
 class ListingDifference:
-    """What came between two listings."""
+    """The difference between two listings."""
 
     added: tuple[ListedFile, ...]
     disturbed: tuple[tuple[ListedFile, ListedFile | None], ...]
-    """Known files and what they are now: of another size or time, or None for gone (PC-R07)."""
+    """Known files and their current state: with another size or time, or None if gone (PC-R07)."""
     returned: tuple[ListedFile, ...]
-    """Files that were gone and are back as they were."""
+    """Files that were gone and are back unchanged."""
 
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
-    """Leave out files that came at or after a moment, but none whose path was known before."""
+    """Leave out files that arrived at or after a time, except those with a known path."""
     # In whole numbers: a float of today's nanoseconds is off by up to two hundred of them.
     bound = (until - _EPOCH) // _MICROSECOND * _NANOSECONDS
     kept = tuple(file for file in listing.files if file.modified < bound or file.path in known)
@@ -122,12 +122,12 @@ def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Li
 def listing_time(
     listing: Listing, known: Collection[str], now: datetime, after: Instant | None
 ) -> datetime:
-    """Return the time of the youngest new file, not beyond the clock or before the checkpoint.
+    """Return the time of the newest new file, not later than the clock or before the checkpoint.
 
     Args:
-        listing: what stands in the directory.
-        known: paths that the checkpoint knows: one that was written anew ends no interval later.
-        now: the clock of the look; files from the future count as of now.
+        listing: the files of the directory.
+        known: paths that the checkpoint knows; a file that was rewritten ends no later interval.
+        now: the time of the listing; files from the future count as of now.
         after: the checkpoint.
     """
     youngest = max((file.modified for file in listing.files if file.path not in known), default=0)
@@ -136,20 +136,20 @@ def listing_time(
 
 
 def cuts(listing: Listing, instant: Instant) -> tuple[Instant, ...]:
-    """Return an instant for each moment at which files of a listing came, the earliest first.
+    """Return an instant for each time at which files of a listing arrived, the earliest first.
 
-    Each stands for the files that had come by then; files from the future count as of the
-    listing's time.
+    Each one has the files that had arrived by then; files from the future count as of the listing's
+    time.
     """
     moments = sorted({came(file, instant) for file in listing.files})
     return tuple(Instant(f"{instant.id}{_CUT}{instant_text(at)}", at) for at in moments)
 
 
 def cut(listing: Listing, whole: Instant, instant: Instant) -> Listing:
-    """Return what an instant of a listing stands for: the part that had come, or all of it.
+    """Return the files of an instant of a listing: those that had arrived, or all of them.
 
     Args:
-        listing: all of it.
+        listing: the whole listing.
         whole: the listing's own instant.
         instant: that one, or one of its `cuts`.
     """
@@ -160,7 +160,7 @@ def cut(listing: Listing, whole: Instant, instant: Instant) -> Listing:
 
 
 def listing_id(instant: Instant) -> str:
-    """Return the id of the listing that an instant is, or is a part of."""
+    """Return the id of the listing that an instant is, or is part of."""
     return instant.id.partition(_CUT)[0]
 
 
@@ -170,7 +170,7 @@ def number_of(instant: Instant) -> int:
 
 
 def difference(before: Listing | None, after: Listing) -> ListingDifference:
-    """Compare two listings by path; without a first one everything is new."""
+    """Compare two listings by path; without a first one, everything is new."""
     before = before or Listing(())
     known = before.known
     added = tuple(file for file in after.files if file.path not in known)
@@ -193,7 +193,7 @@ def _disturbed(
 
 
 def came(file: ListedFile, listed: Instant) -> datetime:
-    """Return when a file came; one from the future did by the time of its listing."""
+    """Return when a file arrived; for one from the future, the time of its listing."""
     return min(_moment(file.modified), listed.time)
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.partition import Partition
 
-# Digits of ASCII only: Python reads others, too, so that two directories would be one value.
+# ASCII digits only: Python also reads others, so that two directories would be one value.
 _INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)
 _DECIMAL_TYPE = re.compile(r"decimal\((\d+),\s*(\d+)\)")
 _DECIMAL = re.compile(r"-?\d+(\.\d+)?", re.ASCII)
@@ -45,12 +45,12 @@ def arrow_type(declared: str) -> pa.DataType:
 def parse_values(
     partition: Partition, keys: Mapping[str, str], default_name: str, path: str
 ) -> dict[str, pa.Scalar]:
-    """Return a directory's values as typed scalars; the default partition's are NULL (PC-P08).
+    """Return a directory's values as typed scalars, with NULL for the default partition (PC-P08).
 
     Args:
-        partition: as read from the path; may have only the first of the keys.
+        partition: as read from the path; may have only some of the first keys.
         keys: declared key → type.
-        default_name: directory value that stands for NULL.
+        default_name: the directory value for NULL.
         path: the directory, for errors.
 
     Raises:

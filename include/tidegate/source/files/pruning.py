@@ -1,4 +1,4 @@
-"""Leave out files whose partition values alone fail the filter (PC-R04). Exact, never a guess."""
+"""Leave out files whose partition values alone fail the filter (PC-R04). Exact."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class PartitionPruning:
-    """What the filter says of whole partitions; nothing if it names other columns too."""
+    """The filter on whole partitions; empty if it also names other columns."""
 
     def __init__(self, config: FilesSourceConfig, schema: pa.Schema) -> None:
         """Parse the filter against the columns that are read.
@@ -36,7 +36,7 @@ class PartitionPruning:
                 self._predicate = predicate
 
     def keep(self, partitions: Iterable[Partition]) -> frozenset[Partition]:
-        """Return the partitions that may hold passing rows."""
+        """Return the partitions that may have passing rows."""
         candidates = list(partitions)
         if self._predicate is None or not candidates:
             return frozenset(candidates)

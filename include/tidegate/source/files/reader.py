@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 MODIFIED, PARTITION = "modified", "partition"
-"""Details of a slice: when its file was written, in nanoseconds since 1970; what its path says."""
+"""Details of a slice: the file's modification time in nanoseconds since 1970, and path values."""
 _HALF = 1 << 63
 
 
@@ -80,7 +80,7 @@ class FilesReader:
         return open_slice(piece.slice)
 
     def physical_columns(self, file_schema: pa.Schema) -> list[str]:
-        """Name the columns that come from a file; those of the path are not among them."""
+        """Return the columns that come from a file, without those of the path."""
         return [
             column.name
             for column in self.schema
@@ -88,7 +88,7 @@ class FilesReader:
         ]
 
     def conform(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
-        """Give a batch the pinned schema; a column that the file lacks is NULL.
+        """Convert a batch to the pinned schema; a column that the file lacks is NULL.
 
         Raises:
             SchemaIncompatible: a column cannot be promoted to the pinned type.
@@ -111,7 +111,7 @@ class FilesReader:
             return WholeFile(piece.path, file.footer, projection.passing, projection.repeated)
 
     def check(self, piece: Piece, file_schema: pa.Schema) -> None:
-        """Make sure that a file can be read, before a window is planned on it.
+        """Check that a file can be read, before a window with it is planned.
 
         Raises:
             SchemaIncompatible: as `conform`.
@@ -170,7 +170,7 @@ def open_listed(path: str, length: int, modified: int) -> ParquetRows:
 
     Raises:
         ListedFileGone: it was deleted after it was listed.
-        ListedFileChanged: it is not as long as it was, or was written since.
+        ListedFileChanged: it has another length, or was written since.
         SourceFileDamaged: it has no footer, or may not be read.
         StorageSilent: the file system does not answer now (Transient).
     """
@@ -210,12 +210,12 @@ def is_as_listed(path: str, length: int, modified: int) -> bool:
 
 
 def _as_listed(nanoseconds: int) -> int:
-    """Return a time as Arrow lists it: in 64 bits, which wrap after 2262 and before 1677."""
+    """Return a time as Arrow returns it: in 64 bits, which wrap after 2262 and before 1677."""
     return (nanoseconds + _HALF) % (2 * _HALF) - _HALF
 
 
 def _moment(nanoseconds: int) -> str:
-    """Write a time as a shell's `stat` and `touch -d` do."""
+    """Return a time in the format of `stat` and `touch -d`."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return f"{datetime.fromtimestamp(seconds, tz=UTC):%Y-%m-%d %H:%M:%S}.{rest:09}Z"
 

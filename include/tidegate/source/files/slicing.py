@@ -1,4 +1,4 @@
-"""The files of a directory's windows: what came between two listings."""
+"""The files of a directory's windows: the difference between two listings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NULL_NAMES = {DEFAULT_NAME, HIVE_DEFAULT_NAME}
 
 
 class _Checked:
-    """Checks the schemas of files before a window is planned on them; equal ones once."""
+    """Checks the schemas of files before a window is planned; equal ones only once."""
 
     def __init__(
         self, reading: FilesReader, footers: Footers, event_time: EventColumn | None
@@ -70,7 +70,7 @@ class ListingSlicing:
 
         Args:
             folder: the directory.
-            reading: of its rows.
+            reading: reads its rows.
         """
         self._folder = folder
         self._reading = reading
@@ -84,13 +84,13 @@ class ListingSlicing:
         event_time: EventColumn | None = None,
         enough: int | None = None,
     ) -> Units:
-        """List the files that came between two listings, with their rows from the footers.
+        """List the files that arrived between two listings, with row counts from their footers.
 
         Raises:
-            SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
-                fail.
+            SourceRewritten: a file that was taken in has changed or vanished, and the pipeline says
+                `fail`.
             ListedFileGone, SourceFileDamaged: a file is not as it was listed.
-            SchemaIncompatible: a column of a file cannot be read as the type that was pinned.
+            SchemaIncompatible: a column of a file cannot be read as the pinned type.
         """
         del enough
         whole = whole or self._folder.reads_whole

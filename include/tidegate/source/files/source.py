@@ -1,4 +1,4 @@
-"""One directory of Parquet files as a source: its listings, the files between two, their rows."""
+"""One directory of Parquet files as a source: listings, files and rows."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class FilesSource:
     """The `Source` of one directory of Parquet files."""
 
     hints = None
-    """None: all that is known of a file stands in its footer."""
+    """None: everything known about a file is in its footer."""
     protection = None
-    """Nothing to protect: listings are the pipeline's own."""
+    """None: listings belong to the pipeline, and need no protection."""
 
     def __init__(
         self,
@@ -32,13 +32,13 @@ class FilesSource:
         listings_root: str | None,
         extra_columns: Sequence[str] = (),
     ) -> None:
-        """Prepare; nothing is listed yet.
+        """Prepare, without listing anything yet.
 
         Args:
             config: the pipeline's `source`.
             storage: where listings are kept.
             listings_root: their directory; None keeps them in memory.
-            extra_columns: read besides `read.columns`, at the end: what a filter names.
+            extra_columns: columns that a filter needs besides `read.columns`, read at the end.
         """
         self._folder = Folder(config, storage, listings_root)
         self.timeline = ListingTimeline(self._folder, extra_columns)
@@ -52,5 +52,5 @@ class FilesSource:
         return self._folder.root
 
     def places(self) -> tuple[str, ...]:
-        """Name the root."""
+        """Return the root."""
         return (self._folder.root,)

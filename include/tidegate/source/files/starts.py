@@ -21,7 +21,7 @@ def first_checkpoint(
     start: Start,
     source: str,
 ) -> Instant | None:
-    """Return the listing before the first change that `start` asks for; None reads everything.
+    """Return the listing before the first change that `start` selects; None: everything is read.
 
     Args:
         known: all listings up to the pinned one, in order.

@@ -103,21 +103,21 @@ class ListingStore:
         """Number a listing, unless it is equal to the last one.
 
         Args:
-            listing: what stands in the directory.
+            listing: the files of the directory.
             moment: its time.
-            columns: reads those of its files; asked only where the listing is a new one.
-            latest: the last one is not taken for it if its time is later, so that it would not
-                belong to the interval that is looked at; None takes it at any time.
+            columns: reads the columns of its files; called only if the listing is new.
+            latest: the last listing is not reused if its time is later, because it would not belong
+                to the interval that is looked at; None: it may be reused at any time.
         """
         while True:
             heads = self.heads()
             last = heads[-1] if heads else None
             is_early = last is None or latest is None or last.taken_at <= max(moment, latest)
             if last and is_early and last.digest == listing.digest:
-                # Its files may have been lost since; written anew they are the same.
+                # Its files may have been lost since; they are written again with the same content.
                 self._write_files(listing)
                 if self._root is not None:
-                    # Whoever numbered it may have died before the name was on the disk.
+                    # The process that numbered it may have died before the name was on the disk.
                     self._storage.sync(self._root)
                 self._listings[listing.digest] = listing
                 return last
@@ -151,7 +151,7 @@ class ListingStore:
 
 
 def _packed(listing: Listing) -> Iterator[bytes]:
-    """Compress the files, once somebody asks: most looks find that they stand already."""
+    """Compress the files on demand: most looks find them stored already."""
     text = json.dumps(listing.entries, separators=(",", ":"))
     # Compressed, because every change keeps the whole list; without a time, so equal lists are
     # equal.

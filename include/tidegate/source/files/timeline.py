@@ -1,4 +1,4 @@
-"""The instants of a directory: its listings, each a look at which something had changed."""
+"""The instants of a directory: its listings, one for each look that found a change."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _INSTANT = timedelta(microseconds=1)
 class ListingTimeline:
     """The `Timeline` of one directory.
 
-    *Runs on:* the planner. *Called:* `pin` at each look, which writes a listing where something
+    *Runs on:* the planner. *Called:* `pin` at each look, which writes a listing if something
     changed; the rest only reads. *Failure:* see `ListingStore`; safe to repeat.
     """
 
@@ -61,7 +61,7 @@ class ListingTimeline:
 
         Args:
             folder: the directory.
-            extra_columns: read besides `read.columns`, at the end: what a filter names.
+            extra_columns: columns that a filter needs besides `read.columns`, read at the end.
         """
         self._folder = folder
         self._extra_columns = tuple(extra_columns)
@@ -73,19 +73,19 @@ class ListingTimeline:
         until: datetime | None = None,
         after: Instant | None = None,
     ) -> Pin:
-        """List the directory; a listing unlike the last one becomes an instant.
+        """List the directory; a listing that differs from the last one becomes an instant.
 
-        Its time is that of its youngest new file: a file belongs to the interval that it came in,
-        whenever that is listed. The identity is the root that the pipeline file names, so there
-        is nothing to compare. Files that the checkpoint's listing knows and that are gone are
-        remembered, so that they are not new when they come back.
+        Its time is that of its newest new file: a file belongs to the interval in which it arrived,
+        whenever it is listed. The identity is the root that the pipeline file names, so there is
+        nothing to compare. Files of the checkpoint's listing that are gone are remembered, so that
+        they are not new when they come back.
 
         Raises:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
         """
         del expected_identity
         listing, before = list_directory(self._folder.config), self._folder.known(after)
-        # What is read whole is new each time, and never but all that stands.
+        # A read of the whole directory is new each time, and always has all files.
         passed = Listing(()) if self._folder.reads_whole else before
         if until is not None and not self._folder.reads_whole:
             listing = came_before(listing, until, before.known)
@@ -93,7 +93,7 @@ class ListingTimeline:
         if not listing.files and after is None:
             schema = self._chosen(FolderColumns(pa.schema([])))
             return Pin(self._folder.root, None, (), {"schema": encode_schema(schema)})
-        # What is read whole belongs to the interval that it is read for.
+        # A read of the whole directory belongs to the interval that it is read for.
         latest = until - _INSTANT if until is not None and self._folder.reads_whole else None
         moment = listing_time(listing, passed.known, min(now, latest or now), after)
         columns = functools.cache(lambda: self._columns(listing, before, after))
@@ -108,10 +108,10 @@ class ListingTimeline:
         return replace(pin, head=instant)
 
     def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
-        """Pin the listing of a checkpoint, to read all that stands in it.
+        """Pin the listing of a checkpoint, to read all of its files.
 
         Raises:
-            FileCameBack: it calls a file gone that stands again.
+            FileCameBack: a file that is gone in it is back.
         """
         standing = {file.path for file in self._folder.head(pin).files}
         for file in self._folder.listing(checkpoint).gone:
@@ -133,9 +133,9 @@ class ListingTimeline:
         return known[-1]
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
-        """Return what `source.start` begins after: a listing, or the files up to a time.
+        """Return the instant before `source.start`: a listing, or the files up to a time.
 
-        None reads the whole directory.
+        Returns None to read the whole directory.
         """
         known = self._folder.up_to_head(pin)
         return first_checkpoint(
@@ -143,14 +143,15 @@ class ListingTimeline:
         )
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
-        """Return the pinned listing, to load or, in mode `snapshot`, to read whole.
+        """Return the pinned listing, to load its changes or, in mode `snapshot`, the whole of it.
 
-        What is read whole is compared with nothing, so that it is also a way on where listings
-        were lost.
+        In mode `snapshot` it is compared with no other listing, so that this mode also works if
+        listings were lost.
 
         Raises:
             SourceRewritten: as `instants`.
-            SourceEmptied: what is read whole has no file any more, and the pipeline says to fail.
+            SourceEmptied: the whole directory is read but has no file any more, and the pipeline
+                says `fail`.
         """
         if not self._folder.reads_whole:
             return Following(self.instants(pin, after), after)
@@ -162,7 +163,7 @@ class ListingTimeline:
         return Following(found, None, WindowKind.RELOAD)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
-        """Return how many files came after a checkpoint, or what stands against it."""
+        """Return how many files arrived after a checkpoint, or what rules that out."""
         head = pin.head.id if pin.head else None
         if self._folder.reads_whole:
             if pin.head is None or self._folder.is_kept(pin.head, checkpoint):
@@ -185,15 +186,15 @@ class ListingTimeline:
         return CheckpointState("in lineage", said, checkpoint.id, head)
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
-        """Return the pinned listing, unless it is the checkpoint's: no window ends at another one.
+        """Return the pinned listing, unless it is the checkpoint's; windows end at no other one.
 
-        What was looked at in between may have been seen incomplete, or half written, or after
-        another checkpoint; the pinned one was made for the window (PC-R07).
+        Listings in between may have been incomplete, may have files that were half written, or may
+        belong to another checkpoint; the pinned one was made for the window (PC-R07).
 
         Raises:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
-            SourceRewritten: a file taken in before changed or vanished, and the pipeline says to
-                fail.
+            SourceRewritten: a file that was taken in has changed or vanished, and the pipeline says
+                `fail`.
         """
         if after is not None:
             self._folder.store.head(after, self._folder.root)
@@ -203,14 +204,14 @@ class ListingTimeline:
         return (pin.head,)
 
     def retained(self, pin: Pin) -> tuple[Instant, ...]:
-        """List all listings up to the pinned one, also those that no window ended at."""
+        """Return all listings up to the pinned one, including those that no window ended at."""
         return tuple(self._folder.up_to_head(pin))
 
     def history(self, pin: Pin, before: Instant, interval: DataInterval) -> tuple[Instant, ...]:
-        """Cut the first window's start into the moments at which its files came.
+        """Split the first window's start into the times at which its files arrived.
 
-        Other files that were seen before it are not left out by `source.start`: a later window
-        takes them in. An interval that begins after all of them can do without the listing.
+        Other files that were seen before it are not excluded by `source.start`: a later window
+        takes them in. An interval that begins after all of them does not need the listing.
 
         Raises:
             StateFileLost: the listing of the start is gone.
@@ -224,7 +225,7 @@ class ListingTimeline:
         )
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
-        """Return how many files each listing brought and lost against the one before it."""
+        """Return how many files each listing gained and lost, compared with the one before it."""
         known = self._folder.up_to_head(pin)
         reports = []
         for instant in instants:
@@ -246,7 +247,7 @@ class ListingTimeline:
         return reports
 
     def _columns(self, listing: Listing, before: Listing, after: Instant | None) -> FolderColumns:
-        """Add the columns of what the checkpoint does not know to those that it knows (PC-R02)."""
+        """Add the columns of files that the checkpoint does not know to the known ones (PC-R02)."""
         known = listing_id(after) if after is not None else None
         head = next((item for item in self._folder.store.heads() if item.instant.id == known), None)
         if head is None:
@@ -256,7 +257,7 @@ class ListingTimeline:
         return self._folder.footers.columns(new, completed.schema)
 
     def _completed(self, head: ListingHead, files: Sequence[ListedFile]) -> FolderColumns:
-        """Read what could not be read when a listing was made, and files of one without columns."""
+        """Read the files whose columns are unknown because they could not be read when listed."""
         if head.columns is None:
             return self._folder.footers.columns(files, pa.schema([]))
         unread = [file for file in files if file.path in (head.unread or ())]
@@ -269,5 +270,5 @@ class ListingTimeline:
                 whole, self._folder.config.read.columns, self._extra_columns, self._folder.root
             )
         except ColumnMissing as missing:
-            # It may be a column of the file that cannot be read.
+            # The column may be one of the file that cannot be read.
             raise next(iter(columns.unread.values()), missing) from None

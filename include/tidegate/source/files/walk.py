@@ -37,7 +37,7 @@ class _Walk:
     files: list[ListedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     places: list[str] = field(default_factory=list)
-    """Where files are read: the root and what links lead to, links resolved."""
+    """The places that are read: the root and the targets of links, with links resolved."""
 
     def __post_init__(self) -> None:
         self.places.append(os.path.realpath(self.root))
@@ -139,7 +139,7 @@ class _Walk:
 
 
 def _overlap(one: str, other: str) -> bool:
-    """Return whether a place is another one, or one of them lies in the other."""
+    """Return whether two places are the same, or one contains the other."""
     return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
 
 
@@ -150,12 +150,13 @@ def list_directory(config: FilesSourceConfig) -> Listing:
     """List the source's files, sorted by path.
 
     Raises:
-        SourceNotFound: the root is no directory.
-        SourceUnreachable: a directory cannot be listed, a name in it not be read, or a link leads
-            to nothing; nothing is left out silently (PC-R01).
-        SourceReadTwice: a link leads to what is read already, and `on_bad_path` says to fail.
-        PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level is not what
-            `partition_by` declares, and `on_bad_path` says to fail.
+        SourceNotFound: the root is not a directory.
+        SourceUnreachable: a directory cannot be listed, a name in it cannot be read, or a link
+            leads to nothing; nothing is left out silently (PC-R01).
+        SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says
+            `fail`.
+        PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level does not match
+            `partition_by`, and `on_bad_path` says `fail`.
     """
     root = str(config.path).rstrip("/")
     walk = _Walk(

@@ -1,6 +1,6 @@
-"""How listings are spoken of in messages."""
+"""The wording of listings in messages."""
 
 
 def counted(files: int) -> str:
-    """Say how many files there are."""
+    """Return a number of files as text."""
     return "1 file" if files == 1 else f"{files} files"

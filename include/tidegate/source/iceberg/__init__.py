@@ -28,12 +28,12 @@ def open_source(
 
 
 def overlooked(config: IcebergSourceConfig) -> tuple[str, ...]:
-    """Return nothing: the table's metadata says all of its columns."""
+    """Return nothing: the table's metadata has all of its columns."""
     del config
     return ()
 
 
 def guessed_options(config: IcebergSourceConfig) -> Mapping[str, Any]:
-    """Return nothing: a table is said by its name."""
+    """Return nothing: the name of a table is enough."""
     del config
     return {}

@@ -1,4 +1,4 @@
-"""One table as it is asked for again and again: metadata by pin, history, files, patiently."""
+"""Access to one table: metadata by pin, history and files, with retries."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ _Result = TypeVar("_Result")
 
 
 class TableAccess:
-    """What the parts of a source share: one per process.
+    """The state that the parts of a source share; one per process.
 
-    What a catalog or store does not answer is asked again `max_planning_failures` times
-    (ICE-2.24), then it is Transient `SourceUnreachable`.
+    A request that a catalog or store does not answer is repeated `max_planning_failures` times
+    (ICE-2.24); then `SourceUnreachable` (Transient) is raised.
     """
 
     def __init__(self, config: IcebergSourceConfig, retry_pause_seconds: float) -> None:
-        """Prepare; nothing is opened yet.
+        """Prepare, without opening anything yet.
 
         Args:
             config: the pipeline's `source`.
@@ -62,16 +62,16 @@ class TableAccess:
         return self.opener.source
 
     def places(self) -> tuple[str, ...]:
-        """Name the table's folder, and those that its properties put data or metadata into."""
+        """Return the table's folder, and those that its properties name for data or metadata."""
         metadata = self.patiently(self.opener.open).metadata
         given = [metadata.properties.get(key) for key in _PLACES]
         return local_places([metadata.location, *given], self.config.location_rewrite)
 
     def newest(self, expected_identity: str | None) -> Table:
-        """Load the newest metadata, and forget all other.
+        """Load the newest metadata, and drop all other.
 
         Raises:
-            TableIdentityChanged: the table was dropped and made again (ICE-2.3).
+            TableIdentityChanged: the table was dropped and created again (ICE-2.3).
         """
         table = self.patiently(self.opener.open)
         self._check_identity(str(table.metadata.table_uuid), expected_identity)
@@ -92,11 +92,11 @@ class TableAccess:
 
     @property
     def opened(self) -> Table | None:
-        """The table as it was opened for whatever pin; None: it was not yet."""
+        """The table as it was opened for any pin; None if it was not opened yet."""
         return next(iter(self._tables.values()), None)
 
     def files_at(self, location: str) -> FileIO:
-        """Return what opens the table's files, given its metadata file; asks no catalog."""
+        """Return the opener of the table's files, from its metadata file, without a catalog."""
         table = self._tables.get(location)
         return table.io if table else self.opener.files(location)
 
@@ -117,7 +117,7 @@ class TableAccess:
         *args: _Arguments.args,
         **kwargs: _Arguments.kwargs,
     ) -> _Result:
-        """Call again while catalog or store do not answer, as often as the pipeline file says."""
+        """Repeat a call while catalog or store do not answer (`max_planning_failures`)."""
         return self._retrying.copy()(call, *args, **kwargs)
 
     def _check_identity(self, found: str, expected: str | None) -> None:

@@ -1,4 +1,4 @@
-"""The files of an Iceberg table's windows, and what its metadata tell of them."""
+"""The files of an Iceberg table's windows, and hints from its metadata."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ManifestSlicing:
 
         Args:
             access: to the table.
-            rebuilding: writes the command that reads a stretch of time again, for messages.
+            rebuilding: returns the command that reads a time range again, for messages.
         """
         self._access = access
         self._rebuilding = rebuilding
@@ -62,7 +62,7 @@ class ManifestSlicing:
             HistoryTruncated: a window from the beginning, and the beginning was expired.
             SnapshotNotFound: the window's end was expired.
         """
-        # A filter that rules out no file may still leave rows out of each.
+        # A filter that rules out no file may still exclude rows of each.
         enough = enough if self._access.config.read.filter is None else None
         return self._access.patiently(self._units, pin, window, whole, event_time, enough)
 
@@ -79,7 +79,7 @@ class ManifestSlicing:
         enough: int | None,
     ) -> Units:
         table = self._access.table(pin)
-        # The filter may name columns that are not read out, so it is bound to the whole schema.
+        # The filter may name columns that are not selected, so it is bound to the whole schema.
         schema = table.metadata.schema_by_id(pin.details["schema_id"]) or table.schema()
         pruning = Pruning(schema, table.specs(), self._access.config.read.filter)
         bounds = EventBounds.of(schema, event_time) if event_time else None
@@ -135,7 +135,7 @@ class ManifestSlicing:
 
 
 class ManifestHints:
-    """The `TableHints` of one table: what summaries, properties and footers tell."""
+    """The `TableHints` of one table, from summaries, properties and footers."""
 
     def __init__(self, access: TableAccess) -> None:
         """Prepare."""
@@ -144,7 +144,7 @@ class ManifestHints:
     def volumes(
         self, pin: Pin, after: Instant | None, instants: Sequence[Instant]
     ) -> Iterator[Volume] | None:
-        """Say from the snapshot summaries how much snapshots bring; None before a full read."""
+        """Return the volumes of snapshots from their summaries; None before a full read."""
         read, table = self._access.config.read, self._access.table(pin)
         if read.mode == "snapshot" or (after is None and self._access.config.start.kind == "full"):
             return None

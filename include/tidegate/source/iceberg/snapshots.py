@@ -36,7 +36,7 @@ class SnapshotTimeline:
 
         Args:
             access: to the table.
-            extra_columns: read besides `read.columns`, at the end: what a filter names.
+            extra_columns: columns that a filter needs besides `read.columns`, read at the end.
         """
         self._access = access
         self._extra_columns = tuple(extra_columns)
@@ -125,7 +125,7 @@ class SnapshotTimeline:
         return self._ancestors(pin, before)
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
-        """Say from the snapshot summaries what commits did.
+        """Return the changes of commits from snapshot summaries.
 
         Raises:
             SnapshotNotFound: a commit was expired.

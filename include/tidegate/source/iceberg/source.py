@@ -44,7 +44,7 @@ class IcebergSource:
     """
 
     kept = None
-    """Nothing: the table itself tells of its snapshots."""
+    """None: the table itself keeps its snapshots."""
 
     def __init__(
         self,
@@ -54,12 +54,12 @@ class IcebergSource:
         *,
         retry_pause_seconds: float = 1.0,
     ) -> None:
-        """Prepare; nothing is opened yet.
+        """Prepare, without opening anything yet.
 
         Args:
             config: the pipeline's `source`.
-            extra_columns: read besides `read.columns`, at the end: what a filter names.
-            rebuilding: writes the command that reads a stretch of time again, for messages.
+            extra_columns: columns that a filter needs besides `read.columns`, read at the end.
+            rebuilding: returns the command that reads a time range again, for messages.
             retry_pause_seconds: pause before the second attempt; the third waits twice as long.
         """
         self._access = TableAccess(config, retry_pause_seconds)
@@ -96,5 +96,5 @@ class IcebergSource:
         return self._access.name
 
     def places(self) -> tuple[str, ...]:
-        """Name the folders of this machine that hold the table's files."""
+        """Return the folders of this machine that have the table's files."""
         return self._access.places()

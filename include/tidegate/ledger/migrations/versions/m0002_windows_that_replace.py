@@ -1,4 +1,4 @@
-"""Windows that begin anew: `reload` and `restart`."""
+"""Windows that replace everything: `reload` and `restart`."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -6,7 +6,7 @@ from alembic import op
 revision = "0002"
 down_revision = "0001"
 
-# Given whole: SQLite makes the table anew, and reading it back would lose its checks.
+# Given in full: SQLite rebuilds the table, and reflecting it would lose its checks.
 _WINDOW = sa.Table(
     "window",
     sa.MetaData(),
@@ -38,7 +38,7 @@ _KINDS = "kind IN ('load', 'history', 'rebuild', 'reload', 'restart')"
 
 
 def upgrade() -> None:
-    """Let windows be of the new kinds."""
+    """Allow the new kinds of windows."""
     with op.batch_alter_table("window", copy_from=_WINDOW) as table:
         table.drop_constraint("window_kind", type_="check")
         table.create_check_constraint("window_kind", _KINDS)

@@ -1,4 +1,4 @@
-"""Numbers that order what was recorded, and fences that a lost ledger cannot have given."""
+"""Numbers that order records, and fences that a lost ledger cannot have given."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -8,7 +8,7 @@ down_revision = "0002"
 
 
 def upgrade() -> None:
-    """Begin to number; what was recorded before has the number 0."""
+    """Add the columns; earlier records have the number 0."""
     for table, column, default in (
         ("pipeline", "next_number", "1"),
         ("pipeline", "first_fence", "0"),

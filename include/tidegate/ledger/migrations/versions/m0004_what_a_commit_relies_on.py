@@ -1,4 +1,4 @@
-"""Publications name their commit plan, and who overruled the trigger."""
+"""Publications name their commit plan, and the person who overruled the trigger."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -15,7 +15,7 @@ WHERE state IN ('prepared', 'moved', 'marked')
 
 
 def upgrade() -> None:
-    """Add the columns; a commit that was begun before has its plan where plans stood then."""
+    """Add the columns; a commit that began before has its plan at the earlier path."""
     op.add_column("publication", sa.Column("override", sa.Text(), nullable=True))
     op.add_column("publication", sa.Column("commit_plan", sa.Text(), nullable=True))
     op.add_column("revision", sa.Column("override", sa.Text(), nullable=True))

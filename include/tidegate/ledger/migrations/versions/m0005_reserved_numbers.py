@@ -1,4 +1,4 @@
-"""Windows and partitions know which number was reserved for them last."""
+"""Windows and partitions store the last number that was reserved for them."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -13,7 +13,7 @@ UPDATE "{table}" SET reserved =
 
 
 def upgrade() -> None:
-    """Add the columns; any number that was given before may have been theirs."""
+    """Add the columns; any number that was given before may have been for them."""
     for table in ("window", "partition"):
         op.add_column(
             table, sa.Column("reserved", sa.BigInteger(), nullable=False, server_default="0")

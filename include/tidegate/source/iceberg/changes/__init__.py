@@ -1,1 +1,1 @@
-"""Which files a window reads, and what became of them within it."""
+"""The files that a window reads, and what happened to them within it."""

@@ -1,7 +1,7 @@
-"""Which files a range of snapshots appended (ICE-3.1–3.8).
+"""Find the files that a range of snapshots appended (ICE-3.1–3.8).
 
-Snapshots are classified by what their own manifests hold, not by the name of their operation alone
-(ICE-3.2). No delete is applied: rows come as they were committed (ICE-3.8).
+Snapshots are classified by the content of their own manifests, not only by the name of their
+operation (ICE-3.2). No delete is applied: rows are read as they were committed (ICE-3.8).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _CHANGED = (
     *("added-data-files", "deleted-data-files", "added-records", "deleted-records"),
     *("added-delete-files", "removed-delete-files"),
 )
-"""What a summary counts of files and rows that came or went; left out where it is 0."""
+"""Summary counts of added and removed files and rows, which are left out if they are 0."""
 
 
 class Commit(NamedTuple):
@@ -48,17 +48,17 @@ class Commit(NamedTuple):
 
 @dataclass
 class Changes:
-    """The data files found, oldest first, and what was passed over."""
+    """The data files found, oldest first, and what was skipped."""
 
     entries: list[Entry] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    """Class of snapshot → how many were passed over."""
+    """Class of snapshot → how many were skipped."""
     tally: Counter[str] = field(default_factory=Counter)
-    """What the filter ruled out; see `tidegate.source.iceberg.manifests.tally`."""
+    """Counts of what the filter ruled out; see `tidegate.source.iceberg.manifests.tally`."""
 
 
 class ChangeReader:
-    """Lists the data files that append snapshots brought, pruned by the filter."""
+    """Lists the data files that append snapshots added, pruned by the filter."""
 
     def __init__(
         self,
@@ -72,8 +72,8 @@ class ChangeReader:
         Args:
             source: the table, for errors.
             manifests: of the table.
-            pruning: by the filter.
-            metric_ids: columns whose metrics entries should carry besides those of the filter.
+            pruning: the filter's pruning.
+            metric_ids: columns whose metrics entries should have besides those of the filter.
         """
         self._source = source
         self._manifests = manifests
@@ -82,7 +82,7 @@ class ChangeReader:
         self._metric_ids = pruning.metric_ids.union(metric_ids)
 
     def classified(self, snapshots: Iterable[Snapshot]) -> list[Commit]:
-        """Tell the class of each snapshot, in their order."""
+        """Return the class of each snapshot, in order."""
         return [Commit(snapshot, self.kind(snapshot)) for snapshot in snapshots]
 
     def appended(
@@ -95,9 +95,9 @@ class ChangeReader:
         """List the files that append snapshots added, in the order of the snapshots (ICE-3.7).
 
         Args:
-            commits: a stretch of the lineage, oldest first; those that are no appends are counted.
-            enough: later snapshots are not listed once the files have as many rows (ICE-5.13).
-            metric_ids: further columns whose metrics entries should carry.
+            commits: a range of the lineage, oldest first; those that are not appends are counted.
+            enough: later snapshots are not listed once the files have that many rows (ICE-5.13).
+            metric_ids: further columns whose metrics entries should have.
 
         Raises:
             SnapshotClassMismatch: an append removes files or adds deletes (ICE-3.3).
@@ -114,14 +114,14 @@ class ChangeReader:
         return changes
 
     def passed_over(self, commits: Iterable[Commit], rules: DeleteRules) -> PassedOver:
-        """Read what the commits did that are no appends.
+        """Read the changes of the commits that are not appends.
 
         Args:
             commits: a stretch of the lineage, oldest first.
             rules: of the table.
 
         Raises:
-            CorruptDeletes, UnsupportedFeature: a delete file cannot be read as what it says.
+            CorruptDeletes, UnsupportedFeature: a delete file cannot be read.
         """
         others = [self._step(commit, rules) for commit in commits if commit.kind != APPEND]
         return PassedOver(tuple(others), rules)
@@ -145,9 +145,9 @@ class ChangeReader:
         )
 
     def kind(self, snapshot: Snapshot) -> str:
-        """Classify a snapshot by its operation; if it names none, by what it did (ICE-3.3).
+        """Classify a snapshot by its operation; if it has none, by its changes (ICE-3.3).
 
-        A delete or overwrite that found no row is empty: engines commit one for every statement.
+        A delete or overwrite that matched no row is empty: engines commit one for every statement.
         """
         named = operation(snapshot)
         if named is None:
@@ -157,7 +157,7 @@ class ChangeReader:
         return named
 
     def _changed_nothing(self, snapshot: Snapshot) -> bool:
-        """Return whether neither summary nor manifests tell of a file that came or went."""
+        """Return whether neither summary nor manifests have an added or removed file."""
         said = snapshot.summary.additional_properties if snapshot.summary else {}
         if any(int(said.get(name, 0)) for name in _CHANGED):
             return False
@@ -193,9 +193,9 @@ class ChangeReader:
             self._mismatch(snapshot, f"removes {len(removed)} files, among them {removed[0].path}")
 
     def _doubtful(self, snapshot: Snapshot) -> tuple[list[ManifestFile], list[ManifestFile]]:
-        """List the delete and data manifests whose counts do not say that they only add rows."""
+        """List the delete and data manifests whose counts do not prove that they only add rows."""
         own = self._commits.own(snapshot)
-        # An append that merges manifests writes delete manifests anew, with what they had.
+        # An append that merges manifests rewrites delete manifests with the same content.
         deletes = [
             manifest
             for manifest in own

@@ -1,6 +1,6 @@
-"""Which files the changes of a window stand in, commit by commit or from end to end (ICE-3.9–3.19).
+"""Find the files with the changes of a window, by commit or from end to end (ICE-3.9–3.19).
 
-A file whose presence and deletes a commit left alone is never named, so it is never opened.
+A file whose presence and deletes a commit did not change is never listed, so it is never opened.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ _ROW_LINEAGE_FORMAT = 3
 
 @dataclass
 class PlannedFiles:
-    """The files of a window in source order, and what was passed over."""
+    """The files of a window in source order, and what was skipped."""
 
     pieces: list[Piece] = field(default_factory=list)
     skipped: Counter[str] = field(default_factory=Counter)
-    """Class of commit → how many were not looked at."""
+    """Class of commit → how many were skipped."""
     tally: Counter[str] = field(default_factory=Counter)
-    """What was pruned or applies to nothing; see `tidegate.source.iceberg.manifests.tally`."""
+    """What was pruned or applies to nothing, counted as in `manifests.tally`."""
     notes: tuple[str, ...] = ()
     checks: list[Piece] = field(default_factory=list)
-    """Files of the states at both ends of each commit, where its changes are checked."""
+    """Files of the states before and after each commit, if its changes are checked."""
     refusal: TidegateError | None = None
-    """Why no pipeline may publish the rows."""
+    """The reason why no pipeline may publish the rows."""
 
     def sentences(self) -> tuple[str, ...]:
-        """Return what was passed over, one sentence each."""
+        """Return what was skipped, one sentence each."""
         return self.notes + skipped_notes(self.skipped) + tally_notes(self.tally)
 
 
@@ -64,10 +64,10 @@ class ChangePlanner:
         """Prepare.
 
         Args:
-            history: up to the end of the window.
+            history: the history up to the end of the window.
             states: of the same metadata.
-            make: pieces of its files.
-            verify: list what it takes to check the changes, too (ICE-3.17).
+            make: makes pieces of its files.
+            verify: also list the files that are needed to check the changes (ICE-3.17).
         """
         self._verify = verify
         self._history = history
@@ -77,11 +77,11 @@ class ChangePlanner:
     def changelog(
         self, snapshots: Sequence[Snapshot], unreadable: Collection[int] = ()
     ) -> PlannedFiles:
-        """List what each commit changed; those that only rewrite files are not looked at.
+        """List the changes of each commit; commits that only rewrite files are skipped.
 
         Args:
-            snapshots: a stretch of the lineage, oldest first.
-            unreadable: commits that a policy passes over, because the state before is gone.
+            snapshots: a range of the lineage, oldest first.
+            unreadable: commits that a policy skips, because the state before them is gone.
 
         Raises:
             ChangelogParentMissing: the state before a commit is not retained (ICE-3.12).
@@ -99,7 +99,7 @@ class ChangePlanner:
         return planned
 
     def difference(self, before: Snapshot | None, after: Snapshot) -> PlannedFiles:
-        """List what differs between two states, as one commit (ICE-3.18)."""
+        """List the difference between two states, as one commit (ICE-3.18)."""
         planned = PlannedFiles()
         self._add(planned, before, after, 0, net=True)
         return planned
@@ -117,10 +117,10 @@ class ChangePlanner:
         return planned
 
     def upserts(self, head: Snapshot, start: Instant | None, format_version: int) -> PlannedFiles:
-        """List the files that may hold rows written since an instant (ICE-8.3).
+        """List the files that may have rows written since an instant (ICE-8.3).
 
         Raises:
-            LineageUnavailable: the table does not say when rows were written (ICE-8.5).
+            LineageUnavailable: the table does not tell when rows were written (ICE-8.5).
         """
         since = self._sequence_number(start, format_version)
         planned = PlannedFiles(
@@ -169,7 +169,7 @@ class ChangePlanner:
             planned.checks += self._checks(before, after)
 
     def _checks(self, before: Snapshot | None, after: Snapshot) -> Iterator[Piece]:
-        """List the files of both states, without those that are in both with the same deletes."""
+        """List the files of both states, except those that are in both with the same deletes."""
         old = {} if before is None else _by_content(self._states.state(before))
         new = _by_content(self._states.state(after))
         for key, file in [*old.items(), *new.items()]:
@@ -231,7 +231,7 @@ class ChangePlanner:
 
 
 def _by_content(state: State) -> dict[Hashable, LiveFile]:
-    """Tell files apart by what they hold: rows, and the deletes that apply to them."""
+    """Return what identifies a file's content: its rows, and the deletes that apply to them."""
     return {
         (file.entry.path, file.entry.sequence_number, frozenset(it.key for it in file.deletes)): (
             file

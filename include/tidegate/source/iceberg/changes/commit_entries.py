@@ -1,4 +1,4 @@
-"""What the manifests of one commit's own say that it added and removed (ICE-3.3)."""
+"""Read what one commit added and removed from its own manifests (ICE-3.3)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class CommitEntries:
-    """Reads the manifests that a commit wrote, and of their entries those that are its own."""
+    """Reads the manifests that a commit wrote, and the entries of its own in them."""
 
     def __init__(self, manifests: ManifestReader) -> None:
         self._manifests = manifests
@@ -35,7 +35,7 @@ class CommitEntries:
         *wanted: Status,
         metric_ids: Collection[int] = (),
     ) -> list[Entry]:
-        """Read from manifests the entries that a commit itself gave one of these statuses."""
+        """Read the entries of manifests to which a commit itself gave one of some statuses."""
         return [
             entry
             for entries in self._manifests.entries(manifests, metric_ids)

@@ -1,4 +1,4 @@
-"""Put what planning a window did into numbers, for the explanation of a plan (ICE-5.18)."""
+"""Sum up the planning of a window, for the explanation of a plan (ICE-5.18)."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def listed(
     """Sum up a planning.
 
     Args:
-        planned: what it found.
-        manifests: what it read.
+        planned: the files found.
+        manifests: the manifests read.
         instants: what was done with the window's snapshots.
     """
     left_out = {
@@ -42,10 +42,10 @@ def instant_actions(
     """Return what was done with the snapshots of a window that reads changes, by class.
 
     Args:
-        history: up to the window's end.
-        window: what was read.
-        read: how.
-        skipped: class → how many were passed over.
+        history: the history up to the window's end.
+        window: the window.
+        read: the reading options.
+        skipped: class → how many were skipped.
     """
     if read.mode == "snapshot_diff" or read.net_changes:
         return (InstantAction("state", "compared", 2 if window.start_exclusive else 1),)

@@ -1,4 +1,4 @@
-"""The live entries of a snapshot's manifests, checked and pruned; what was read lately is kept."""
+"""The live entries of a snapshot's manifests, checked and pruned, with a cache."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _KEPT_ENTRIES = 200_000
 
 
 class ListedManifests(NamedTuple):
-    """The manifests of a snapshot that may hold live files for the filter."""
+    """The manifests of a snapshot that may have live files for the filter."""
 
     rows: tuple[ManifestFile, ...] = ()
     deletes: tuple[ManifestFile, ...] = ()
@@ -49,9 +49,9 @@ class LiveManifests:
 
         Args:
             manifests: of the table.
-            pruning: by the filter.
+            pruning: the filter's pruning.
             rules: of the table.
-            metric_ids: columns whose metrics every data entry carries besides those asked for.
+            metric_ids: columns whose metrics every data entry has besides the requested ones.
         """
         self._manifests = manifests
         self._pruning = pruning
@@ -73,7 +73,7 @@ class LiveManifests:
         if snapshot is None:
             return ListedManifests()
         live = [each for each in self._manifests.manifests(snapshot) if has_live_files(each)]
-        # A partition that the filter rules out has no rows for deletes of the same partition.
+        # A partition that the filter rules out has no rows that its deletes could apply to.
         kept = [each for each in live if self._pruning.keeps_manifest(each)]
         tally[MANIFESTS_PRUNED] += len(live) - len(kept)
         return ListedManifests(
@@ -109,7 +109,7 @@ class LiveManifests:
             UnsupportedFeature: a file is encrypted, or in an unknown format (ICE-1.3).
         """
         found: list[Entry] = []
-        # What one delete asks for, the next ones will: the files are not to be read again for it.
+        # Later deletes will need the same metrics, so that files need not be read again.
         self._metric_ids |= metric_ids
         for entries in self._live(manifests, self._metric_ids):
             for entry in entries:
@@ -150,7 +150,7 @@ class LiveManifests:
 
 
 def check_readable(entry: Entry, source: str) -> None:
-    """Refuse a data file that nothing here can read.
+    """Refuse a data file that cannot be read.
 
     Raises:
         UnsupportedFeature: it is encrypted, or in an unknown format (ICE-1.3).

@@ -1,7 +1,8 @@
-"""Which commits that are no appends an append read passes over, and what it says of them (ICE-3.5).
+"""Decide which commits that are not appends an append read skips, and explain them (ICE-3.5).
 
-Opens nothing. To pass over a commit leaves what was published before it as it was; rows that the
-read itself brings and the commit took away would be published beside the rows that correct them.
+Opens nothing. Skipping a commit leaves everything that was published before it unchanged; but rows
+that the same read returns and that the commit removed would be published beside the rows that
+correct them.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NEW_PIPELINE = (
 
 
 def is_passed_over(commit: Commit) -> bool:
-    """Return whether an append read passes over a commit that changes rows."""
+    """Return whether an append read skips a commit that changes rows."""
     return commit.kind not in {APPEND, REWRITE, EMPTY}
 
 
@@ -40,15 +41,15 @@ def passing_over(
     *,
     skip: bool,
 ) -> tuple[str, ...]:
-    """Return what it means to pass over commits, one sentence each.
+    """Return the consequences of skipping commits, one sentence each.
 
     Args:
         source: the table, for errors.
-        commits: those that change rows and are no appends.
-        taken: what they took away.
-        event_times: gives the bounds of a file, as far as they are known.
-        rebuilding: writes the command that reads what stands between event times again.
-        skip: what the pipeline says.
+        commits: those that change rows and are not appends.
+        taken: the rows and files that they removed.
+        event_times: returns the bounds of a file, as far as they are known.
+        rebuilding: returns the command that reads the rows between event times again.
+        skip: whether the pipeline says `skip`.
 
     Raises:
         NonAppendSnapshot: the pipeline does not say `skip`.
@@ -64,12 +65,12 @@ def passing_over(
 
 
 def refusal(source: str, commits: Iterable[Commit], taken: TakenAway) -> RemovedRowsRead | None:
-    """Return why no pipeline may publish a read that passes over commits; None where it may.
+    """Return why no pipeline may publish a read that skips commits; None if it may.
 
     Args:
         source: the table.
-        commits: those that are passed over.
-        taken: what they took away.
+        commits: the skipped commits.
+        taken: the rows and files that they removed.
     """
     if not taken.read:
         return None
@@ -123,7 +124,7 @@ def _files(entries: Sequence[Entry], noun: str = "file") -> str:
 def _bounds(
     entries: Sequence[Entry], event_times: Callable[[Entry], TimeBounds | None]
 ) -> TimeBounds:
-    """Join the event times of some files; unknown where one of them does not say its own."""
+    """Join the event times of some files; unknown if those of one are unknown."""
     known = [event_times(entry) for entry in entries]
     if None in known:
         return TimeBounds()

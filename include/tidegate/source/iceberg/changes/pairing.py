@@ -1,4 +1,4 @@
-"""Match the files of two states, whichever manifests list them. Reads nothing."""
+"""Match the files of two states, whatever manifests list them. Reads nothing."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Pairs:
-    """Data files of two states, matched: a file that another manifest lists now is the same."""
+    """The matched data files of two states: a file that another manifest lists now is the same."""
 
     def __init__(
         self, removed: Sequence[Entry], added: Sequence[Entry], touched: Sequence[Entry]
@@ -38,7 +38,7 @@ class Pairs:
 def only_on_one_side(
     removed: Iterable[FoundDelete], added: Iterable[FoundDelete]
 ) -> tuple[list[FoundDelete], list[FoundDelete]]:
-    """Return the delete files of each side only; rewritten manifests list the same ones again."""
+    """Return the delete files of one side only; rewritten manifests list the same ones again."""
     old, new = ({_delete_identity(found): found for found in side} for side in (removed, added))
     return (
         [found for key, found in old.items() if key not in new],
@@ -47,7 +47,7 @@ def only_on_one_side(
 
 
 def _identity(entry: Entry) -> Hashable:
-    # A file that was removed and added again has another age, so other deletes apply to it.
+    # A file that was removed and added again has another sequence number, so other deletes apply.
     return entry.path, entry.sequence_number
 
 

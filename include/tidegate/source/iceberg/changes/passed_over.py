@@ -1,7 +1,8 @@
-"""What the commits that an append read passes over take away: of its own rows, and of others.
+"""Find the rows that commits skipped by an append read remove: rows of the read, and others.
 
-What such a commit adds is lost to the read, as `on_non_append: skip` says. What it takes away is
-not: a row that the same read brings would stand beside the row that corrects it (ICE-3.5).
+The rows that such a commit adds are not read, as `on_non_append: skip` defines. The rows that it
+removes matter if the same read returns them: they would appear beside the rows that correct them
+(ICE-3.5).
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TakenAway:
-    """What commits took away and brought, as files."""
+    """The files that commits removed and added."""
 
     read: tuple[Entry, ...] = ()
-    """Data files that the read brings: removed, or with rows that deletes may name."""
+    """Data files of the read that were removed, or may have deleted rows."""
     earlier: tuple[Entry, ...] = ()
-    """Removed data files that were there before the read began."""
+    """Removed data files from before the read."""
     deletes: tuple[Entry, ...] = ()
-    """Delete files that came."""
+    """Added delete files."""
     brought: tuple[Entry, ...] = ()
-    """Data files that came, and that nothing reads."""
+    """Added data files, which are not read."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One commit that is no append."""
+    """One commit that is not an append."""
 
     removed: Sequence[Entry]
     added: Sequence[Entry]
@@ -46,14 +47,14 @@ class Step:
 
 @dataclass(frozen=True)
 class PassedOver:
-    """What the commits did that are no appends, oldest first."""
+    """The changes of commits that are not appends, oldest first."""
 
     steps: tuple[Step, ...]
     rules: DeleteRules
 
     @property
     def metric_ids(self) -> frozenset[int]:
-        """Columns whose metrics may tell that the deletes cannot touch a data file."""
+        """Columns whose metrics may prove that the deletes cannot affect a data file."""
         return frozenset(chain.from_iterable(found.file.field_ids for found in self._deletes))
 
     @property
@@ -61,10 +62,10 @@ class PassedOver:
         return [found for step in self.steps for found in step.deletes]
 
     def taken_away(self, read: Iterable[Entry]) -> TakenAway:
-        """Tell what was taken away of a read from what was there before it.
+        """Separate what was removed from a read from what was there before it.
 
         Args:
-            read: the data files that it brings, with metrics of `metric_ids`.
+            read: its data files, with metrics of `metric_ids`.
         """
         own = _by_path(read)
         hit: dict[str, Entry] = {}
@@ -73,11 +74,11 @@ class PassedOver:
         for step in self.steps:
             removed, added = _by_path(step.removed), _by_path(step.added)
             if step.is_rewrite:
-                # A rewritten file holds what it was made of.
+                # A rewritten file has the rows of its predecessors.
                 for files in (own, brought):
                     files |= added if files.keys() & removed.keys() else {}
                 continue
-            # A vector comes for a file that has an older one, so that no index holds two commits'.
+            # A vector may replace an older one of the same file, so each commit has its own index.
             index = DeleteIndex(self.rules, step.deletes)
             hit |= {
                 path: entry

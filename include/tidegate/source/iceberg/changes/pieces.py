@@ -29,7 +29,7 @@ class PieceMaker:
 
         Args:
             specs: of the table.
-            bounds: reads event-time bounds from the metrics of an entry; None: pieces have none.
+            bounds: reads event-time bounds from an entry's metrics; None: pieces have no bounds.
         """
         self._identity = IdentityValues(specs)
         self._bounds = bounds
@@ -48,11 +48,11 @@ class PieceMaker:
 
         Args:
             entry: of the data file.
-            rivals: data files that deletes tell from it by exact path only (ICE-4.15).
+            rivals: data files that deletes distinguish from it by exact path only (ICE-4.15).
             deltas: deletes that apply to it; none for rows as they were committed (ICE-3.8).
-            change: what changed, in a read of changes.
+            change: the change, in a read of changes.
             check: the state that it is checked for.
-            since: sequence number after which rows are wanted; None: all are (ICE-8.3).
+            since: the sequence number after which rows are read; None: all rows (ICE-8.3).
         """
         details: SliceDetails = {
             "snapshot": entry.snapshot_id,

@@ -1,4 +1,4 @@
-"""Say which data manifests a delete can touch, from what manifest lists tell (ICE-3.10)."""
+"""Find the data manifests that a delete can affect, by manifest lists alone (ICE-3.10)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Reach:
-    """What a set of delete files can touch: everything, or some partitions, up to some age."""
+    """The reach of some delete files: everything, or some partitions, up to an age."""
 
     def __init__(self, rules: DeleteRules, deletes: Iterable[FoundDelete]) -> None:
         self._types = rules.partition_types

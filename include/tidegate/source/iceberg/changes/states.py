@@ -1,7 +1,7 @@
-"""What a table consists of at a snapshot, and how two snapshots differ (ICE-3.9, 3.10).
+"""List the files of a table at a snapshot, and the difference of two snapshots (ICE-3.9, 3.10).
 
-Answers in manifest entries and the delete files that apply to each; reads manifests, never a data
-or delete file.
+Returns manifest entries with the delete files that apply to each; reads manifests, never a data or
+delete file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class LiveFile(NamedTuple):
     entry: Entry
     deletes: tuple[Delta, ...]
     rivals: tuple[str, ...] = ()
-    """Other data files of the state that are the same path but for the scheme (ICE-4.15)."""
+    """Other data files of the state whose paths differ only in the scheme (ICE-4.15)."""
 
 
 class ChangedFile(NamedTuple):
@@ -62,7 +62,7 @@ class State:
 
     files: tuple[LiveFile, ...]
     tally: Counter[str] = field(default_factory=Counter)
-    """What was pruned or applies to nothing → how often (ICE-1.4)."""
+    """What was pruned or applies to nothing → its number (ICE-1.4)."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class StateReader:
             manifests: of the table.
             pruning: by the filter; it rules out data files, and delete files only by partition.
             rules: of the table.
-            metric_ids: columns whose metrics entries should carry besides those needed here.
+            metric_ids: columns whose metrics entries should have besides those needed here.
         """
         self._manifests = LiveManifests(manifests, pruning, rules, metric_ids)
         self._rules = rules
@@ -102,8 +102,8 @@ class StateReader:
 
         Args:
             snapshot: any retained one.
-            enough: no more manifests are read than have as many rows, where no filter and no
-                delete leaves any out (ICE-5.13).
+            enough: only as many manifests are read as have that many rows, if neither a filter nor
+                a delete leaves any out (ICE-5.13).
 
         Raises:
             CorruptDeletes, AmbiguousPath: see `DeleteIndex`.
@@ -125,8 +125,8 @@ class StateReader:
     def difference(self, before: Snapshot | None, after: Snapshot) -> StateDifference:
         """List the data files whose presence or deletes differ between two snapshots.
 
-        Manifests that both have are read only where deletes that came or went can touch their
-        files, or where deletes may apply to the files listed (ICE-3.10).
+        Manifests that both snapshots have are read only if added or removed deletes can affect
+        their files, or if their deletes may apply to the listed files (ICE-3.10).
 
         Args:
             before: any retained snapshot; None: the empty state.
@@ -166,7 +166,7 @@ class StateReader:
     def _changed(
         self, pairs: Pairs, old: _Side, new: _Side, tally: Counter[str]
     ) -> list[ChangedFile]:
-        """Compare only what deletes that came or went can touch: a commit has few of all."""
+        """Compare only the files that added or removed deletes can affect, which are few."""
         changes = [DeleteIndex(self._rules, side.changed) for side in (old, new)]
         rivals = [self._rivals(side.deletes, side.state) for side in (old, new)]
         doubtful = [
@@ -190,7 +190,7 @@ class StateReader:
     def _rivals(
         self, deletes: Iterable[FoundDelete], entries: Iterable[Entry]
     ) -> Mapping[str, tuple[str, ...]]:
-        """Find rivals where deletes name files by paths that are compared in part (ICE-4.15)."""
+        """Find rivals if deletes name files by paths that are only compared in part (ICE-4.15)."""
         if self._rules.exact_paths or all(it.file.kind is DeltaKind.KEYS for it in deletes):
             return {}
         return rival_paths(entry.path for entry in entries)
@@ -201,15 +201,15 @@ class _Side(NamedTuple):
 
     deletes: Sequence[FoundDelete]
     changed: Sequence[FoundDelete]
-    """Those that the other state has not."""
+    """The manifests that the other state does not have."""
     state: Sequence[Entry]
-    """Its data files, as far as they were read."""
+    """The data files that were read."""
     own: Sequence[Entry]
-    """Those of them that the other state has not."""
+    """The data files that the other state does not have."""
 
 
 class _Applying:
-    """The deletes of one state's data files; knows which paths only the scheme tells apart."""
+    """The deletes of one state's data files, with paths that differ only in the scheme."""
 
     def __init__(self, index: DeleteIndex, rivals: Mapping[str, tuple[str, ...]]) -> None:
         self.index = index
@@ -231,7 +231,7 @@ _age = attrgetter("sequence_number")
 
 
 def _key_ids(deletes: Iterable[FoundDelete]) -> frozenset[int]:
-    """Name the columns whose metrics, in data files, may rule out equality deletes."""
+    """Return the columns whose metrics in data files may rule out equality deletes."""
     return frozenset(chain.from_iterable({found.file.field_ids for found in deletes}))
 
 

@@ -1,6 +1,7 @@
-"""How much each snapshot brings, and what the table says of splits: for run limits and packing.
+"""The volume of each snapshot, for run limits, and the table's properties for splits.
 
-Snapshot summaries tell it; manifests are read only where a summary has no counts (ICE-5.11).
+Volumes are taken from snapshot summaries; manifests are read only if a summary has no counts
+(ICE-5.11).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _SPLIT_PROPERTIES = {
 }
 _ADDED = ("added-data-files", "added-files-size", "added-records")
 _REMOVED = ("deleted-data-files", "removed-files-size", "deleted-records")
-# Sizes of delete files are among the sizes above.
+# Sizes of delete files are included in the sizes above.
 _DELETES = ("added-delete-files", "", "added-position-deletes")
 _KEY_DELETES = ("", "", "added-equality-deletes")
 _UNREAD = {"replace"}
@@ -33,7 +34,7 @@ _NOT_APPENDED = {"replace", "delete", "overwrite"}
 
 
 def split_defaults(properties: Mapping[str, str]) -> dict[str, int]:
-    """Return the table properties about splits as keys of `source.split`; nonsense is left out."""
+    """Return the valid table properties about splits, as keys of `source.split`."""
     return {
         key: int(properties[name])
         for name, key in _SPLIT_PROPERTIES.items()
@@ -44,13 +45,13 @@ def split_defaults(properties: Mapping[str, str]) -> dict[str, int]:
 def volumes(
     snapshots: Iterable[Snapshot], manifests: ManifestReader, *, only_appends: bool
 ) -> Iterator[Volume]:
-    """Yield how much each snapshot brings.
+    """Yield the volume of each snapshot.
 
     Args:
-        snapshots: a stretch of the lineage, oldest first; asked for one by one.
+        snapshots: a range of the lineage, oldest first; consumed one by one.
         manifests: of the table.
         only_appends: whether removed rows and files are not read, and snapshots that remove some
-            are passed over.
+            are skipped.
     """
     unread = _NOT_APPENDED if only_appends else _UNREAD
     for snapshot in snapshots:
@@ -62,7 +63,7 @@ def volumes(
 
 
 def _by_summary(snapshot: Snapshot, groups: Iterable[tuple[str, str, str]]) -> Volume | None:
-    """Add up counts; None if there are none. One that is missing beside others is 0."""
+    """Add up counts; None if there are none. A missing one beside others counts as 0."""
     counts = snapshot.summary.additional_properties if snapshot.summary else {}
     if not any(name.startswith(("added-", "deleted-", "total-")) for name in counts):
         return None

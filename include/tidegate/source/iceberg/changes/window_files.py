@@ -1,4 +1,4 @@
-"""Which files a window reads: by read mode, and by how its start joins on to its end (ICE-3.6)."""
+"""List the files that a window reads, by read mode and the history between its ends (ICE-3.6)."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ class WindowFiles:
     make: PieceMaker
     rebuilding: Rebuilding
     enough: int | None = None
-    """Rows after which listing may stop, where nothing filters or deletes (ICE-5.13)."""
+    """The number of rows after which listing may stop, if nothing filters or deletes (ICE-5.13)."""
 
     def whole(self) -> PlannedFiles:
-        """List the head as it stands; modes that emit row kinds read it as inserted.
+        """List the files of the head; modes that emit row kinds read their rows as inserts.
 
         Raises:
             LineageUnavailable: see `ChangePlanner.upserts`.
@@ -64,7 +64,7 @@ class WindowFiles:
         return PlannedFiles(live, tally=state.tally)
 
     def after(self, start: Instant | None) -> PlannedFiles:
-        """List what a window brings that begins after an instant, or with the kept history.
+        """List the files of a window that begins after an instant, or with the kept history.
 
         Raises:
             CursorOffLineage, HistoryTruncated, CursorExpired: see `within_window`.
@@ -102,7 +102,7 @@ class WindowFiles:
 
     def _appended(self, found: Continuation) -> PlannedFiles:
         if found.start is None and not self.history.is_whole:
-            # An expired beginning must not make the same window smaller in silence (ICE-2.16).
+            # An expired beginning must not silently make the same window smaller (ICE-2.16).
             raise HistoryTruncated(
                 source=self.history.source,
                 start="the beginning",
@@ -123,7 +123,7 @@ class WindowFiles:
     def _pass_over(
         self, skipped: Sequence[Commit], taken: TakenAway, planned: PlannedFiles
     ) -> None:
-        """Tell what is planned what was taken away from it, and from what was there before."""
+        """Add what skipped commits removed from the planned files, and from earlier ones."""
         source = self.history.source
         planned.notes = passing_over(
             source,

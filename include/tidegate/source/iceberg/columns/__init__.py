@@ -1,1 +1,1 @@
-"""Which columns come out of a read, and how those of a file become them by field id."""
+"""The columns of a read, and how columns of files are converted to them by field id."""

@@ -1,4 +1,4 @@
-"""Iceberg columns as Arrow: types, field ids, and values where a file lacks a column."""
+"""Iceberg columns as Arrow: types, field ids, and values of columns that a file lacks."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 
 def wanted_columns(schema: Schema) -> tuple[Wanted, ...]:
-    """Return the columns that come out, with field ids as keys (ICE-6.12)."""
+    """Return the wanted columns, with field ids as keys (ICE-6.12)."""
     return tuple(wanted_column(field) for field in schema.fields)
 
 
 def wanted_column(field: NestedField) -> Wanted:
-    """Return one column, or one field inside of it."""
+    """Return one column, or one nested field."""
     kind = field.field_type
     children: tuple[Wanted, ...] = ()
     if isinstance(kind, StructType):
@@ -49,8 +49,8 @@ def wanted_column(field: NestedField) -> Wanted:
 
 
 def _primitive(kind: IcebergType) -> pa.DataType:
-    # pyiceberg says large types everywhere; Parquet comes as plain ones, and columns should pass
-    # uncopied.
+    # pyiceberg uses large types everywhere; Parquet is read with plain ones, which should not be
+    # copied.
     arrow = cast("pa.DataType", schema_to_pyarrow(kind))
     return {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}.get(arrow, arrow)
 
@@ -105,7 +105,7 @@ def _children(kind: pa.DataType) -> list[pa.Field]:
 
 
 def _child_names(kind: pa.DataType) -> list[str]:
-    # A name mapping calls the children of lists and maps so, whatever the file calls them.
+    # A name mapping uses these names for the children of lists and maps, whatever the file's names.
     if pa.types.is_map(kind):
         return ["key", "value"]
     if pa.types.is_struct(kind):
@@ -114,7 +114,7 @@ def _child_names(kind: pa.DataType) -> list[str]:
 
 
 class IdentityValues:
-    """Gives identity partition values, JSON-ready, by the id of their source column (ICE-6.13)."""
+    """Reads identity partition values, JSON-ready, by the id of their column (ICE-6.13)."""
 
     def __init__(self, specs: Mapping[int, PartitionSpec]) -> None:
         self._parts = {
@@ -127,7 +127,7 @@ class IdentityValues:
         }
 
     def of(self, spec_id: int, partition: Sequence[Any]) -> dict[str, Any]:
-        """Return those of a file."""
+        """Return the values of a file."""
         return {
             source_id: _to_json(partition[place])
             for place, source_id in self._parts[spec_id]
@@ -136,7 +136,7 @@ class IdentityValues:
 
 
 def constants(values: Mapping[str, Any], wanted: Sequence[Wanted]) -> dict[int, pa.Scalar]:
-    """Return what `IdentityValues` gave as Arrow scalars by field id."""
+    """Return the result of `IdentityValues` as Arrow scalars by field id."""
     kinds = _leaf_types(wanted)
     return {
         int(field_id): _scalar(value, kinds[int(field_id)])
@@ -163,7 +163,7 @@ def _to_json(value: Any) -> Any:
 
 
 def _scalar(value: Any, kind: pa.DataType) -> pa.Scalar:
-    """Undo `_to_json`: times and dates are counts since 1970, as Avro holds them."""
+    """Undo `_to_json`: times and dates are counts since 1970, as in Avro."""
     if value is None:
         return pa.scalar(None, kind)
     if pa.types.is_date32(kind):

@@ -1,4 +1,4 @@
-"""Give the columns of files their field ids: own ones, or those of names (ICE-6.12, 6.14)."""
+"""Assign field ids to the columns of files: their own, or those of names (ICE-6.12, 6.14)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FieldIds:
-    """What a table knows of files without field ids."""
+    """The field ids of a table for files without their own."""
 
     source: str
     selection: Selection
     assume_names: bool = False
-    """Without a mapping, columns are what the table calls so now (ICE-6.14)."""
+    """Without a mapping, columns are matched by the table's current names (ICE-6.14)."""
 
     def found(self, schema: pa.Schema, path: str) -> Sequence[Found]:
         """Return a file's columns with their ids; those that have none are ignored.

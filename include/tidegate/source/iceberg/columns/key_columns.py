@@ -27,9 +27,9 @@ class KeyColumn:
     name: str
     """Of the column in conformed batches."""
     hidden: bool
-    """Whether it is there for the key only."""
+    """Whether it is only needed for the key."""
     root: Wanted
-    """The top-level column that it is part of, without what is not on the way to it."""
+    """The top-level column that contains it, without other nested fields."""
     type: pa.DataType
 
     def of(self, array: pa.Array) -> pa.Array:
@@ -40,7 +40,7 @@ class KeyColumn:
 
 
 class KeyColumns:
-    """The key columns of one table, as one read sees them."""
+    """The key columns of one table, for one read."""
 
     def __init__(self, source: str, selection: Selection, output: Sequence[Wanted]) -> None:
         """Prepare.
@@ -48,7 +48,7 @@ class KeyColumns:
         Args:
             source: the table, for errors.
             selection: knows all schemas of the table.
-            output: the columns that come out; a key that is among them is not read twice.
+            output: the columns of the result; a key among them is not read twice.
         """
         self._source = source
         self._selection = selection
@@ -64,7 +64,7 @@ class KeyColumns:
             path: the delete file, for errors.
 
         Raises:
-            CorruptDeletes: there are none, or one is no primitive column of any schema.
+            CorruptDeletes: there are none, or one is not a primitive column of any schema.
             UnsupportedFeature: a key is a float or double.
         """
         if not ids:
@@ -120,7 +120,7 @@ def _path(fields: Sequence[NestedField], field_id: int) -> list[NestedField]:
 
 
 def _only(fields: Sequence[NestedField]) -> Wanted:
-    """Return the first of nested fields with nothing inside but the next; all of them optional."""
+    """Return the first of nested fields, each of which contains only the next; all are optional."""
     wanted = replace(wanted_column(fields[0]), required=False)
     if len(fields) == 1:
         return wanted

@@ -1,4 +1,4 @@
-"""Columns that say where a row comes from and what it is (ICE-3.21, 3.22, 8.2)."""
+"""Metadata columns: where a row comes from, and what it is (ICE-3.21, 3.22, 8.2)."""
 
 from __future__ import annotations
 
@@ -45,29 +45,29 @@ ALWAYS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "lineage_upserts": (CHANGE_TYPE, ROW_ID, UPDATED),
     }
 )
-"""Per read mode, the columns that come out whether they are asked for or not."""
+"""Per read mode, the columns that are always returned."""
 POSITIONAL = frozenset({POSITION, ROW_ID})
-"""What depends on where a row stands in its file."""
+"""The columns that depend on a row's position in its file."""
 LINEAGE: Mapping[str, Wanted] = MappingProxyType(
     {
         ROW_ID: Wanted(2147483540, ROW_ID, pa.int64()),
         UPDATED: Wanted(2147483539, UPDATED, pa.int64()),
     }
 )
-"""What files that were rewritten hold of these columns themselves (ICE-8.2)."""
+"""The columns that rewritten files may contain themselves (ICE-8.2)."""
 
 
 def metadata_column(
     name: str, batch: pa.RecordBatch, piece: Piece, position: int, kind: RowKind
 ) -> pa.Array:
-    """Make one column for the rows of a batch.
+    """Build one column for the rows of a batch.
 
     Args:
         name: one of `TYPES`.
-        batch: has what the file holds of a column of `LINEAGE`, under its name.
-        piece: which the rows belong to.
+        batch: may have a column of `LINEAGE`, as the file contains it.
+        piece: the piece that the rows belong to.
         position: physical position of the first row; the others follow it.
-        kind: of rows that are in one state only.
+        kind: the kind of rows that are in one state only.
     """
     rows = batch.num_rows
     if name in LINEAGE:

@@ -17,7 +17,7 @@ def parse_mapping(text: str, source: str) -> list[MappedField]:
     """Read a table's `schema.name-mapping.default`.
 
     Raises:
-        InvalidNameMapping: it is none.
+        InvalidNameMapping: it cannot be parsed.
     """
     try:
         return list(parse_mapping_from_json(text).root)

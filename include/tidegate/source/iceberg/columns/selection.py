@@ -1,4 +1,4 @@
-"""Choose what comes out of a read: table columns and metadata columns, in order (ICE-3.21)."""
+"""Choose the columns of a read: table columns and metadata columns, in order (ICE-3.21)."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def pinned_selection(
     extra: Sequence[str],
     source: str,
 ) -> dict[str, Any]:
-    """Return what a pin says of the columns that come out, for `Selection.of`.
+    """Return the part of a pin about the selected columns, for `Selection.of`.
 
     Args:
         metadata: as pinned.
         whole: the schema to read with.
         config: the pipeline's `source`.
-        extra: names that are needed besides.
+        extra: names of further columns.
         source: the table, for errors.
 
     Raises:
@@ -51,7 +51,7 @@ def pinned_selection(
     """
     mapping = metadata.properties.get(_NAME_MAPPING)
     if mapping is not None:
-        # Whatever files it is needed for: whether a table can be read must not hang on the window.
+        # Whatever the files: whether a table can be read must not depend on the window.
         parse_mapping(mapping, source)
     hidden = hidden_columns(whole, config, metadata.format_version, source)
     _check_filter(whole, config, source)
@@ -72,24 +72,24 @@ def pinned_selection(
 
 @dataclass(frozen=True)
 class Selection:
-    """What `pinned_selection` wrote."""
+    """The result of `pinned_selection`."""
 
     details: Mapping[str, Any]
 
     @property
     def names(self) -> Sequence[str]:
-        """All that comes out, in order."""
+        """All columns of the result, in order."""
         names: Sequence[str] = self.details["columns"]
         return names
 
     @cached_property
     def schema(self) -> Schema:
-        """The table's columns among them, named as they come out."""
+        """The table's columns among them, with their names in the result."""
         return Schema.model_validate_json(self.details["schema"])
 
     @property
     def row_kind(self) -> RowKind:
-        """What rows are that are in one state only."""
+        """The kind of rows that are in one state only."""
         return RowKind(self.details["row_kind"])
 
     @property
@@ -100,7 +100,7 @@ class Selection:
 
     @cached_property
     def schemas(self) -> tuple[Schema, ...]:
-        """All schemas of the table, oldest first, but the one that is read with last."""
+        """All schemas of the table, oldest first, except that the one for reading comes last."""
         schemas = (Schema.model_validate_json(text) for text in self.details["schemas"])
         read_with = self.details["schema_id"]
         return tuple(sorted(schemas, key=lambda it: (it.schema_id == read_with, it.schema_id)))
@@ -114,11 +114,11 @@ def select(
     Args:
         schema: the whole schema to read with.
         config: the pipeline's `source`; without `case_sensitive`, `ID` finds `id` (ICE-6.17).
-        extra: names that are needed besides.
+        extra: names of further columns.
         source: the table, for errors.
 
     Returns:
-        The table's columns, named as asked for, and the names of all that comes out, in order.
+        The table's columns, named as requested, and the names of all selected columns, in order.
 
     Raises:
         ColumnMissing: the table has no column of a name.
@@ -133,7 +133,7 @@ def select(
     else:
         metadata = METADATA_COLUMNS[mode]
     names = tuple(dict.fromkeys((*asked, *always, *extra)))
-    # Nobody has to spell the columns of a table that is read whole.
+    # If all columns are read, none has to be spelled.
     exact = config.case_sensitive or config.read.columns is None
     own = []
     for name in names:
@@ -145,7 +145,7 @@ def select(
 
 
 def _check_filter(schema: Schema, config: IcebergSourceConfig, source: str) -> None:
-    """Refuse a filter whose names fit two columns, also of a table that is read whole."""
+    """Refuse a filter whose names match two columns, even if all columns are read."""
     text = config.read.filter
     if text is None or config.case_sensitive:
         return

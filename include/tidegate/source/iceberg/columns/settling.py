@@ -1,6 +1,6 @@
-"""What settling changes needs of one table: which columns, which keys, whether row ids (ICE-3.15).
+"""What settling needs from one table: columns, keys, and whether there are row ids (ICE-3.15).
 
-Columns that do not come out and are read for this alone are called hidden.
+Columns that are read only for this, and are not returned, are called hidden.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROW_LINEAGE_FORMAT = 3
 def hidden_columns(
     schema: Schema, config: IcebergSourceConfig, format_version: int, source: str
 ) -> tuple[str, ...]:
-    """Name the columns that are read for settling alone: identifiers, and the row id.
+    """Return the columns that are only read for settling: identifiers, and the row id.
 
     Args:
         schema: the whole schema to read with.
@@ -55,13 +55,13 @@ def hidden_columns(
 def settle_rules(
     whole: Schema, selected: Schema, config: IcebergSourceConfig, names: Sequence[str], source: str
 ) -> SettleRules | None:
-    """Return how the changes of a table are settled; None where the mode has none to settle.
+    """Return how the changes of a table are settled; None if the mode has none.
 
     Args:
         whole: the whole schema to read with.
-        selected: the table's columns that are read, named as they come out.
+        selected: the table's columns that are read, with their names in the result.
         config: the pipeline's `source`.
-        names: of all columns that are read; the hidden ones are among them.
+        names: the names of all columns that are read, including hidden ones.
         source: the table, for errors.
     """
     read = config.read
@@ -80,7 +80,7 @@ def settle_rules(
     if row_ids and ROW_ID not in (read.columns or ()):
         hidden.append(ROW_ID)
     return SettleRules(
-        # What only the filter needs is no part of a row that comes out.
+        # Columns that only the filter needs are not part of the resulting rows.
         compared=(*shown, *(name for name in identifiers if name not in shown)),
         identifiers=identifiers,
         carry_over=read.remove_carry_over,
@@ -91,12 +91,12 @@ def settle_rules(
 
 
 def _identifiers(schema: Schema, config: IcebergSourceConfig, source: str) -> list[NestedField]:
-    """Return the columns that tell rows apart; net changes are never paired (ICE-3.18)."""
+    """Return the columns that identify a row; net changes are never paired (ICE-3.18)."""
     read = config.read
     if read.output_mode != "changelog" or read.net_changes:
         return []
     if read.identifier_columns is None:
-        # Only whole columns can be read beside the others: a key inside a struct pairs nothing.
+        # Only whole columns can be read in addition: a key inside a struct pairs nothing.
         top = {field.field_id: field for field in schema.fields}
         ids = list(schema.identifier_field_ids)
         return [top[key] for key in ids] if all(key in top for key in ids) else []

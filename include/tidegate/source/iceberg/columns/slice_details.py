@@ -1,4 +1,4 @@
-"""What a plan says of an Iceberg data file besides what every kind of source says."""
+"""The details of an Iceberg data file in a plan, besides those of every kind of source."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class SliceDetails(TypedDict):
     spec: int
     """Id of its partition spec."""
     partition: dict[str, Any]
-    """Field id → value of identity partition columns, as `IdentityValues` writes them."""
+    """Field id → value of identity partition columns, from `IdentityValues`."""
     first_row_id: int | None
     """Row id of its first row (ICE-8.2)."""
     rivals: NotRequired[tuple[str, ...]]
@@ -28,5 +28,5 @@ class SliceDetails(TypedDict):
 
 
 def details_of(slice: FileSlice) -> SliceDetails:
-    """Return the details that `PieceMaker` gave a slice."""
+    """Return the details that `PieceMaker` added to a slice."""
     return cast("SliceDetails", slice.details)

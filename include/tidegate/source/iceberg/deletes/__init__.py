@@ -1,1 +1,1 @@
-"""Which deletes apply to which data files, and what they say."""
+"""Find which deletes apply to which data files, and load them."""

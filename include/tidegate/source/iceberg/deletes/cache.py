@@ -1,4 +1,4 @@
-"""Keep what was loaded of delete files, for all threads of a process, within a bound of memory."""
+"""Cache the content of delete files, for all threads of a process, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _Loaded = TypeVar("_Loaded")
 
 
 class DeleteCache:
-    """What was used last; threads that want the same wait for the one that loads it."""
+    """A cache of recently used values; threads that need the same one wait until it is loaded."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
@@ -24,13 +24,14 @@ class DeleteCache:
     def get(
         self, key: Hashable, load: Callable[[], tuple[_Loaded, int]], most_bytes: int
     ) -> _Loaded:
-        """Return what is kept under a key, or load and keep it.
+        """Return the value of a key; load and keep it if necessary.
 
         Args:
-            key: names what `load` gives, and its type.
-            load: gives it with its size in bytes; called outside of all locks but the key's own.
-            most_bytes: bound of all that is kept together; what was used longest ago goes first,
-                and what is larger alone is not kept.
+            key: identifies the value and its type.
+            load: returns the value with its size in bytes; called without any lock but the key's
+                own.
+            most_bytes: the bound of all values together; the least recently used one is dropped
+                first, and a larger value is not kept.
         """
         with self._changing:
             loading = self._loading.setdefault(key, threading.Lock())
@@ -57,4 +58,4 @@ class DeleteCache:
 
 
 DELETES = DeleteCache()
-"""The one of this process (ICE-6.7, 6.9)."""
+"""The cache of this process (ICE-6.7, 6.9)."""

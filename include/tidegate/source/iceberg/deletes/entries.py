@@ -24,17 +24,17 @@ _NO_IDS = "known equality ids"
 
 
 class FoundDelete(NamedTuple):
-    """A delete file and what decides where it applies."""
+    """A delete file, with everything that decides where it applies."""
 
     entry: Entry
     file: Delta
     target: str | None
-    """The one data file that it addresses."""
+    """The only data file that it applies to."""
     target_key: str | None
-    """What of that path is compared."""
+    """The part of that path that is compared."""
     partition: Hashable
     scope: Hashable
-    """Of those that address no file: the partition in which they apply, or `EVERYWHERE`."""
+    """The partition in which it applies if it names no file, or `EVERYWHERE`."""
     path_bounds: tuple[str, str] | None
     """First and last data file that its rows name, if known."""
 
@@ -85,14 +85,14 @@ def found_delete(entry: Entry, rules: DeleteRules) -> FoundDelete:
 
 
 def compared_path(path: str, rules: DeleteRules) -> str:
-    """Return what of a path is compared (ICE-4.14)."""
+    """Return the part of a path that is compared (ICE-4.14)."""
     return path if rules.exact_paths else path_key(path)
 
 
 def concerning(
     deletes: Iterable[FoundDelete], entries: Iterable[Entry], rules: DeleteRules
 ) -> Iterator[FoundDelete]:
-    """Leave out deletes of other files and partitions than those of some data files."""
+    """Keep only deletes of the files and partitions of some data files."""
     asked = list(entries)
     if not asked:
         return

@@ -1,4 +1,4 @@
-"""Delete files of one scope by age and bounds, so that those of a data file are found quickly."""
+"""Index delete files of one scope by sequence number and bounds, to find those of a data file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Say which delete files of one state apply to a data file (ICE-4.5–4.9, 4.12). Opens no file."""
+"""Find the delete files of a state for a data file (ICE-4.5–4.9, 4.12). Opens no file."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 class DeleteIndex:
-    """The live delete files of one state, to ask for one data file after the other.
+    """The live delete files of one state, for looking up one data file after the other.
 
-    Answers cost about as much as they are long: files are found by path, by partition, and by
-    binary search over sequence numbers and bounds.
+    The time of a look-up is about proportional to its result: files are found by path, by
+    partition, and by binary search over sequence numbers and bounds.
     """
 
     def __init__(self, rules: DeleteRules, deletes: Iterable[FoundDelete]) -> None:
-        """Sort the delete files by what they can touch.
+        """Sort the delete files by what they can affect.
 
         Args:
             rules: of the table.
-            deletes: live delete files, with metrics if anything is to be ruled out.
+            deletes: live delete files, with metrics if any are to be ruled out.
 
         Raises:
             CorruptDeletes: two vectors address one file.
@@ -62,12 +62,12 @@ class DeleteIndex:
 
     @property
     def ruled_out(self) -> int:
-        """How many pairs of data file and equality delete the metrics ruled out so far."""
+        """The number of pairs of data file and equality delete that metrics ruled out so far."""
         return sum(group.ruled_out for groups in self._keys.values() for group in groups)
 
     @property
     def dangling(self) -> int:
-        """How many delete files address a data file that was never asked about (ICE-4.10)."""
+        """The number of delete files for a data file that was never looked up (ICE-4.10)."""
         return sum(len(found) for key, found in self._by_path.items() if key not in self._met)
 
     def touches(self, entry: Entry) -> bool:
@@ -82,12 +82,12 @@ class DeleteIndex:
         return any(group.applying(entry) for group in groups)
 
     def applying(self, entry: Entry, rivals: Collection[str] = ()) -> tuple[Delta, ...]:
-        """Name the delete files that apply to a data file: positions first, older ones first.
+        """Return the delete files that apply to a data file: positions first, older ones first.
 
         Args:
             entry: a live data file.
-            rivals: other data files of the state that are the same path but for the scheme; if
-                there are any, deletes address by exact path only (ICE-4.15).
+            rivals: other data files of the state whose paths differ only in the scheme; if there
+                are any, deletes are matched by exact path only (ICE-4.15).
 
         Raises:
             CorruptDeletes: a vector is older than its file, or addresses one of another partition.
@@ -120,7 +120,7 @@ class DeleteIndex:
         if len(vectors) > 1:
             raise _two_vectors(*vectors[:2])
         if vectors:
-            # A vector holds all positions, those of older position delete files too (ICE-4.5).
+            # A vector has all positions, including those of older position delete files (ICE-4.5).
             return (vectors[0].file,)
         scoped = self._positions.get(partition)
         files = scoped.applying(entry) if scoped else ()

@@ -1,4 +1,4 @@
-"""Rule out equality deletes by column metrics, exactly as far as ICE-4.9 allows."""
+"""Rule out equality deletes by column metrics, as far as ICE-4.9 allows."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 
 
 class KeyMetrics(NamedTuple):
-    """What metrics say of one column; what they do not say rules nothing out."""
+    """The metrics of one column; missing ones rule nothing out."""
 
     has_no_null: bool = False
     has_only_null: bool = False
     bounds: Range | None = None
     order: str = ""
-    """What the bounds compare with."""
+    """The group of types that the bounds compare with."""
 
 
 def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyMetrics:
-    """Read what a file's metrics say of a key column."""
+    """Read the metrics of a key column of a file."""
     if metrics is None:
         return KeyMetrics(has_no_null=field.required)
     values, nulls, _, lower, upper = metrics.of(field_id)
-    # A column that is required now may have been optional in a schema that is forgotten.
+    # A column that is required now may have been optional in a schema that was removed.
     none_counted = nulls == 0 and field.nulls_counted
     kind = metrics.types.get(field_id)
     return KeyMetrics(
@@ -46,7 +46,7 @@ def key_metrics(metrics: Metrics | None, field_id: int, field: KeyField) -> KeyM
 
 
 class KeyBounds:
-    """One key column over many delete files, which are numbered as given."""
+    """One key column of many delete files, which are numbered in the given order."""
 
     def __init__(self, found: Sequence[KeyMetrics]) -> None:
         self._overlaps = {

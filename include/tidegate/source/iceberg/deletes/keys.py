@@ -1,4 +1,4 @@
-"""Read equality delete files as rows of keys, typed as the data is (ICE-4.8, 6.8, 6.9)."""
+"""Read equality delete files as rows of keys, with the types of the data (ICE-4.8, 6.8, 6.9)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OpenDeletes = Callable[["Delta"], AbstractContextManager["PhysicalRows"]]
 
 
 def memory_bytes(files: Sequence[Delta]) -> int:
-    """Judge the memory of key sets before anything is read."""
+    """Estimate the memory of key sets before anything is read."""
     return sum(
         file.rows * (_ROW_BYTES + _COLUMN_BYTES * len(file.field_ids))
         + file.file_bytes * _BYTES_PER_BYTE
@@ -45,7 +45,7 @@ def read_keys(
         rows: the open delete file.
         path: its own path, for errors.
         columns: of the key.
-        fields: gives the file's columns their ids.
+        fields: assigns ids to the file's columns.
 
     Yields:
         Batches with the key's columns, named and ordered as `columns`.
@@ -76,14 +76,14 @@ def _none_of(schema: pa.Schema) -> pa.RecordBatch:
 
 @dataclass(frozen=True, eq=False)
 class KeyPasses:
-    """Key sets that are too large to be held: read again, part by part, for every iteration."""
+    """Key sets that do not fit into memory: every iteration reads them again, part by part."""
 
     files: Sequence[Delta]
     columns: Sequence[KeyColumn]
     fields: FieldIds
     open: OpenDeletes
     most_bytes: int
-    """Of the part that is held at a time."""
+    """The memory of one part."""
 
     def __iter__(self) -> Iterator[RemovedKeys]:
         rows_at_once = max(1, self.most_bytes // (memory_bytes(self.files) // self._rows + 1))

@@ -1,4 +1,4 @@
-"""Load what the delete files of a piece say, once per process (ICE-4.5–4.16, 6.7, 6.9)."""
+"""Load the delete files of a piece, once per process (ICE-4.5–4.16, 6.7, 6.9)."""
 
 from __future__ import annotations
 
@@ -40,23 +40,23 @@ _POSITION_BYTES = 16
 
 @dataclass(frozen=True)
 class DeleteLoader:
-    """Reads delete files of one table; what was read is shared by all that read the table.
+    """Reads delete files of one table; the result is shared by all readers of the table.
 
-    *Runs on:* any task. *Failure:* nothing is written; what could not be read is read again.
+    *Runs on:* any task. *Failure:* nothing is written; files that could not be read are read again.
     """
 
     files: FileIO
     source: str
     """The table, for errors."""
     place: str
-    """Names the table and where its files stand: tells what is kept of it from that of others."""
+    """Identifies the table and the location of its files in the shared cache."""
     fields: FieldIds
     columns: KeyColumns
     most_bytes: int
-    """Memory for all that is kept (`source.split.max_delete_memory`)."""
+    """The memory for cached content (`source.split.max_delete_memory`)."""
 
     def removed(self, deletes: Sequence[Delta], target: Target) -> Removed:
-        """Load what delete files say of one data file.
+        """Load the deletes of one data file.
 
         Args:
             deletes: those that apply to it.
@@ -77,7 +77,7 @@ class DeleteLoader:
 
     @contextmanager
     def open(self, file: Delta) -> Iterator[PhysicalRows]:
-        """Open a delete file that has rows; what is wrong with it names it.
+        """Open a delete file that has rows; errors name the file.
 
         Raises:
             SourceFileGone, SourceFileDamaged, SourceUnreachable: see `open_whole`.
@@ -139,7 +139,7 @@ class DeleteLoader:
     def _keys(
         self, deletes: Sequence[Delta]
     ) -> tuple[tuple[RemovedKeys, ...], tuple[KeyPasses, ...]]:
-        """Load the key sets; what half of the memory does not hold comes in passes."""
+        """Load the key sets; those that do not fit into half of the memory are read in passes."""
         held: list[RemovedKeys] = []
         passes: list[KeyPasses] = []
         part = free = self.most_bytes // 2
@@ -169,7 +169,7 @@ class DeleteLoader:
     def _key_rows(
         self, file: Delta, columns: Sequence[KeyColumn], shape: Hashable
     ) -> pa.RecordBatch:
-        """Read one file's keys; many sets of a table share most of their files."""
+        """Read the keys of one file; many key sets of a table share most of their files."""
 
         def load() -> tuple[pa.RecordBatch, int]:
             with self.open(file) as rows:

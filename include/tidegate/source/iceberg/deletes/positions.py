@@ -1,4 +1,4 @@
-"""Read position delete files: which positions of which data files (ICE-4.6, 4.10, 4.14–4.16)."""
+"""Read the positions of data files from position delete files (ICE-4.6, 4.10, 4.14–4.16)."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ IsWanted = Callable[[str], bool]
 
 @dataclass(frozen=True)
 class Target:
-    """The data file whose deletes are wanted, and how paths are compared."""
+    """The data file whose deletes are read, and how paths are compared."""
 
     path: str
     rivals: tuple[str, ...] = ()
     """Other live data files whose paths differ in scheme and authority only (ICE-4.15)."""
     exact: bool = False
-    """Compare whole paths, not without scheme and authority (ICE-4.14)."""
+    """Whether paths are compared with scheme and authority (ICE-4.14)."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +53,14 @@ class PositionDeletes:
 
     @property
     def size_bytes(self) -> int:
-        """Memory of the positions."""
+        """The memory of the positions."""
         return sum(array.nbytes for paths in self.by_key.values() for array in paths.values())
 
     def of(self, target: Target) -> list[pa.Int64Array]:
         """Return the positions of one data file.
 
         Raises:
-            AmbiguousPath: a path fits several live data files, and none of them exactly.
+            AmbiguousPath: a path matches several live data files, and none of them exactly.
         """
         paths = self.by_key.get(path_key(target.path), {})
         if not target.exact and not target.rivals:
@@ -78,10 +78,10 @@ def read_positions(file: PhysicalRows, path: str, is_wanted: IsWanted) -> Positi
     Args:
         file: the open delete file.
         path: its own path, for errors.
-        is_wanted: says of the key of a path whether its positions are kept.
+        is_wanted: tells from the key of a path whether its positions are needed.
 
     Raises:
-        CorruptDeletes: it is no position delete file.
+        CorruptDeletes: it is not a position delete file.
     """
     columns = [_column(file.schema, *_PATH, path), _column(file.schema, *_POSITION, path)]
     numbers: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""What a table says that decides which of its deletes apply where (ICE-4.7, 4.8, 4.14)."""
+"""The facts of a table that decide where its deletes apply (ICE-4.7, 4.8, 4.14)."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class KeyField:
-    """A column that equality deletes may name."""
+    """A column that equality deletes may use."""
 
     kind: PrimitiveType
-    """In the newest schema that has it."""
+    """Its type in the newest schema that has it."""
     required: bool
-    """In every schema that has it, so that no file holds a NULL."""
+    """Whether it is required in every schema that has it, so that no file has a NULL."""
     has_one_order: bool = True
-    """Whether values of all schemas that have it compare, as those of promoted types do."""
+    """Whether its values in all schemas can be compared, as those of promoted types can."""
     nulls_counted: bool = True
-    """Whether metrics count each NULL: ORC's know of none below a struct that is NULL itself."""
+    """Whether metrics count each NULL; those of ORC do not count NULLs below a NULL struct."""
 
 
 @dataclass(frozen=True)
 class DeleteRules:
-    """Facts of one table."""
+    """The facts of one table."""
 
     source: str
     global_specs: frozenset[int]
     """Specs without a field, or with void ones only: their equality deletes are global."""
     key_fields: Mapping[int, KeyField]
-    """Primitive columns of every schema by field id: dropped ones are used on (ICE-4.8)."""
+    """Primitive columns of every schema by field id, including dropped ones (ICE-4.8)."""
     partition_types: Mapping[int, tuple[PrimitiveType | None, ...]]
-    """By spec, the type of each partition field; None where bounds must not be compared."""
+    """By spec, the type of each partition field; None if bounds must not be compared."""
     exact_paths: bool
 
 
@@ -89,7 +89,7 @@ def _key_fields(metadata: TableMetadata) -> dict[int, KeyField]:
 
 
 def _both(older: KeyField, newer: KeyField) -> KeyField:
-    """Say of a column what holds in both of two schemas."""
+    """Return the facts of a column that are true in both of two schemas."""
     same_order = order_of(older.kind) == order_of(newer.kind)
     return KeyField(
         newer.kind,
@@ -100,7 +100,7 @@ def _both(older: KeyField, newer: KeyField) -> KeyField:
 
 
 def _in_every_row(fields: Iterable[NestedField]) -> Iterator[NestedField]:
-    """Yield the fields below which no struct may be NULL; one that is makes required ones NULL."""
+    """Yield the fields that are not below a nullable struct, which makes required fields NULL."""
     for field in fields:
         yield field
         if field.required and isinstance(field.field_type, StructType):

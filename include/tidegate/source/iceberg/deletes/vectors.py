@@ -23,22 +23,22 @@ _LENGTH = _CHECKSUM = 4
 _LARGEST = (1 << 63) - 1
 _MAGIC_BYTES = 4
 _FOOTER_BYTES = 16
-"""Of a Puffin file: both magics, flags and the length of a payload that may be empty."""
+"""The least size of a Puffin file: both magics, flags and the length of an empty payload."""
 
 
 def read_vector(files: FileIO, vector: Delta, source: str) -> pa.Int64Array:
     """Read the positions of one deletion vector with one range request.
 
     Args:
-        files: where the table's files are.
+        files: access to the table's files.
         vector: a delete file of content `vector`.
         source: the table, for errors.
 
     Returns:
-        Ascending, unique.
+        The positions, ascending and unique.
 
     Raises:
-        CorruptDeletes: the blob is not what manifest and specification say.
+        CorruptDeletes: the blob does not match its manifest entry or the specification.
         SourceFileGone, SourceFileDamaged, SourceUnreachable: see `open_location`.
     """
     if vector.offset is None or vector.blob_bytes is None:
@@ -47,7 +47,7 @@ def read_vector(files: FileIO, vector: Delta, source: str) -> pa.Int64Array:
         )
     first, last = vector.offset, vector.offset + vector.blob_bytes
     if first < _MAGIC_BYTES or last > vector.file_bytes - _FOOTER_BYTES:
-        # Some early writers left a blob alone in a file, without the Puffin file around it.
+        # Some early writers wrote a blob alone to a file, without the Puffin file around it.
         inside = f"a blob between the magic and the footer of {vector.file_bytes} bytes of Puffin"
         found = f"one from {first} to {last}"
         raise CorruptDeletes(path=vector.path, expected=inside, found=found)
@@ -64,7 +64,7 @@ def decode_vector(blob: bytes, cardinality: int, path: str) -> pa.Int64Array:
 
     Args:
         blob: length, magic, bitmap and CRC-32, nothing else.
-        cardinality: how many positions the manifest says.
+        cardinality: the number of positions according to the manifest.
         path: for errors.
 
     Raises:

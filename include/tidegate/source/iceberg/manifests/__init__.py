@@ -1,1 +1,1 @@
-"""What manifests and their lists say of files, and which of it a filter rules out."""
+"""Read manifests and their lists, and rule out files by a filter."""

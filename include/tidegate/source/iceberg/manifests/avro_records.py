@@ -1,7 +1,7 @@
-"""Decode an Avro file of Iceberg's metadata that is in memory, record by record.
+"""Decode an Avro file of Iceberg's metadata in memory, record by record.
 
-Takes schemas, codecs and decoders from pyiceberg, but finds header and blocks itself: pyiceberg's
-compiled decoder reads past the end of a file that was cut off, into whatever memory lies there.
+Uses schemas, codecs and decoders of pyiceberg, but reads header and blocks itself: pyiceberg's
+compiled decoder reads past the end of a truncated file, into arbitrary memory.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class AvroRecords:
 
         Raises:
             ValueError, EOFError, KeyError, IndexError: it is damaged.
-            TypeError: a type is not written as Iceberg does (ICE-1.3).
+            TypeError: a type is not written as in Iceberg (ICE-1.3).
         """
         self._bytes = _Bytes(content)
         if self._bytes.take(MAGIC_SIZE) != MAGIC:
@@ -42,7 +42,7 @@ class AvroRecords:
             raise ValueError(problem)
         texts = self._bytes.texts()
         if _SCHEMA in texts:
-            # pyiceberg knows no names of types, which writers use for every type but the first.
+            # pyiceberg does not know names of types, which writers use when a type is repeated.
             texts[_SCHEMA] = json.dumps(_without_names(json.loads(texts[_SCHEMA]), {}))
         header = AvroFileHeader(MAGIC, texts, self._bytes.take(SYNC_SIZE))
         self.schema: Schema = header.get_schema()
@@ -54,7 +54,7 @@ class AvroRecords:
         """Decode every record with a function that consumes exactly one.
 
         Raises:
-            ValueError, EOFError: the file is cut off, or not made of the records it says.
+            ValueError, EOFError: the file is truncated, or does not have the records of its header.
         """
         while not self._bytes.is_at_end:
             count = self._bytes.number()
@@ -73,11 +73,11 @@ class AvroRecords:
 
 
 def _without_names(schema: Any, named: dict[str, Any]) -> Any:
-    """Put types that were defined before in the place of their names.
+    """Replace names of types by their earlier definitions.
 
     Args:
         schema: a type, or fields of a record.
-        named: what was defined so far.
+        named: the types defined so far.
     """
     if isinstance(schema, str):
         return named.get(schema, schema)
@@ -114,7 +114,7 @@ class _Bytes:
 
     def number(self) -> int:
         value = shift = 0
-        # Whatever is cut off inside a number ends with an IndexError.
+        # A file that is truncated inside a number ends with an IndexError.
         while (byte := self._content[self._place]) >= 0x80 and shift < _LONG_BITS:
             value |= (byte & 0x7F) << shift
             shift += 7
@@ -127,7 +127,7 @@ class _Bytes:
         found: dict[str, str] = {}
         while count := self.number():
             if count < 0:
-                # How many bytes they have follows, too.
+                # The number of bytes follows, too.
                 self.number()
             for _ in range(abs(count)):
                 name = self.take(self.number()).decode()

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.manifests.overlaps import Range
 
 UNREADABLE = (struct.error, ValueError, TypeError)
-"""What decoding and comparing raise where a bound was written under another type.
+"""The errors of decoding and comparing a bound that was written with another type.
 
-A date that became a timestamp has bounds of four bytes; such a bound says nothing.
+A date that became a timestamp has bounds of four bytes, which cannot be used.
 """
 
 
 def order_of(kind: PrimitiveType) -> str:
-    """Name what bounds of a type compare with: those of types that are promoted to each other.
+    """Return the group of types whose bounds can be compared: those promoted to each other.
 
-    Dates do not compare with the timestamps that they may become.
+    Dates cannot be compared with the timestamps that they may become.
     """
     if isinstance(kind, IntegerType):
         return str(LongType())
@@ -31,7 +31,7 @@ def order_of(kind: PrimitiveType) -> str:
 
 
 def decode_bounds(kind: PrimitiveType, lower: bytes | None, upper: bytes | None) -> Range | None:
-    """Return lower and upper bound as values that compare; None where they say nothing.
+    """Return lower and upper bound as comparable values; None if they cannot be used.
 
     A uuid stays bytes, which compare unsigned (ICE-4.9).
     """

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
 
 _AHEAD = 8
-"""Manifests have about 8 MB, so that these are well below 100 MB."""
+"""Manifests have about 8 MB, so these need well below 100 MB."""
 _KEPT_LISTS = 32
-"""Of a window's snapshots, each is compared with its parent and looked at a few times."""
+"""Each snapshot of a window is compared with its parent, and read a few times."""
 _Result = TypeVar("_Result")
 _DELETES = 1
 _FIRST_ROW_ID = 15
 _ENCRYPTED = b"AGS1"
-"""First bytes of a file that Iceberg encrypted as a whole."""
-# pyiceberg's compiled decoder answers nonsense lengths with SystemError or MemoryError.
+"""The first bytes of a file that Iceberg encrypted as a whole."""
+# pyiceberg's compiled decoder raises SystemError or MemoryError for invalid lengths.
 _DAMAGE = (
     ValueError,
     EOFError,
@@ -58,14 +58,14 @@ _LIST_TYPES: dict[int, Callable[..., Any]] = {-1: ManifestFile, 508: PartitionFi
 
 
 class ManifestReader:
-    """Reads the manifests of one table; manifest lists that were read lately are kept."""
+    """Reads the manifests of one table, with a cache of manifest lists."""
 
     def __init__(self, files: FileIO, source: str) -> None:
         self._files = files
         self._source = source
         self._lists: OrderedDict[str, tuple[ManifestFile, ...]] = OrderedDict()
         self.manifests_read = 0
-        """How often one was opened."""
+        """How many were opened."""
 
     def manifests(self, snapshot: Snapshot) -> tuple[ManifestFile, ...]:
         """Read a snapshot's manifest list, in its order.
@@ -88,22 +88,22 @@ class ManifestReader:
     def entries(
         self, manifests: Iterable[ManifestFile], metric_ids: Collection[int] = ()
     ) -> list[list[Entry]]:
-        """Read manifests side by side, each in its order; the first error ends it.
+        """Read manifests in parallel, each in its order; the first error ends it.
 
         Args:
             manifests: of this table.
-            metric_ids: columns whose metrics are wanted; metrics make up most of a manifest.
+            metric_ids: columns whose metrics are needed; metrics make up most of a manifest.
 
         Raises:
-            SourceFileGone: a manifest is not there any more.
-            SourceFileDamaged: it is cut off, or no manifest.
+            SourceFileGone: a manifest does not exist any more.
+            SourceFileDamaged: it is truncated, or not a manifest.
             SourceUnreachable: the store did not answer (Transient).
             UnsupportedFeature: it is encrypted, or has Avro maps as only BigQuery writes them.
         """
         wanted = list(manifests)
         self.manifests_read += len(wanted)
-        # An error leaves it half way; the collector of garbage might end it where a thread begins,
-        # and would wait there for what that thread holds.
+        # An error leaves it unfinished; the garbage collector might then end it while a thread
+        # starts, and deadlock with that thread.
         with closing(self._contents([manifest.manifest_path for manifest in wanted])) as contents:
             return [
                 self._entries(manifest, content, metric_ids)
@@ -111,9 +111,9 @@ class ManifestReader:
             ]
 
     def _contents(self, locations: Sequence[str]) -> Generator[bytes]:
-        """Read files side by side, a few ahead of the one that is decoded.
+        """Read files in parallel, a few ahead of the one that is decoded.
 
-        Decoding in several threads as well is slower: they would wait for the interpreter's lock.
+        Decoding in several threads, too, would be slower, because of the interpreter's lock.
         """
         if not locations:
             return
@@ -186,14 +186,14 @@ def _manifest_files(records: AvroRecords) -> tuple[ManifestFile, ...]:
 
 
 def _check_whole(manifest: ManifestFile, size_bytes: int, entries: int) -> None:
-    """Find a file that was cut off between two blocks, which looks like one that ends there."""
+    """Detect a file that was truncated between two blocks, which looks like a shorter file."""
     counts = (
         manifest.added_files_count,
         manifest.existing_files_count,
         manifest.deleted_files_count,
     )
     known = [count for count in counts if count is not None]
-    # Lists of some writers have wrong lengths, so counts are asked first.
+    # Lists of some writers have wrong lengths, so counts are compared first.
     if len(known) == len(counts):
         is_whole, expected = entries >= sum(known), f"{sum(known)} entries"
     else:
@@ -214,5 +214,5 @@ def is_delete_manifest(manifest: ManifestFile) -> bool:
 
 
 def has_live_files(manifest: ManifestFile) -> bool:
-    """Return whether a manifest may list files that are not removed; unknown counts say yes."""
+    """Return whether a manifest may list live files; true if the counts are unknown."""
     return manifest.has_added_files() or manifest.has_existing_files()

@@ -25,7 +25,7 @@ _WANTED = (
 
 
 class Status(IntEnum):
-    """What a manifest entry says of its file."""
+    """The status of a file in a manifest entry."""
 
     EXISTING = 0
     ADDED = 1
@@ -33,7 +33,7 @@ class Status(IntEnum):
 
 
 class Content(IntEnum):
-    """What the file of a manifest entry holds."""
+    """The content of the file of a manifest entry."""
 
     ROWS = 0
     POSITION_DELETES = 1
@@ -41,7 +41,7 @@ class Content(IntEnum):
 
 
 class Entry(NamedTuple):
-    """One file of a manifest; a plain tuple, because tables have a hundred thousand of them."""
+    """One file of a manifest; a plain tuple, because tables have hundreds of thousands."""
 
     status: int
     snapshot_id: int
@@ -59,14 +59,14 @@ class Entry(NamedTuple):
     first_row_id: int | None
     equality_ids: tuple[int, ...]
     referenced: str | None
-    """The data file that a delete file says it addresses."""
+    """The data file that a delete file refers to."""
     content_offset: int | None
     content_size: int | None
     metrics: Metrics | None
 
 
 class EntryReader:
-    """Decodes the entries of one manifest, in order: row ids are handed on from file to file."""
+    """Decodes the entries of one manifest, in order, because row ids continue from file to file."""
 
     def __init__(
         self,
@@ -80,10 +80,10 @@ class EntryReader:
 
         Args:
             schema: as the manifest was written.
-            manifest: what its list says of it.
-            first_row_id: of the manifest; without one no file of it has any (ICE-8.1).
+            manifest: its entry in the manifest list.
+            first_row_id: that of the manifest; without it, none of its files has row ids (ICE-8.1).
             metric_ids: columns whose metrics are kept.
-            types: of the table's columns, when the manifest was written.
+            types: the types of the table's columns when the manifest was written.
         """
         ids = sorted(metric_ids)
         self._fields = record_reader(schema, _WANTED, ids)
@@ -122,7 +122,7 @@ class EntryReader:
             blob_size,
             *maps,
         ) = self._fields(decoder)
-        # Called for every file of a table: `Entry(...)` would take twice as long.
+        # Called for every file of a table; `Entry(...)` would take twice as long.
         return Entry._make(
             (
                 status,

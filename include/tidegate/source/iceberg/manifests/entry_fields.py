@@ -1,8 +1,8 @@
-"""Decode the fields of a manifest entry that are wanted, and pass over the others quickly.
+"""Decode the wanted fields of a manifest entry, and skip the others quickly.
 
-Column metrics make up most of a manifest: they are decoded for the columns that somebody asks
-about, so that planning 100,000 files costs seconds and little memory. Each function here is called
-a hundred thousand times for each of two dozen fields, so that none calls more than it must.
+Column metrics make up most of a manifest. They are only decoded for the columns that are needed, so
+that planning 100,000 files takes seconds and little memory. Each function here is called a hundred
+thousand times for each of two dozen fields, so none calls more than it must.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _reader(field: NestedField, is_wanted: bool, metric_ids: Sequence[int]) -> R
     return read if field.required else _optional(read)
 
 
-# Iceberg writes NULL as the first branch of every union.
+# NULL is the first branch of every union in Iceberg.
 
 
 def _optional_number(decoder: BinaryDecoder) -> int | None:
@@ -111,7 +111,7 @@ def _numbers(decoder: BinaryDecoder) -> tuple[int, ...]:
 
 
 def _sized(decoder: BinaryDecoder, count: int) -> int:
-    """Return the number of items of a block that says its size in bytes, too."""
+    """Return the number of items of a block that also has its size in bytes."""
     decoder.skip_int()
     return -count
 

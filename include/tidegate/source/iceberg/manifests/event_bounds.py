@@ -1,4 +1,4 @@
-"""Give the event-time bounds of a data file, from its manifest entry or its footer (ICE-5.10)."""
+"""Read the event-time bounds of a data file from its manifest entry or footer (ICE-5.10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.manifests.metrics import Metrics
 
 _DAY_BYTES = 4
-# None: whatever the pipeline says that the numbers count.
+# None: the unit in the pipeline file.
 _UNITS = {
     DateType: "day",
     TimestampType: "us",
@@ -53,7 +53,7 @@ class EventBounds:
 
     @classmethod
     def of(cls, schema: Schema, column: EventColumn) -> EventBounds | None:
-        """Find the column; None if there is none, or it holds no times."""
+        """Find the column; None if it does not exist, or has no times."""
         field = next((field for field in schema.fields if field.name == column.name), None)
         kind = type(field.field_type) if field else None
         if field is None or kind not in _UNITS:
@@ -62,7 +62,7 @@ class EventBounds:
         return cls(field.field_id, EventUnit(_UNITS[kind] or column.unit, zone))
 
     def read(self, metrics: Metrics) -> TimeBounds | None:
-        """Return the bounds of a file; None where its metrics do not say."""
+        """Return the bounds of a file; None if its metrics do not have them."""
         _, nulls, _, low, high = metrics.of(self.field_id)
         if nulls is not None and nulls >= metrics.record_count:
             return TimeBounds()
@@ -71,7 +71,7 @@ class EventBounds:
         return TimeBounds(self._moment(low, up=False), self._moment(high, up=True))
 
     def read_footer(self, rows: PhysicalRows) -> TimeBounds | None:
-        """Return the bounds of an open file; None where its footer does not say."""
+        """Return the bounds of an open file; None if its footer does not have them."""
         named = {_field_id(field): field for field in rows.schema}
         field = named.get(self.field_id)
         if field is None:

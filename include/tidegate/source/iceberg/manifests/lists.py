@@ -1,4 +1,4 @@
-"""Choose manifests by what their lists say of them. Reads none of them."""
+"""Choose manifests by their entries in manifest lists. Reads none of them."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ if TYPE_CHECKING:
 def without(
     manifests: Iterable[ManifestFile], others: Iterable[ManifestFile]
 ) -> list[ManifestFile]:
-    """Return the manifests that another list has not."""
+    """Return the manifests that another list does not have."""
     paths = {manifest.manifest_path for manifest in others}
     return [manifest for manifest in manifests if manifest.manifest_path not in paths]
 
 
 def common(manifests: Iterable[ManifestFile], others: Iterable[ManifestFile]) -> list[ManifestFile]:
-    """Return the manifests that another list has, too."""
+    """Return the manifests that another list also has."""
     paths = {manifest.manifest_path for manifest in others}
     return [manifest for manifest in manifests if manifest.manifest_path in paths]
 
 
 def first(manifests: Sequence[ManifestFile], rows: int) -> Sequence[ManifestFile]:
-    """Return the oldest manifests that have so many live rows; unknown counts do not count."""
+    """Return the oldest manifests with a number of live rows; unknown counts are ignored."""
     found = 0
     oldest = sorted(manifests, key=lambda manifest: manifest.min_sequence_number or 0)
     for place, manifest in enumerate(oldest, 1):

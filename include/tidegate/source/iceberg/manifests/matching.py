@@ -1,4 +1,4 @@
-"""When two paths name one file, and two partitions are one (ICE-4.4, 4.14)."""
+"""Compare paths of files, and partitions (ICE-4.4, 4.14)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAN = b"nan"
 
 
 def path_key(location: str) -> str:
-    """Strip scheme and authority: what a moved or otherwise opened table keeps (ICE-4.14)."""
+    """Strip scheme and authority from a path, which change if a table is moved (ICE-4.14)."""
     return location[len(path_origin(location)) :]
 
 
@@ -27,7 +27,7 @@ def path_origin(location: str) -> str:
 
 
 def rival_paths(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return for each path the others that only scheme or authority tell from it (ICE-4.15)."""
+    """Return for each path the others that differ only in scheme or authority (ICE-4.15)."""
     by_key: dict[str, set[str]] = defaultdict(set)
     for path in paths:
         by_key[path_key(path)].add(path)
@@ -36,10 +36,10 @@ def rival_paths(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def partition_key(spec_id: int, values: Iterable[Any]) -> tuple[Any, ...]:
-    """Return a key, equal if spec and all values are: floats by bits, NaN alike (ICE-4.4)."""
+    """Return a key that is equal if spec and values are, with floats compared by bits (ICE-4.4)."""
     return spec_id, *(_bits(value) if isinstance(value, float) else value for value in values)
 
 
 def _bits(value: float) -> bytes:
-    # Python finds 0.0 and -0.0 equal, and no NaN equal to another.
+    # For Python, 0.0 equals -0.0, and a NaN does not equal another.
     return _NAN if math.isnan(value) else struct.pack(">d", value)

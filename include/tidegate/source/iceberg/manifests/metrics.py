@@ -1,4 +1,4 @@
-"""Column metrics of one file, for the columns that somebody asks about; tables have many files."""
+"""Column metrics of one file, for the columns that are needed; tables have many files."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 class ColumnMetrics(NamedTuple):
-    """What a manifest says of one column of a file; None where it does not."""
+    """The metrics of one column of a file; None if the manifest does not have them."""
 
     values: int | None = None
-    """How many there are, NULL and NaN among them."""
+    """The number of values, including NULL and NaN."""
     nulls: int | None = None
     nans: int | None = None
     lower: bytes | None = None
@@ -24,17 +24,17 @@ class ColumnMetrics(NamedTuple):
 
 
 class Metrics(NamedTuple):
-    """Metrics by column: a few tuples, where five mappings take four times the memory."""
+    """Metrics by column, as a few tuples: five mappings would take four times the memory."""
 
     record_count: int
     places: Mapping[int, int]
-    """Field id → place in `columns`; one for all files of a manifest."""
+    """Field id → index in `columns`; shared by all files of a manifest."""
     columns: tuple[ColumnMetrics, ...]
     types: Mapping[int, PrimitiveType] = UNTOLD
-    """Field id → type of which the bounds are; one for all files of a manifest."""
+    """Field id → type of the bounds; shared by all files of a manifest."""
 
     def of(self, field_id: int) -> ColumnMetrics:
-        """Return what is said of a column, which is nothing if nobody asked for it."""
+        """Return the metrics of a column, which are empty if they were not requested."""
         place = self.places.get(field_id)
         return _UNKNOWN if place is None else self.columns[place]
 

@@ -1,6 +1,6 @@
 """Find which of many ranges overlap one, for any values that can be compared.
 
-Ranges are numbered as given. Nothing is known of what they mean.
+Ranges are numbered in the given order.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Range = tuple[Any, Any]
 
 
 class Overlaps:
-    """Ranges to ask, sorted once; a range that is None overlaps everything."""
+    """Ranges for look-ups, sorted once; a range that is None overlaps everything."""
 
     def __init__(self, ranges: Sequence[Range | None]) -> None:
         known = [index for index, found in enumerate(ranges) if found is not None]
         pairs = [found for found in ranges if found is not None]
         self._lowers = sorted(lower for lower, _ in pairs)
         self._uppers = sorted(upper for _, upper in pairs)
-        # Ranks stand for the bounds, so that asking compares small numbers, whatever the type.
+        # Ranks represent the bounds, so that look-ups compare small numbers, whatever the type.
         self._lower_ranks = np.full(len(ranges), -1, np.int64)
         self._upper_ranks = np.full(len(ranges), len(pairs), np.int64)
         self._lower_ranks[known] = [bisect_left(self._lowers, lower) for lower, _ in pairs]
         self._upper_ranks[known] = [bisect_left(self._uppers, upper) for _, upper in pairs]
 
     def apart_from(self, lower: Any, upper: Any, first: int = 0) -> NDArray[np.bool_] | None:
-        """Mark the ranges from number `first` on that do not overlap `[lower, upper]`.
+        """Return a mask of the ranges from number `first` on that do not overlap `[lower, upper]`.
 
         Returns:
             bool[len - first]; None if all overlap, which costs two searches only.

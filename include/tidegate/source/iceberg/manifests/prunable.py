@@ -1,7 +1,7 @@
-"""Say a filter in terms that metadata can be asked in, as weak as it takes to be sure (ICE-5.14).
+"""Translate a filter for metadata, weakened as far as necessary to be safe (ICE-5.14).
 
-What is translated is the reader's own parse, so that a filter has one meaning. What means something
-else to Iceberg's metadata, or cannot be said to it, becomes "always true".
+The reader's own parse is translated, so that a filter has one meaning. Parts that have another
+meaning for Iceberg's metadata, or cannot be expressed, become "always true".
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _OPERATORS: Mapping[str, Any] = {
     "Gt": GreaterThan,
     "GtEq": GreaterThanOrEqual,
 }
-# pyiceberg's types know nothing of positional arguments.
+# The types of pyiceberg do not include positional arguments.
 _Predicate = Callable[..., BooleanExpression]
 _NULLS: Mapping[str, _Predicate] = {"IsNull": IsNull, "IsNotNull": NotNull}
 _LISTS: Mapping[bool, _Predicate] = {False: In, True: NotIn}
@@ -83,8 +83,8 @@ _NEGATED = {
 }
 _INTEGERS = frozenset({pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32})
 
-# A literal means the same to pyiceberg and to the reader for these columns only: floats sort NaN
-# differently, decimals are rounded, and the rest has no literals in filters.
+# Only for these columns does a literal mean the same to pyiceberg and to the reader: floats sort
+# NaN differently, decimals are rounded, and the other types have no literals in filters.
 
 
 def _plain(values: pl.Series) -> list[Literal[Any]]:
@@ -110,7 +110,7 @@ _LITERALS: Mapping[
     TimestampType: (lambda kind: kind == pl.Datetime("us"), _times),
     TimestamptzType: (lambda kind: kind == pl.Datetime("us", "UTC"), _times),
 }
-"""Type of a column → which literals it may be compared with, and how Iceberg has them."""
+"""Type of a column → the literals that it may be compared with, and their form in Iceberg."""
 
 
 def prunable(schema: Schema, text: str | None) -> BooleanExpression:
@@ -118,17 +118,17 @@ def prunable(schema: Schema, text: str | None) -> BooleanExpression:
 
     Args:
         schema: the table's columns; those of the expression are spelled as it does.
-        text: as it stands in the pipeline file; whoever reads says what is wrong with it.
+        text: as in the pipeline file; the reader reports mistakes in it.
 
     Returns:
-        An expression without NOT that holds at least for all rows that pass.
+        An expression without NOT that is true at least for all rows that pass.
     """
     if not text:
         return AlwaysTrue()
     columns = wanted_columns(schema)
     known = pa.schema([pa.field(column.name, column.type) for column in columns])
     try:
-        # Whoever wants exact names has the filter refused before anything is read.
+        # With exact names, the filter is refused before anything is read.
         predicate = Predicate.parse(text, known, "source.read.filter", case_sensitive=False)
     except PredicateInvalid:
         return AlwaysTrue()
@@ -142,7 +142,7 @@ class _Translation:
     def of(self, tree: Any, *, negated: bool = False) -> BooleanExpression:
         """Translate a condition, or its negation."""
         if "Cast" in tree:
-            # polars makes sure of what it negates.
+            # polars defines the negation.
             return self.of(tree["Cast"]["expr"], negated=negated)
         found = listed(tree)
         if found is not None:
@@ -183,7 +183,7 @@ class _Translation:
         return _LISTS[negated](*found)
 
     def _compared(self, tree: Any, values: Any) -> tuple[str, Sequence[Literal[Any]]] | None:
-        """Return a column and the literals that it is compared with, if both sides are such."""
+        """Return a column and the literals that it is compared with, if these are the two sides."""
         column, found = self._column(tree), constants(values)
         if column is None or found is None or found.null_count():
             return None

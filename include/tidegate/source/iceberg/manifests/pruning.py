@@ -1,6 +1,6 @@
-"""Rule out manifests and files that cannot hold a row the filter passes (ICE-4.3, 5.14).
+"""Rule out manifests and files that cannot have a row that passes the filter (ICE-4.3, 5.14).
 
-Only a hint: the reader evaluates the whole filter on every row again, so whatever is doubtful is
+This is only a hint: the reader evaluates the whole filter on every row again, so doubtful files are
 kept. This module and `unparsed` use private parts of pyiceberg (ICE-9.3).
 """
 
@@ -56,14 +56,14 @@ _OR_EQUAL: Mapping[type[BooleanExpression], Callable[..., BooleanExpression]] = 
 
 
 class Pruning:
-    """What a filter text allows to leave unread in one table."""
+    """The files of one table that a filter allows to skip."""
 
     def __init__(
         self, schema: Schema, specs: Mapping[int, PartitionSpec], text: str | None
     ) -> None:
-        """Prepare the filter; one that cannot be said in terms of metadata prunes nothing."""
-        # pyiceberg takes a required column for one without NULL, which it is not below a struct
-        # that is NULL, nor in files from before it was required.
+        """Prepare the filter; one that cannot be translated for metadata prunes nothing."""
+        # pyiceberg assumes that a required column has no NULL, which is wrong below a NULL struct,
+        # and in files from before it was required.
         self._schema = Schema(*map(_optional, schema.fields))
         self._specs = specs
         self._filter = prunable(self._schema, text)
@@ -71,7 +71,7 @@ class Pruning:
         """Whether anything can be ruled out."""
         by_metrics = _without_nested_nulls(schema, self._filter)
         self.metric_ids = frozenset(_field_ids(schema, by_metrics))
-        """Columns whose metrics the filter is compared with."""
+        """The columns whose metrics the filter is compared with."""
         self._types = {field_id: schema.find_type(field_id) for field_id in self.metric_ids}
         self._metrics = (
             _InclusiveMetricsEvaluator(self._schema, by_metrics) if self.is_active else None
@@ -84,7 +84,7 @@ class Pruning:
         self._kept_partitions: dict[Hashable, bool] = {}
 
     def keeps_manifest(self, manifest: ManifestFile) -> bool:
-        """Return whether a manifest's partition summaries leave room for a passing row."""
+        """Return whether a manifest may have a passing row, by its partition summaries."""
         spec_id = manifest.partition_spec_id
         if not self.is_active or not self._is_known(spec_id):
             return True
@@ -100,7 +100,7 @@ class Pruning:
             return True
 
     def keeps_partition(self, entry: Entry) -> bool:
-        """Return whether a file's partition leaves room for a passing row."""
+        """Return whether a file may have a passing row, by its partition."""
         if not self.is_active or not self._is_known(entry.spec_id):
             return True
         key = partition_key(entry.spec_id, entry.partition)
@@ -109,11 +109,11 @@ class Pruning:
         return self._kept_partitions[key]
 
     def keep(self, entries: Sequence[Entry], tally: Counter[str]) -> Sequence[Entry]:
-        """Leave out files whose partition or column metrics leave no room for a passing row.
+        """Leave out files that cannot have a passing row, by their partition or column metrics.
 
         Args:
             entries: data files.
-            tally: is told how many were left out, by cause (ICE-5.18).
+            tally: counts the files that were left out, by cause (ICE-5.18).
         """
         if self._metrics is None:
             return entries
@@ -132,7 +132,7 @@ class Pruning:
             field_id for field_id, kind in self._types.items() if written.get(field_id) != kind
         ]
         if others:
-            # Of another type, and not to be read as this one.
+            # It has another type, and cannot be read as this one.
             metrics = metrics.without_bounds(others)
         try:
             return evaluator.eval(cast("DataFile", metrics))
@@ -162,7 +162,7 @@ class Pruning:
         return self._partitions[spec_id]
 
     def _projected(self, spec_id: int) -> BooleanExpression:
-        """Say the filter in terms of a spec's partition values."""
+        """Translate the filter for the partition values of a spec."""
         spec = self._specs[spec_id]
         project = inclusive_projection(self._schema, spec)
         exact = _replaced(self._filter, lambda leaf: _projected(project, leaf))
@@ -177,7 +177,8 @@ def _projected(
         try:
             return project(asked)
         except (OverflowError, ValueError):
-            # Behind the last day of the calendar there is no next one, whose year pyiceberg wants.
+            # pyiceberg needs the year of the next day, which the last day of the calendar does not
+            # have.
             continue
     return AlwaysTrue()
 
@@ -190,7 +191,7 @@ def _or_equal(leaf: Any) -> BooleanExpression:
 def _replaced(
     expression: BooleanExpression, replace: Callable[[BooleanExpression], BooleanExpression]
 ) -> BooleanExpression:
-    """Put something else in the place of each predicate."""
+    """Replace each predicate."""
     if isinstance(expression, And | Or):
         kind = And if isinstance(expression, And) else Or
         return kind(_replaced(expression.left, replace), _replaced(expression.right, replace))
@@ -205,7 +206,7 @@ def _optional(field: NestedField) -> NestedField:
 
 
 def _without_nested_nulls(schema: Schema, expression: BooleanExpression) -> BooleanExpression:
-    """Ask metrics for no NULL below a struct: ORC's know of none where the struct is NULL."""
+    """Do not use NULL counts below a struct: those of ORC do not count NULL structs."""
     top = {field.name for field in schema.fields}
 
     def weaker(leaf: BooleanExpression) -> BooleanExpression:

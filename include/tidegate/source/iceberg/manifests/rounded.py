@@ -1,7 +1,7 @@
-"""Ask for partition values of times as they may have been rounded: towards 1970 instead of down.
+"""Match partition values of times that may have been rounded towards 1970 instead of down.
 
-Iceberg's library did so up to 0.10. It put a time before 1970 into the partition after its own,
-unless the time was the first moment of its partition.
+Iceberg's library did so up to version 0.10: it put a time before 1970 into the partition after its
+own, unless the time was the beginning of its partition.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def rounded_fields(schema: Schema, spec: PartitionSpec) -> frozenset[str]:
 
 
 def with_rounded(leaf: BooleanExpression, fields: Collection[str]) -> BooleanExpression:
-    """Return a predicate that is true of a partition value also where that was rounded.
+    """Return a predicate that is also true of a rounded partition value.
 
     Args:
         leaf: a predicate on partition values, projected from one on their column.

@@ -1,4 +1,4 @@
-"""What planning passed over, counted and put into words (ICE-1.4)."""
+"""Describe what planning skipped, with counts (ICE-1.4)."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DELETES_DANGLING = "{} delete files address no data file of the table"
 
 
 def tally_notes(tally: Mapping[str, int]) -> tuple[str, ...]:
-    """Return what was passed over, one sentence each; what never happened is left out."""
+    """Return what was skipped, one sentence each; counts of 0 are left out."""
     return tuple(phrase.format(count) for phrase, count in sorted(tally.items()) if count)
 
 
 def skipped_notes(skipped: Mapping[str, int]) -> tuple[str, ...]:
-    """Return which classes of snapshots were passed over, one sentence each (ICE-3.5)."""
+    """Return which classes of snapshots were skipped, one sentence each (ICE-3.5)."""
     return tuple(
         f"skipped {count} {kind} snapshot{'s' * (count > 1)}"
         for kind, count in sorted(skipped.items())

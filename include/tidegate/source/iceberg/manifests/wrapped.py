@@ -1,7 +1,8 @@
-"""Find partition values that were counted past the end of their type, so that they name no bound.
+"""Find partition values that overflowed their type, so that they cannot be used as bounds.
 
-Java's integers wrap: `truncate[10]` of the smallest int is near the largest one, and the hours of
-a time 290,000 years ago lie in the future. Such a value still says what is equal, not what is less.
+Java's integers wrap: `truncate[10]` of the smallest int is near the largest one, and the hours of a
+time 290,000 years ago are in the future. Such a value can be compared for equality, but not for
+order.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def _ranges(part: PartitionField, source: IcebergType | None) -> Ranges:
 
 
 def _truncated(width: int, bits: int) -> int | None:
-    """Return what becomes of the smallest number; no other one wraps to it, nor is truncated to it.
+    """Return the truncated smallest number; no other number wraps or is truncated to it.
 
     Returns:
         None if nothing wraps, because the smallest number is a multiple of the width.

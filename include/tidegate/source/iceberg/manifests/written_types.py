@@ -1,7 +1,7 @@
-"""Tell which types columns had when a manifest was written, as its header says.
+"""Read the types that columns had when a manifest was written, from its header.
 
-Bounds are bytes of that type, whatever type a column of the same field id has in other schemas:
-types are promoted, and a replaced table gives a column any other one.
+Bounds are bytes of that type, whatever the column's type in other schemas: types are promoted, and
+a replaced table may use a field id with any type.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 UNTOLD: Mapping[int, PrimitiveType] = MappingProxyType({})
-"""What is known of columns where no header tells: no bound can be read."""
+"""The types if no header has them: no bound can be read."""
 _KEPT = 128
 """A window reads many manifests of few schemas."""
 

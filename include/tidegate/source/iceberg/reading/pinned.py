@@ -26,12 +26,12 @@ class IcebergReading:
         return self.reader(pin).schema
 
     def settling(self, pin: Pin) -> SettleRules | None:
-        """Return what `settle_rules` said when the table was pinned."""
+        """Return the result of `settle_rules` when the table was pinned."""
         raw = pin.details["settling"]
         return None if raw is None else SettleRules.from_json(raw)
 
     def reader(self, pin: Pin) -> IcebergReader:
-        """Return the reading side; in a task it opens files without asking the catalog."""
+        """Return the reader; in a task it opens files without asking the catalog."""
         location = pin.details["metadata"]
         files = self._access.files_at(location)
         return IcebergReader(pin, files, self._access.name, self._access.config)

@@ -1,4 +1,4 @@
-"""Read the file slices of a pinned table: open, take out what is gone, conform (ICE-6.11–6.19)."""
+"""Read the file slices of a pinned table: open, remove deleted rows, conform (ICE-6.11–6.19)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class IcebergReader:
     """The `SliceReader` of one pin; one per process, used by one thread at a time."""
 
     def __init__(self, pin: Pin, files: FileIO, source: str, config: IcebergSourceConfig) -> None:
-        """Prepare; nothing is opened yet.
+        """Prepare, without opening anything yet.
 
         Args:
             pin: the table as planning saw it.
@@ -64,11 +64,11 @@ class IcebergReader:
             files, source, place, fields, self._keys, config.split.max_delete_memory
         )
         self.ignored = IgnoredDeletes()
-        """Deletes that hit nothing in what was read so far."""
+        """Deletes that matched nothing in what was read so far."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Of the batches that come out."""
+        """The schema of the resulting batches."""
         return self._columns.schema
 
     def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:
@@ -105,7 +105,7 @@ class IcebergReader:
     def whole_file(self, piece: Piece) -> WholeFile | None:
         """Look at the piece's file; raises as `open` and `conforming`.
 
-        A delete file that applies rules it out, whether one of its rows is hit or not.
+        A delete file that applies rules it out, whether or not it matches a row.
         """
         slice = piece.slice
         is_plain = slice.change is None and slice.check is None and not slice.deltas
@@ -123,7 +123,7 @@ class IcebergReader:
             return WholeFile(path, file.footer, projection.passing, projection.repeated)
 
     def columns_of(self, piece: Piece) -> SliceColumns:
-        """Return what is read of a piece's file."""
+        """Return the columns that are read of a piece's file."""
         keys = {
             column.name: column
             for delta in _key_files(piece.slice)
@@ -132,7 +132,7 @@ class IcebergReader:
         return self._columns.of(piece, list(keys.values()))
 
     def states(self, slice: FileSlice) -> FileStates:
-        """Load what is gone from a file in the states that are read.
+        """Load the deletes of a file in the states that are read.
 
         Raises:
             TidegateError: as `DeleteLoader.removed`.
@@ -146,7 +146,7 @@ class IcebergReader:
         before = self._removed(change.before, slice)
         same_keys = _key_paths(change.before or ()) == _key_paths(change.after or ())
         if before is not None and after is not None and same_keys:
-            # The same objects show the reader that only positions differ (ICE-3.11).
+            # The reader recognizes by identical objects that only positions differ (ICE-3.11).
             before = replace(before, keys=after.keys, passes=after.passes)
         return FileStates(before, after, kinds=True, newer=newer)
 

@@ -1,4 +1,4 @@
-"""The columns that are read of a file slice: pinned ones, and behind them what its deltas need."""
+"""The columns that are read of a file slice: the pinned ones, then those that its deltas need."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class PinnedColumns:
         """Prepare.
 
         Args:
-            selection: what the pin says of schemas and columns.
-            fields: gives the columns of files their ids.
+            selection: the schemas and columns of the pin.
+            fields: assigns ids to the columns of files.
         """
         self.names = selection.names
         self.kind = selection.row_kind
@@ -48,11 +48,11 @@ class PinnedColumns:
 
     @property
     def schema(self) -> pa.Schema:
-        """What comes out of conformed batches in the end, without columns for the keys only."""
+        """The schema of the final batches, without columns that are only needed for keys."""
         return pa.schema([pa.field(name, self._type(name)) for name in self.names])
 
     def of(self, piece: Piece, keys: Sequence[KeyColumn]) -> SliceColumns:
-        """Return what is read of a piece's file.
+        """Return the columns that are read of a piece's file.
 
         Args:
             piece: of the slice.
@@ -66,7 +66,7 @@ class PinnedColumns:
 
 
 class SliceColumns:
-    """What is read of one file."""
+    """The columns that are read of one file."""
 
     def __init__(self, pinned: PinnedColumns, piece: Piece, hidden: Sequence[KeyColumn]) -> None:
         self._pinned = pinned
@@ -77,7 +77,7 @@ class SliceColumns:
         self._kind = RowKind.UPSERT if since else pinned.kind
         self._names = list(pinned.names)
         if since and UPDATED not in self._names:
-            # It tells new rows from old ones (ICE-8.3).
+            # It distinguishes new rows from old ones (ICE-8.3).
             self._names.append(UPDATED)
         lineage = (LINEAGE[name] for name in self._names if name in LINEAGE)
         self._wanted: tuple[Wanted, ...] = (
@@ -100,7 +100,7 @@ class SliceColumns:
         )
 
     def physical(self, file_schema: pa.Schema) -> list[str]:
-        """Name the columns of the file whose field ids are wanted.
+        """Return the columns of the file with the wanted field ids.
 
         Raises:
             MissingFieldIds: the file has no field ids and the table no name mapping (ICE-6.14).
@@ -110,10 +110,10 @@ class SliceColumns:
         return [column.name for column in found if column.key in keys]
 
     def conform(self, batch: pa.RecordBatch, position: int) -> pa.RecordBatch:
-        """Give a batch the pinned schema, and behind it what keys need; what fits is not copied.
+        """Convert a batch to the pinned schema, followed by columns for keys, with few copies.
 
         Args:
-            batch: decoded rows that follow each other in the file.
+            batch: decoded rows that are consecutive in the file.
             position: zero-based physical position of the first of them.
 
         Raises:

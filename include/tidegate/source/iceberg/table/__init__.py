@@ -1,1 +1,1 @@
-"""Open one table of Iceberg: catalog, metadata file, paths; refuse what cannot be read."""
+"""Open one Iceberg table: catalog, metadata file, paths; refuse what cannot be read."""

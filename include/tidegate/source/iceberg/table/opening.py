@@ -1,4 +1,4 @@
-"""Open a table by catalog or metadata file, with this process's secrets, or say why not."""
+"""Open a table by catalog or metadata file, with the secrets of this process."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _FEATURES = (
 
 
 class TableOpener:
-    """Knows where one table is; every call looks again."""
+    """Opens one table; every call looks again."""
 
     def __init__(self, config: IcebergSourceConfig) -> None:
         self._config = config
@@ -73,8 +73,8 @@ class TableOpener:
         Raises:
             SourceNotFound: there is no catalog, table or metadata file of that name.
             SourceUnreachable: catalog or store did not answer (Transient).
-            UnsupportedFeature: the metadata, or the catalog, needs what this version refuses
-                (ICE-1.3).
+            UnsupportedFeature: the metadata or the catalog requires a feature that this version
+                refuses (ICE-1.3).
             SourceFileDamaged: the metadata cannot be parsed.
         """
         if self._config.metadata is not None:
@@ -100,7 +100,7 @@ class TableOpener:
         except _SILENT as silent:
             raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
         except Exception as failed:
-            # Catalogs let the errors of their client libraries through, which not all have.
+            # Catalogs raise errors of their client libraries, which are not always installed.
             if type(failed).__module__.split(".")[0] not in _CLIENTS:
                 raise
             raise SourceUnreachable(source=self.source, problem=str(failed)) from failed
@@ -108,7 +108,7 @@ class TableOpener:
         return table
 
     def _check_planning(self, said: Mapping[str, Any]) -> None:
-        # The server then keeps its manifests to itself, or filters rows by who asks (ICE-1.3).
+        # The server then does not expose its manifests, or filters rows by user (ICE-1.3).
         if str(said.get(_PLANNING, "")).lower() == "server":
             raise UnsupportedFeature(
                 source=self.source, feature="a table that only its catalog may plan scans of"

@@ -1,4 +1,4 @@
-"""Open the table's files, under other prefixes if it was moved (ICE-4.17). Matches no paths."""
+"""Open the table's files, with other prefixes if it was moved (ICE-4.17). Compares no paths."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class RewritingFileIO(PyArrowFileIO):
         self._prefixes: dict[str, str] = json.loads(properties.get(REWRITE_PROPERTY, "{}"))
 
     def new_input(self, location: str) -> PyArrowFile:
-        """Open the place where the file stands now."""
+        """Open the current location of a file."""
         rewritten = rewrite(location, self._prefixes)
         if rewritten == location:
             rewritten = rewrite(_local(location), self._prefixes)
@@ -47,7 +47,7 @@ class RewritingFileIO(PyArrowFileIO):
 
 
 def local_places(locations: Iterable[str | None], prefixes: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the paths of those locations that lie on a mounted file system."""
+    """Return the paths of those locations that are on a mounted file system."""
     found = (_local(rewrite(_local(item), prefixes)) for item in locations if item)
     return tuple(place.rstrip("/") for place in found if place.startswith("/"))
 
@@ -62,7 +62,7 @@ def _local(location: str) -> str:
 
 
 def mounted_path(files: FileIO, location: str) -> str | None:
-    """Return where a file of the table stands on a mounted file system; None if it does not."""
+    """Return the path of a file on a mounted file system; None if it is not on one."""
     return _mounted(files.new_input(location))
 
 
@@ -82,7 +82,7 @@ def open_location(files: FileIO, location: str, source: str) -> pa.NativeFile:
 
     Raises:
         SourceFileGone: there is no such file.
-        SourceFileDamaged: it may not be read.
+        SourceFileDamaged: it cannot be read.
         SourceUnreachable: the store did not answer.
     """
     try:

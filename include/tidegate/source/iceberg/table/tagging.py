@@ -1,6 +1,6 @@
-"""Keep the checkpoint's snapshot from being expired by a tag of its own (ICE-2.23).
+"""Protect the checkpoint's snapshot from expiry with a tag (ICE-2.23).
 
-The only thing that Tidegate ever writes to a source, and only with `protect_cursor: tag`.
+Tidegate writes nothing else to a source, and this only with `protect_cursor: tag`.
 """
 
 from __future__ import annotations
@@ -24,21 +24,22 @@ _log = logging.getLogger(__name__)
 
 
 def tag_name(pipeline: str) -> str:
-    """Name the tag of a pipeline."""
+    """Return the name of a pipeline's tag."""
     return f"tidegate-{re.sub(r'[^A-Za-z0-9_.-]', '_', pipeline)}"
 
 
 def tag_checkpoint(table: Table, source: str, pipeline: str, checkpoint: Instant) -> None:
-    """Move the pipeline's tag to a checkpoint; nothing is written where it stands there already.
+    """Move the pipeline's tag to a checkpoint; nothing is written if it is already there.
 
-    A snapshot that was expired meanwhile can no longer be kept, which stops no run: the rows are
+    A snapshot that was expired meanwhile cannot be tagged, but this stops no run: the rows are
     taken in, and the next checkpoint is tagged again.
 
-    Failure: the catalog takes the tag whole or not at all. A crash before it leaves the older tag,
+    Failure: the catalog stores the tag or it does not. A crash before it leaves the older tag,
     which the next announce moves.
 
     Raises:
-        SourceUnreachable: the catalog did not answer, or another writer came between (Transient).
+        SourceUnreachable: the catalog did not answer, or another writer came in between
+            (Transient).
     """
     if isinstance(table, StaticTable):
         _log.warning("%s: a table with a variant column cannot be tagged", source)

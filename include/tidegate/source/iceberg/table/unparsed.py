@@ -1,6 +1,6 @@
 """Open tables of catalogs whose answer pyiceberg cannot parse for a variant column (ICE-1.3).
 
-They come as static tables: a commit would write the marked columns into the table's metadata.
+They are static tables, because a commit would write the marked columns into the table's metadata.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SNAPSHOTS = "snapshot-loading-mode"
 
 
 def load_table(catalog: Catalog, identifier: str) -> Table:
-    """Load a table; raises what the catalog raises, but not for a variant alone."""
+    """Load a table; raises the catalog's errors, except those about a variant alone."""
     try:
         return catalog.load_table(identifier)
     except (ShapeError, ValidationError, ValueError) as refused:
@@ -38,10 +38,10 @@ def load_table(catalog: Catalog, identifier: str) -> Table:
 
 
 class LocatingFileIO(PyArrowFileIO):
-    """Opens nothing, but tells by an error which metadata file a catalog would read."""
+    """Opens nothing, but raises an error with the metadata file that a catalog would read."""
 
     def new_input(self, location: str) -> NoReturn:
-        """Tell of the file, which is the first that a catalog asks for."""
+        """Raise the error for the first file that a catalog opens."""
         raise _LocatedError(location)
 
 
@@ -54,12 +54,13 @@ class _LocatedError(Exception):
 
 
 def _located(catalog: Catalog, identifier: str) -> str:
-    """Ask a catalog that keeps locations for the one of a table, without parsing the file."""
+    """Ask a catalog that stores locations for that of a table, without parsing the file."""
     configured = catalog.properties
     locating = f"{LocatingFileIO.__module__}.{LocatingFileIO.__qualname__}"
     catalog.properties = {**configured, PY_IO_IMPL: locating}
     try:
-        # Without a variant any more, the table was replaced meanwhile: its location is as good.
+        # If there is no variant any more, the table was replaced meanwhile, and its location is as
+        # good.
         return catalog.load_table(identifier).metadata_location
     except _LocatedError as found:
         return found.location

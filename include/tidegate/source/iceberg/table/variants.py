@@ -1,7 +1,7 @@
 """Open metadata with variant columns, so that the other columns can be read (ICE-1.3).
 
 pyiceberg refuses such metadata as a whole. Here these columns get the type `unknown` and a mark, by
-which a read that wants one is refused.
+which reads of them are refused.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MARK = "tidegate: a variant, which cannot be read"
 
 
 def load_metadata(location: str, properties: dict[str, str]) -> StaticTable:
-    """Load one metadata file; raises what pyiceberg raises, but not for a variant alone."""
+    """Load one metadata file; raises pyiceberg's errors, except those about a variant alone."""
     try:
         return StaticTable.from_metadata(location, properties)
     except (ValueError, ValidationError):
@@ -50,7 +50,7 @@ def load_metadata(location: str, properties: dict[str, str]) -> StaticTable:
 
 
 def refuse_marked(schema: Schema, source: str) -> None:
-    """Refuse a selection that has a column which was marked.
+    """Refuse a selection with a marked column.
 
     Raises:
         UnsupportedFeature: it names the column.
@@ -72,11 +72,11 @@ def mark_variants(raw: Any) -> bool:
         for field in (field for schema in raw["schemas"] for field in schema["fields"]):
             field["type"], has_variant = _readable(field["type"])
             if has_variant:
-                # Columns are chosen whole, so it is the whole one that cannot be read.
+                # Columns are selected as a whole, so the whole column cannot be read.
                 field["doc"] = _MARK
                 found = True
     except (KeyError, TypeError, ValueError):
-        # No schema at all: what pyiceberg says of it stands.
+        # There is no schema at all, and pyiceberg's error applies.
         return False
     return found
 

@@ -16,7 +16,7 @@ def is_metadata_file(location: str) -> bool:
 
 
 def newest_metadata(files: FileIO, directory: str) -> str:
-    """Read a directory's `version-hint.text`, and step on from a hint that is behind.
+    """Read a directory's `version-hint.text`, and look for newer versions.
 
     Raises:
         FileNotFoundError: there is no hint, or no metadata file of its version.
@@ -31,7 +31,7 @@ def newest_metadata(files: FileIO, directory: str) -> str:
         return _existing(files, root, hint) or f"{root}/{hint}.metadata.json"
     version = int(hint)
     found = _existing(files, root, f"v{version}")
-    # Writers put the metadata file first and the hint second, and may die in between.
+    # Writers write the metadata file first and the hint second, and may die in between.
     while later := _existing(files, root, f"v{version + 1}"):
         version, found = version + 1, later
     if found is None:

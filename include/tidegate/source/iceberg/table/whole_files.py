@@ -1,8 +1,7 @@
-"""Open a data or delete file and hold it against what its manifest says of it.
+"""Open a data or delete file, and compare it with its manifest entry.
 
-The count of rows decides, not the length: writers and tools are known to leave wrong lengths in
-manifests of files that are whole (ICE-10.4), and a file that lost its end has no footer, or, as
-Avro has none, fewer rows.
+The number of rows decides, not the length: writers and tools are known to write wrong lengths to
+manifests (ICE-10.4), and a truncated file has no footer or, in Avro, fewer rows.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ManifestSays:
-    """What a manifest entry says of a file."""
+    """The manifest entry of a file, as far as it is compared."""
 
     path: str
     file_format: str
     rows: int
-    """Of the whole file, deleted ones too."""
+    """The rows of the whole file, including deleted ones."""
     length: int
 
 
@@ -39,13 +38,13 @@ def open_whole(files: FileIO, said: ManifestSays, source: str) -> PhysicalRows:
 
     Args:
         files: where the table's files are.
-        said: by the manifest.
+        said: its manifest entry.
         source: the table, for errors.
 
     Raises:
         SourceFileGone: it was deleted after planning.
         SourceFileDamaged: it has no footer or header, or more or fewer rows.
-        UnsupportedFeature: something in it cannot be read.
+        UnsupportedFeature: it uses something that cannot be read.
         SourceUnreachable: the store did not answer (Transient).
     """
     file = open_location(files, said.path, source)

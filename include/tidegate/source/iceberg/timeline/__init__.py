@@ -1,1 +1,1 @@
-"""What happened to a table when: its lineage, its refs, and how a checkpoint joins on to them."""
+"""The history of a table: its lineage, its refs, and how a checkpoint relates to them."""

@@ -1,6 +1,6 @@
-"""Decide how a checkpoint goes on: by its state, the configured policies and the read mode.
+"""Decide how to continue from a checkpoint: by its state, the policies and the read mode.
 
-Pure: what a window reads, and what taking it means for what was published (ICE-2.17 to 2.20).
+Pure: what a window reads, and what this means for the published rows (ICE-2.17 to 2.20).
 """
 
 from __future__ import annotations
@@ -35,16 +35,16 @@ class Continuation:
     """Ancestors that a window may end at, oldest first; in modes that read commit by commit, those
     whose changes are read."""
     mode: str
-    """The read mode of a window that begins here: the configured one, or a policy's."""
+    """The read mode of a window that begins here: the configured one, or that of a policy."""
     start: Instant | None
-    """What the next window begins after."""
+    """The instant that the next window begins after."""
     kind: WindowKind = WindowKind.LOAD
     cursor: Cursor | None = None
     """None without a checkpoint."""
     unreadable: frozenset[int] = frozenset()
-    """Snapshots whose changes cannot be told, because the state before them is gone."""
+    """Snapshots whose changes are unknown, because the state before them is gone."""
     notes: tuple[str, ...] = ()
-    """What a policy did, for plan and report."""
+    """A note about the policy that was applied, for plan and report."""
 
 
 def go_on(
@@ -53,8 +53,8 @@ def go_on(
     """Return what follows a checkpoint up to the head of a history.
 
     Raises:
-        CursorOffLineage, HistoryTruncated, CursorExpired: the checkpoint does not join on, and the
-            policy is `fail`, or not possible in this state (ICE-2.18).
+        CursorOffLineage, HistoryTruncated, CursorExpired: the history does not continue from the
+            checkpoint, and the policy is `fail`, or not possible in this state (ICE-2.18).
     """
     mode = config.read.output_mode
     if checkpoint is None:
@@ -76,8 +76,9 @@ def within_window(
     """Return how a window that was taken as a load is read up to the head of a history.
 
     Raises:
-        CursorOffLineage, HistoryTruncated, CursorExpired: its start no longer joins on to its end;
-            a replay may then take a policy that reads its commits, never one that begins anew.
+        CursorOffLineage, HistoryTruncated, CursorExpired: the history between its start and its end
+            is broken; a replay may then use a policy that reads its commits, never one that begins
+            again.
     """
     found = go_on(history, start, config)
     if found.kind.replaces_everything and found.notes and found.cursor is not None:
@@ -88,7 +89,7 @@ def within_window(
 def describe_checkpoint(
     history: History, checkpoint: Instant, config: IcebergSourceConfig
 ) -> CheckpointState:
-    """Say for people how a checkpoint stands to the head, and what the next load makes of it."""
+    """Describe how a checkpoint relates to the head, and what the next load does."""
     cursor = history.cursor(checkpoint)
     try:
         found = go_on(history, checkpoint, config)
@@ -99,7 +100,7 @@ def describe_checkpoint(
         detail = str(refused)
         ways_out = cursor.ways_out(with_kinds=config.read.emits_kinds)
     except ChangelogParentMissing as refused:
-        # `reset` begins anew, but not where `start` says.
+        # `reset` begins again, but not at `start`.
         detail, ways_out = str(refused), ()
     if cursor.state is CursorState.CAUGHT_UP:
         detail = "nothing to read"
@@ -135,7 +136,7 @@ def _by_policy(
         return _restarted(history, config, cursor, note)
     if policy == "from_oldest":
         mode = config.read.output_mode
-        # What the oldest commit changed shows only beside the state before it, which is gone.
+        # The changes of the oldest commit are unknown, because the state before it is gone.
         oldest = {ends[0].snapshot_id} if mode in NEED_THE_STATE_BEFORE else frozenset[int]()
         return Continuation(
             ends, mode, checkpoint, cursor=cursor, unreadable=frozenset(oldest), notes=note

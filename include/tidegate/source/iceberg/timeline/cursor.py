@@ -1,4 +1,4 @@
-"""How a checkpoint stands to a head (ICE-2.17), as a value; decides nothing and opens nothing."""
+"""How a checkpoint relates to a head (ICE-2.17), as a value; decides and opens nothing."""
 
 from __future__ import annotations
 
@@ -33,20 +33,21 @@ class Cursor(Value):
     snapshot: str
     head: str | None
     common_ancestor: str | None
-    """Where the lineages of checkpoint and head part."""
+    """Where the lineages of checkpoint and head diverge."""
     oldest_kept: str | None
     sequence_number: int | None
-    """The checkpoint's; None in v1 tables, and where neither metadata nor checkpoint tell."""
+    """That of the checkpoint; None in v1 tables, and if neither metadata nor checkpoint have it."""
     sequence_gap: int | None
     """From the checkpoint to the oldest kept ancestor (ICE-2.20)."""
     format_version: int
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """What may be done about it, the default first; nothing needs doing where it joins on.
+        """The possible policies, the default first; empty if the history continues from it.
 
-        A checkpoint whose child is kept has those of an expired one: a mode that needs the state
-        before has lost it (ICE-2.17). Reading everything again is right of a cut lineage, too.
+        A checkpoint whose child is kept has those of an expired one, because a mode that needs the
+        previous state has lost it (ICE-2.17). Reading everything again is also possible for a cut
+        lineage.
         """
         upserts = (
             ("lineage_upserts",)
@@ -69,11 +70,11 @@ class Cursor(Value):
         return "on_off_lineage" if off else "on_expired_cursor"
 
     def ways_out(self, *, with_kinds: bool) -> tuple[str, ...]:
-        """Name the settings that go on from here, with what each needs.
+        """Return the settings that lead on from here, with their requirements.
 
         Args:
-            with_kinds: whether the rows published so far have their kind; those of an append have
-                none, and changes beside them would stand for rows of their own.
+            with_kinds: whether the rows published so far have a kind; those of an append have none,
+                so that changes beside them would count as separate rows.
         """
         return tuple(
             f"`source.{self.option}: {policy}` ({_MEANINGS[policy]})"
@@ -83,7 +84,7 @@ class Cursor(Value):
 
     @property
     def gap_text(self) -> str:
-        """Return what the sequence numbers prove (ICE-2.20)."""
+        """Return what the sequence numbers tell (ICE-2.20)."""
         if self.sequence_gap is None:
             return "sequence numbers do not tell how many commits are lost"
         if self.sequence_gap == 1:
@@ -96,7 +97,7 @@ class Cursor(Value):
     def refusal(
         self, source: str, *, with_kinds: bool
     ) -> CursorOffLineage | HistoryTruncated | CursorExpired:
-        """Return the error of a state that does not join on, under `fail` (ICE-2.18).
+        """Return the error of a broken history under the policy `fail` (ICE-2.18).
 
         Args:
             source: the table.

@@ -1,4 +1,4 @@
-"""The lineage of a head: ancestors, times, and how a checkpoint joins on to them. Opens no file."""
+"""The lineage of a head: ancestors, times, and how a checkpoint relates to them. Opens no file."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class History:
     def __init__(
         self, source: str, metadata: TableMetadata, head: int | None, time_key: str | None
     ) -> None:
-        """Walk the parents of the head.
+        """Follow the parents of the head.
 
         Args:
             source: the table, for errors.
@@ -65,7 +65,7 @@ class History:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the oldest ancestor names no parent; expirers may erase the name (ICE-2.16)."""
+        """Whether the oldest ancestor names no parent; expiry may erase the name (ICE-2.16)."""
         return self.oldest is None or self.oldest.parent_snapshot_id is None
 
     @property
@@ -75,17 +75,17 @@ class History:
 
     @property
     def counts_commits(self) -> bool:
-        """Whether snapshots have sequence numbers, which format 1 does not know."""
+        """Whether snapshots have sequence numbers, which format 1 does not have."""
         return self._format_version > 1
 
     def time(self, snapshot: Snapshot) -> datetime:
         """Return a snapshot's time.
 
-        A `replace` changes no rows and is made by maintenance jobs that know nothing of the
-        property, so without one it takes its parent's time.
+        A `replace` changes no rows and is written by maintenance jobs that do not know the
+        property. Without the property, it has its parent's time.
 
         Raises:
-            InstantTimeMissing: the property is absent, no ISO time, or a time without a zone.
+            InstantTimeMissing: the property is missing, is not an ISO time, or has no zone.
         """
         if self._time_key is None:
             return datetime.fromtimestamp(snapshot.timestamp_ms / 1000, tz=UTC)
@@ -145,7 +145,7 @@ class History:
             return None
         index = self.position(parent)
         if index is None:
-            # Expired: its own time is lost; its child's is the latest that it can have had.
+            # It was expired and its own time is lost; its child's is the latest possible one.
             return Instant(str(parent), self.time(snapshot))
         return self.instant(self.ancestors[index])
 
@@ -161,7 +161,7 @@ class History:
         return found
 
     def position(self, snapshot_id: int) -> int | None:
-        """Return a snapshot's place among the ancestors, None if it is none."""
+        """Return a snapshot's index among the ancestors; None if it is not one."""
         for index, snapshot in enumerate(self.ancestors):
             if snapshot.snapshot_id == snapshot_id:
                 return index
@@ -171,7 +171,7 @@ class History:
         """Classify a checkpoint against the head (ICE-2.17).
 
         Raises:
-            SnapshotNotFound: it is no snapshot id at all.
+            SnapshotNotFound: it is not a snapshot id at all.
         """
         cursor = int(self._id(checkpoint))
         kept = self._snapshots.get(cursor)
@@ -190,7 +190,7 @@ class History:
         )
 
     def after(self, checkpoint: Instant | None) -> tuple[Snapshot, ...]:
-        """List the ancestors after a checkpoint that joins on to them.
+        """List the ancestors after a checkpoint, if the history continues from it.
 
         Raises:
             CursorOffLineage: the table was rolled back, or its branch replaced.
@@ -208,7 +208,7 @@ class History:
         return self.ancestors[(self.position(snapshot_id) or 0) + 1 :]
 
     def after_common(self, cursor: Cursor) -> tuple[Snapshot, ...]:
-        """List the ancestors after the point where a checkpoint's lineage parts from the head's."""
+        """List the ancestors after the point where a checkpoint's lineage leaves the head's."""
         if cursor.common_ancestor is None:
             return self.ancestors
         index = self.position(int(cursor.common_ancestor))
@@ -250,7 +250,7 @@ class History:
 
 
 def operation(snapshot: Snapshot) -> str | None:
-    """Name the operation of a snapshot as its summary says; v1 snapshots may have none."""
+    """Return the operation of a snapshot from its summary; v1 snapshots may have none."""
     return snapshot.summary.operation.value if snapshot.summary else None
 
 

@@ -1,4 +1,4 @@
-"""Which snapshot of a table is read: of a ref, by its id, or as of a time (ICE-2.7 to 2.10)."""
+"""Select the snapshot of a table: by ref, by id, or as of a time (ICE-2.7 to 2.10)."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def select_head(metadata: TableMetadata, config: IcebergSourceConfig, source: st
     """Find the snapshot that the configuration names.
 
     Raises:
-        RefNotFound: there is no such branch or tag; a tag is no branch (ICE-2.10).
+        RefNotFound: there is no such branch or tag; a tag is not a branch (ICE-2.10).
         SnapshotNotFound: the snapshot was expired, or never was.
-        SnapshotLogMissing: the log says nothing of a time so early (ICE-2.8).
-        EmptyTable: a snapshot, tag or time of a table that has none (ICE-2.6).
+        SnapshotLogMissing: the log does not reach back to the time (ICE-2.8).
+        EmptyTable: a snapshot, tag or time is named, but the table has none (ICE-2.6).
     """
     if config.snapshot_id is not None:
         found = _known(metadata, config.snapshot_id, source)
@@ -61,10 +61,10 @@ def select_head(metadata: TableMetadata, config: IcebergSourceConfig, source: st
 
 
 def end_of(history: History, end: str) -> Snapshot | None:
-    """Find the last snapshot that `source.end` lets a run read; None where it comes before all.
+    """Find the last snapshot that `source.end` allows; None if it is before all snapshots.
 
     Raises:
-        EmptyTable: a snapshot or tag of a table that has none.
+        EmptyTable: a snapshot or tag is named, but the table has none.
         SnapshotNotFound, RefNotFound: nothing has that name.
         StartNotAncestor: it is not on the head's lineage.
     """

@@ -27,19 +27,19 @@ _REMEDY = "Go on with `source.on_truncated_history: oldest`, or start at a later
 
 
 def first_checkpoint(history: History, config: IcebergSourceConfig) -> Instant | None:
-    """Return the instant before the first change that `start` asks for; None is the beginning.
+    """Return the instant before the first change that `start` selects; None is the beginning.
 
-    `latest` begins after the head. A start inclusive of a snapshot is one exclusive of its parent
-    (ICE-2.13), also of a parent that was expired.
+    `latest` begins after the head. A start that includes a snapshot excludes its parent (ICE-2.13),
+    even a parent that was expired.
 
     Raises:
         EmptyTable: `after` or `from` with a table that has no snapshot (ICE-2.6).
         SnapshotNotFound: the snapshot is not in the metadata.
         StartNotAncestor: the snapshot is not on the head's lineage (ICE-2.15).
-        InstantNotFound: the text is no snapshot id, no ISO time with a zone and no tag.
-        HistoryTruncated: the time lies before what the table still keeps (ICE-2.14).
-        ChangelogParentMissing: the mode compares states, and the one to begin with was expired
-            (ICE-3.12). A policy for expired checkpoints stands for such a start, too.
+        InstantNotFound: the text is not a snapshot id, an ISO time with a zone or a tag.
+        HistoryTruncated: the time is before all that the table still keeps (ICE-2.14).
+        ChangelogParentMissing: the mode compares states, and the first one was expired (ICE-3.12).
+            A policy for expired checkpoints also applies to such a start.
     """
     checkpoint = _asked(history, config)
     if checkpoint is not None and config.read.output_mode in NEED_THE_STATE_BEFORE:
@@ -95,8 +95,8 @@ def _by_time(history: History, text: str, *, inclusive: bool, oldest: bool) -> I
         first = snapshot
     if first is None:
         return history.instant(history.ancestors[-1])
-    # A start at exactly the oldest kept time misses nothing, as SnapshotUtil.oldestAncestorAfter
-    # has it.
+    # A start at exactly the oldest kept time misses nothing, as in
+    # SnapshotUtil.oldestAncestorAfter.
     cut = first is history.oldest and not history.is_whole and history.time(first) != moment
     if cut and not oldest:
         raise HistoryTruncated(
