@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from tidegate.model.settling import ROW_ID
-from tidegate.physical.arrays import flags, integer_column
+from tidegate.physical.arrays import Integers, flags, integer_column
 from tidegate.read.row_hash import Hashes, hash_rows
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ BUCKET_BITS = 32
 """The place of a row: its bucket above these bits, and its order within the bucket below them."""
 _ROUND_BYTES = 32 << 20
 """Memory for rows before they are written; more memory means fewer, larger batches per bucket."""
+_MOST_BY_RADIX = (1 << 16) - 1
 _CHECKSUM, _END = b"tidegate.crc32", b"tidegate.end"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4", use_threads=False)
 
@@ -170,7 +171,7 @@ class SpreadWriter:
         whole = pa.concat_batches([batch for batch, _ in self._waiting])
         places = np.concatenate([places for _, places in self._waiting])
         self._waiting, self._waiting_bytes = [], 0
-        order = np.argsort(places, kind="stable")
+        order = _order(places)
         sorted_rows = whole.take(integer_column(order))
         bounds = np.searchsorted(places[order], self._starts).tolist()
         for start, end in pairwise(bounds):
@@ -178,6 +179,17 @@ class SpreadWriter:
             checksum = _checksum(batch, self._origin, self._batches)
             self._arrow_file.write_batch(batch, custom_metadata={_CHECKSUM: checksum})
             self._batches += 1
+
+
+def _order(places: Hashes) -> Integers:
+    """Sort places; rows of the same place keep their order."""
+    buckets = places >> np.uint64(BUCKET_BITS)
+    within = places & np.uint64((1 << BUCKET_BITS) - 1)
+    if max(buckets.max(initial=0), within.max(initial=0)) > _MOST_BY_RADIX:
+        return np.argsort(places, kind="stable")
+    # NumPy sorts integers of 16 bits by radix: twice that takes less than half the time.
+    order = np.argsort(within.astype(np.uint16), kind="stable")
+    return order[np.argsort(buckets.astype(np.uint16)[order], kind="stable")]
 
 
 def _checked(

@@ -7,13 +7,14 @@ from collections import defaultdict
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.read import exchange
-from tidegate.read.exchange import KeyPlacement, gather, spread
+from tidegate.read.exchange import BUCKET_BITS, KeyPlacement, SpreadWriter, gather, spread
 
 NAME = "exchange/one/w1.arrow"
 SCHEMA = pa.schema([("key", pa.string()), ("_row_id", pa.int64()), ("number", pa.int64())])
@@ -66,6 +67,33 @@ def test_gather_of_all_buckets_gives_every_row_once_and_in_order(
             homes[row["key"]].add(number)
     assert sorted(row["number"] for rows in found for row in rows) == list(range(len(keys)))
     assert all(len(numbers) == 1 for numbers in homes.values())
+
+
+@given(
+    places=st.lists(
+        st.tuples(
+            st.sampled_from([0, 1, 7, 65_535, 65_536]), st.sampled_from([0, 3, 65_535, 70_000])
+        )
+            st.sampled_from([0, 1, 7, 65_535, 65_536]), st.sampled_from([0, 3, 65_535, 70_000])
+        )
+    )
+)
+def test_rows_of_a_round_are_ordered_by_place_and_then_as_they_came(
+    places: list[tuple[int, int]],
+) -> None:
+    batch = pa.record_batch([["a"] * len(places), [None] * len(places), range(len(places))], SCHEMA)
+    file = io.BytesIO()
+    writer = SpreadWriter(file, SCHEMA, 65_537, NAME)
+    coded = np.array([bucket << BUCKET_BITS | low for bucket, low in places], dtype=np.uint64)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "pairwise", lambda bounds: [(bounds[0], bounds[-1])])
+        writer.append(batch, coded)
+        writer.end()
+    writer.close()
+
+    found = [row["number"] for row in bucket(file.getvalue(), 0, 1)]
+    assert found == sorted(range(len(places)), key=lambda number: places[number])
 
 
 def test_placement_by_row_id_brings_equal_ids_together_whatever_their_keys() -> None:
