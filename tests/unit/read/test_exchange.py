@@ -74,8 +74,6 @@ def test_gather_of_all_buckets_gives_every_row_once_and_in_order(
         st.tuples(
             st.sampled_from([0, 1, 7, 65_535, 65_536]), st.sampled_from([0, 3, 65_535, 70_000])
         )
-            st.sampled_from([0, 1, 7, 65_535, 65_536]), st.sampled_from([0, 3, 65_535, 70_000])
-        )
     )
 )
 def test_rows_of_a_round_are_ordered_by_place_and_then_as_they_came(
