@@ -28,7 +28,7 @@ __all__ = ["LoadedPipeline", "load_pipeline", "read_changes", "read_committed"]
 
 @dataclass(frozen=True)
 class LoadedPipeline:
-    """A pipeline as its file describes it; every method may be called again at any time."""
+    """A pipeline as described by its file; every method may be called again at any time."""
 
     pipeline: Pipeline
 
@@ -36,7 +36,7 @@ class LoadedPipeline:
         """Return what a load would read; changes nothing.
 
         Args:
-            until: aware; only source commits before it, all by default.
+            until: aware time; only source commits before it are read, by default all.
 
         Examples:
             >>> load_pipeline(pipeline_file).plan().plan.totals.rows
@@ -45,10 +45,10 @@ class LoadedPipeline:
         return self.pipeline.looking().preview(self._run(until), _now())
 
     def load(self, until: datetime | None = None) -> Announced:
-        """Read and stage what is new in the source, and seal it.
+        """Read, stage and announce the new changes of the source.
 
         Args:
-            until: aware; only source commits before it, all by default.
+            until: aware time; only source commits before it are read, by default all.
 
         Raises:
             WindowOpen: another run works on the pipeline (Transient).
@@ -61,10 +61,10 @@ class LoadedPipeline:
         return self.pipeline.load(self._run(until), _now(), executors)
 
     def publish(self, partition: str | None = None) -> list[PublishOutcome]:
-        """Commit what is complete and good.
+        """Commit the partitions that are complete and good.
 
         Args:
-            partition: such as `dt=2026-02-01`; every pending partition by default.
+            partition: such as `dt=2026-02-01`; by default every pending partition.
 
         Examples:
             >>> [
@@ -80,7 +80,7 @@ class LoadedPipeline:
         return list(self.pipeline.publish_all(owner, _now()))
 
     def status(self) -> PipelineReport | None:
-        """Tell where the pipeline and its partitions stand; None if it was never loaded.
+        """Return the state of the pipeline and its partitions; None if it was never loaded.
 
         Examples:
             >>> [item.name for item in load_pipeline(pipeline_file).status().partitions]
@@ -89,7 +89,7 @@ class LoadedPipeline:
         return self.pipeline.status(_now())
 
     def explain(self, partition: str) -> PartitionExplanation:
-        """Tell why a partition is or is not out.
+        """Return why a partition is or is not published.
 
         Args:
             partition: such as `dt=2026-02-01`.

@@ -1,6 +1,6 @@
-"""Read what Tidegate itself wrote, and say what helps where it is lost or damaged.
+"""Read files that Tidegate wrote, with a remedy if they are lost or damaged.
 
-Which remedy fits knows whoever owns the file.
+The remedy is provided by the owner of the file.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ def read_content(storage: Storage, path: str, remedy: Callable[[], str]) -> byte
     """Read a whole file.
 
     Args:
-        storage: where it stands.
+        storage: the storage of the file.
         path: of the file.
-        remedy: writes what helps where it is lost, as the error goes on after "or".
+        remedy: returns the remedy if it is lost, as the error continues after "or".
 
     Raises:
         StateFileLost: there is no such file.
@@ -35,16 +35,16 @@ def read_content(storage: Storage, path: str, remedy: Callable[[], str]) -> byte
 
 
 def as_stored(path: str, decode: Callable[[], _Said], remedy: Callable[[], str]) -> _Said:
-    """Return what a file's content says.
+    """Return the decoded content of a file.
 
     Args:
         path: of the file.
-        decode: reads the content, which is in memory.
-        remedy: writes what helps once the file is moved away; asked only then, since a plan has
-            as many calls as lines.
+        decode: decodes the content.
+        remedy: returns the remedy after the file is moved away; called only if needed, since a plan
+            has as many calls as lines.
 
     Raises:
-        StateFileDamaged: it says nothing.
+        StateFileDamaged: it cannot be decoded.
     """
     try:
         return decode()

@@ -133,7 +133,7 @@ def test_state_of_the_checkpoint_is_told_without_an_error(tmp_path: Path) -> Non
     ]
     assert [len(item.ways_out) for item in told if item] == [0, 0, 0, 1, 0, 0]
     assert told[4] is not None
-    assert "begins anew" in told[4].detail
+    assert "begins again" in told[4].detail
 
 
 def test_reset_publishes_what_a_new_pipeline_would(tmp_path: Path) -> None:

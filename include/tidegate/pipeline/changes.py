@@ -1,4 +1,4 @@
-"""Look at what changed in a table, without running a pipeline."""
+"""Read the changes of a table, without running a pipeline."""
 
 from __future__ import annotations
 
@@ -38,30 +38,31 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     filter: str | None = None,
     limit: int | None = None,
 ) -> pa.RecordBatchReader:
-    """Read what changed in a table between two instants.
+    """Read the changes of a table between two instants.
 
     Args:
-        source: what stands under `source` in a pipeline file.
-        start_exclusive: an instant as the source names it (Iceberg: a snapshot id), an ISO time
-        (the last
+        source: the `source` section of a pipeline file.
+        start_exclusive: an instant of the source (Iceberg: a snapshot id), an ISO time (the last
             instant at or before it), `earliest` or `latest`; None is `earliest`.
         end_inclusive: the same; None is `latest`.
-        mode: `append`, the default: rows that were added; `snapshot`: the table as it stands at the
-            end; `changelog`: what each commit inserted, updated and deleted; `snapshot_diff`: what
-            differs between the two instants, which may be any two that are retained;
-            `lineage_upserts`: what was written since, by the row lineage of format v3.
+        mode: `append`, the default: rows that were added; `snapshot`: the table as of the end;
+            `changelog`: the inserts, updates and deletes of each commit; `snapshot_diff`: the
+            difference between the two instants, which may be any two that are retained;
+            `lineage_upserts`: rows that were written since the start, by the row lineage of format
+            3.
         columns: output columns in this order; all by default.
         filter: SQL condition, such as `region = 'eu' and amount > 10`.
-        limit: most rows; the first ones in the order of the plan. Files behind them are not opened.
+        limit: the most rows; the first ones in the order of the plan. Files after them are not
+            opened.
 
     Returns:
         A stream of batches. Memory is bounded by the batch size and the delete files; a commit
         whose changes are more than `split.target_size` is settled through temporary files.
 
     Raises:
-        ConfigInvalid: the mapping is not what a pipeline file takes.
-        InstantNotFound: a bound names nothing.
-        TidegateError: what the source refuses; see its errors.
+        ConfigInvalid: the mapping is not a valid `source` section.
+        InstantNotFound: a bound names no instant.
+        TidegateError: an error of the source.
 
     Examples:
         >>> source = {"kind": "files", "path": orders}
@@ -74,7 +75,7 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
 
     config = _source_config(source, mode, columns, filter)
     opened = open_source(config, LocalStorage(), None, filter_columns(config.read))
-    # A call from a notebook is a command of its own: it has nobody to be given a clock by.
+    # A call from a notebook is a command of its own, so it reads the clock itself.
     pin = opened.timeline.pin(datetime.now(UTC))  # noqa: TID251
     window = _window(opened, pin, start_exclusive, end_inclusive)
     if window is None:
@@ -109,12 +110,12 @@ def _source_config(
         read = _fitting(read, mode)
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}
-    # Without a start the rows are those that were added since the oldest retained instant.
+    # Without a start, these are the rows that were added since the oldest retained instant.
     return read_source({**raw, "read": read, "start": "full"}).from_the_beginning()
 
 
 def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
-    """Leave out what a pipeline file says for its own mode and what another one does not have."""
+    """Remove the options of the pipeline file's own mode that another mode does not have."""
     kept = {key: item for key, item in read.items() if key in _KEYS_OF_EVERY_MODE}
     if kept.get("columns"):
         known = METADATA_COLUMNS.get(mode, frozenset())
@@ -126,7 +127,7 @@ def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
 def _window(
     source: Source, pin: Pin, start: str | int | None, end: str | int | None
 ) -> InstantRange | None:
-    """Turn bounds into a range; None when it is empty."""
+    """Turn bounds into a range; None if it is empty."""
     end_instant = _bound(source, pin, end, LATEST)
     start_instant = _bound(source, pin, start, EARLIEST)
     if end_instant is None or (start_instant is not None and start_instant.id == end_instant.id):

@@ -1,4 +1,4 @@
-"""Open what a pipeline runs on, by the name of the engine; only the one that is used is loaded."""
+"""Open the executor of a pipeline, by the name of the engine; others are not imported."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
 
 ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
-"""Engine name, `local` or `spark` → the executor, for as long as the context lasts."""
+"""Engine name, `local` or `spark` → a context manager for the executor."""
 
 
 def executors_for(config: PipelineConfig) -> ExecutorFactory:
-    """Return what opens an executor by the name of its engine."""
+    """Return the function that opens an executor by the name of its engine."""
 
     def open_executor(engine: str) -> Executor:
         if engine == "local":

@@ -1,4 +1,4 @@
-"""Which target partitions a load would touch, found by reading only the columns that say so."""
+"""Find the target partitions that a load would touch, reading only the columns for this."""
 
 from __future__ import annotations
 

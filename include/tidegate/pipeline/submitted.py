@@ -1,8 +1,8 @@
-"""What a driver started by spark-submit owes the process that submitted it.
+"""Run a driver on behalf of the process that submitted it with spark-submit.
 
-It ends when that process is gone, it leaves a typed error where the submitter can read it, and its
-exit code says whether trying again makes sense (AF-4.16, AF-5.5). The files of `jobs/` call
-`run_job` and nothing else.
+The driver ends when that process is gone. It writes a typed error where the submitter can read it,
+and its exit code tells whether a retry makes sense (AF-4.16, AF-5.5). The files of `jobs/` only
+call `run_job`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TRANSIENT_EXIT = 75
 ORPHANED_EXIT = 76
 
 SUBMITTER = "TIDEGATE_SUBMITTED_BY"
-"""Variable that holds the submitting process, as `process_owner` names it."""
+"""The environment variable with the submitting process, as named by `process_owner`."""
 
 _WATCH_SECONDS = 2.0
 
@@ -36,14 +36,15 @@ Step = Callable[[Pipeline, Mapping[str, Any]], None]
 
 
 def run_job(step: Step, arguments: Sequence[str] | None = None) -> int:
-    """Do one step of a pipeline in this process, on behalf of another one.
+    """Run one step of a pipeline in this process, on behalf of another one.
 
     Args:
-        step: what to do; gets the pipeline and the request.
+        step: the step; receives the pipeline and the request.
         arguments: command line, `sys.argv` by default: `--pipeline`, `--request`, `--report`.
 
     Returns:
-        The exit code: 0, or what tells Terminal from Transient. Any other error is raised: code 1.
+        The exit code: 0, or one that distinguishes Terminal from Transient errors. Any other error
+        is raised, with code 1.
     """
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     for talkative in ("alembic", "py4j"):
@@ -65,9 +66,9 @@ def run_job(step: Step, arguments: Sequence[str] | None = None) -> int:
 
 
 def watch_submitter(owner: str | None) -> None:
-    """End this process as soon as its submitter is gone, so that no stale driver goes on (AF-5.5).
+    """End this process once its submitter is gone, so that no stale driver continues (AF-5.5).
 
-    Without an owner nothing is watched: the driver runs on another host than the submitter.
+    Without an owner nothing is watched, because the driver runs on another host.
     """
     if owner is None:
         return
@@ -77,7 +78,7 @@ def watch_submitter(owner: str | None) -> None:
             time.sleep(_WATCH_SECONDS)
         sys.stderr.write(f"{owner} is gone; this driver ends, its successor goes on from here\n")
         sys.stderr.flush()
-        # The main thread may wait for the JVM for minutes; what has no message does not count.
+        # The main thread may wait for the JVM for minutes; work without a message does not count.
         os._exit(ORPHANED_EXIT)
 
     threading.Thread(target=watch, name="watch-submitter", daemon=True).start()

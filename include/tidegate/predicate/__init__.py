@@ -1,4 +1,4 @@
-"""Conditions on single rows, as they stand in pipeline files."""
+"""Conditions on single rows in pipeline files."""
 
 from tidegate.predicate.condition import Predicate, named_columns
 

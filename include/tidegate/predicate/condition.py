@@ -1,4 +1,4 @@
-"""Decide row by row whether a SQL condition holds. Reads no file and remembers no batch."""
+"""Decide row by row whether a SQL condition is true. Reads no file and keeps no batch."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _CLOCK = re.compile(
     r"\b(now\s*\(|current_(date|time|timestamp)\b|localtime(stamp)?\b)", re.IGNORECASE
 )
-# polars takes it for its argument where no OVER follows.
+# polars takes it for an argument if no OVER follows.
 _LAST_VALUE = re.compile(r"\blast_value\s*\(", re.IGNORECASE)
 _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"")
 
@@ -37,39 +37,39 @@ class Predicate:
     where: str
     """The place in the pipeline file, for messages."""
     columns: tuple[str, ...]
-    """Columns that it needs, in schema order; nothing else is looked at."""
+    """The columns that it needs, in schema order."""
     expression: pl.Expr
-    """Names the columns as the schema does."""
+    """The expression, with the schema's spelling of columns."""
 
     @functools.cached_property
     def is_plain(self) -> bool:
-        """Whether all that it does is to compare columns, as they are, with constants."""
+        """Whether it only compares unchanged columns with constants."""
         return is_plain(tree_of(self.expression))
 
     @staticmethod
     def parse(
         text: str, schema: pa.Schema, where: str, *, case_sensitive: bool = True
     ) -> Predicate:
-        """Read SQL expression text as it stands in a pipeline file.
+        """Parse the text of a SQL expression in a pipeline file.
 
         Args:
             text: such as `region in ('eu', 'us') and amount >= 0`.
             schema: columns that may be named.
             where: key in the pipeline file, named in errors.
-            case_sensitive: otherwise a name that no column has as it is spelled is that of the one
-                column that differs from it by case only.
+            case_sensitive: if false, a name without an exact match selects the only column that
+                differs from it in case.
 
         Raises:
-            PredicateInvalid: it does not parse, names an unknown column, is no condition, or looks
-                at other rows or at the clock.
+            PredicateInvalid: it does not parse, names an unknown column, is not a condition, or
+                depends on other rows or on the clock.
         """
         return _parsed(text, schema, where, case_sensitive)
 
     def mask(self, batch: pa.RecordBatch) -> pa.BooleanArray:
-        """Say for each row whether it passes.
+        """Return a mask of the rows that pass.
 
         Args:
-            batch: has at least `columns`.
+            batch: rows with at least `columns`.
 
         Returns:
             bool[batch.num_rows] without NULL.
@@ -85,12 +85,12 @@ class Predicate:
                 where=self.where, predicate=self.text, problem=_first_line(refused)
             ) from refused
         if passes.len() != frame.height:
-            # polars answers once where it finds that no column decides.
+            # polars returns a single value if it finds that no column matters.
             passes = passes.new_from_index(0, frame.height)
         return passes.to_arrow()
 
 
-# A task parses the same few conditions again for each of its sub-splits.
+# A task parses the same few conditions for each of its sub-splits.
 @functools.lru_cache(maxsize=64)
 def _parsed(text: str, schema: pa.Schema, where: str, case_sensitive: bool) -> Predicate:
     try:
@@ -114,7 +114,7 @@ def _parsed(text: str, schema: pa.Schema, where: str, case_sensitive: bool) -> P
 
 
 def named_columns(text: str, where: str) -> tuple[str, ...]:
-    """Name the columns that a condition needs, before any schema is known.
+    """Return the columns that a condition needs, before any schema is known.
 
     Raises:
         PredicateInvalid: it does not parse.
@@ -128,7 +128,7 @@ def named_columns(text: str, where: str) -> tuple[str, ...]:
 
 
 def _spelled(expression: pl.Expr, names: Sequence[str]) -> pl.Expr:
-    """Name columns as a schema does, where exactly one of it fits."""
+    """Use the schema's spelling of columns, if exactly one matches."""
     found: dict[str, str] = {}
     for asked in set(expression.meta.root_names()) - set(names):
         fits = [name for name in names if name.lower() == asked.lower()]
@@ -152,7 +152,7 @@ def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
 
 
 def _outside_problem(text: str, tree: Any) -> str | None:
-    """Say what else than its own values would decide of a row."""
+    """Return why a row's result would depend on more than its own values."""
     if _CLOCK.search(text):
         return "it asks for the clock, so that reading again would give other rows"
     if _LAST_VALUE.search(text) or not is_row_wise(tree):

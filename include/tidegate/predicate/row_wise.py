@@ -1,7 +1,8 @@
-"""Know which conditions look at one row at a time.
+"""Recognize conditions that are computed row by row.
 
-Everything else is refused: its answer would depend on how the rows were cut into batches. What is
-not listed here counts as such, so that no function of a later polars gets in unseen.
+All others are refused, because their result would depend on how rows are cut into batches.
+Functions that are not listed here are refused, so that those of later polars versions are not
+accepted unseen.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ _SIDES = {
     "BinaryExpr": ("left", "right"),
     "Cast": ("expr",),
     "Ternary": ("predicate", "truthy", "falsy"),
-    # What is computed of the elements of one row's list.
+    # Functions of the elements of one row's list.
     "Eval": ("expr",),
 }
-"""Node → its parts that are nodes."""
+"""Node → its parts that are nodes themselves."""
 _FAMILIES = {
     "Bitwise": {"CountOnes"},
     "Boolean": {"IsBetween", "IsFinite", "IsInfinite", "IsNan", "IsNotNull", "IsNull", "Not"},
@@ -109,7 +110,7 @@ _FUNCTIONS = {
 
 
 def is_row_wise(tree: Any) -> bool:
-    """Return whether it is known that the answer for a row depends on that row alone."""
+    """Return whether the result for a row is known to depend on that row alone."""
     if not isinstance(tree, dict):
         return False
     if "Column" in tree or constants(tree) is not None:
@@ -121,7 +122,7 @@ def is_row_wise(tree: Any) -> bool:
 
 
 def guesses_formats(tree: Any) -> bool:
-    """Return whether the first text of a column decides how all of them are read as times."""
+    """Return whether the first text of a column decides how all are read as times."""
     if isinstance(tree, list):
         return any(guesses_formats(each) for each in tree)
     if not isinstance(tree, dict) or constants(tree) is not None:

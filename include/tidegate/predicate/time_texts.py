@@ -1,4 +1,4 @@
-"""Read dates and times as they stand in a condition: with their offset, and to the nanosecond."""
+"""Read dates and times in a condition with their offset, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ISO = re.compile(
 _OFFSET = re.compile(r"'\d{4}-\d\d-\d\d[T ][^']*[+-](?!00:?(00)?')\d\d(:?\d\d)?'", re.ASCII)
 _NANOSECONDS = re.compile(r"'[^']*:\d\d\.\d{6}(?P<cut>\d{1,3})([^\d'][^']*)?'", re.ASCII)
 _KIND = r"(?:timestamptz|timestamp|datetime)(?:\s*\(\s*\d+\s*\))?(?:\s+with(?:out)?\s+time\s+zone)?"
-# Whole texts and names, so that nothing is taken for a literal inside one.
+# Whole texts and names, so that nothing inside one is taken for a literal.
 _TYPED = re.compile(
     r"(?P<name>\"(?:[^\"]|\"\")*\")"
     rf"|(?P<before>\b{_KIND}\s*)?(?P<text>'(?:[^']|'')*')"
@@ -34,7 +34,7 @@ _FIRST, _LAST = -(1 << 63), (1 << 63) - 1
 
 
 def with_exact_times(text: str) -> str:
-    """Return a condition whose typed times are exact to polars, too.
+    """Return a condition whose typed times are also exact for polars.
 
     It would drop the offset from UTC of `timestamp '2026-02-01 00:00:00+02:00'`, which names a
     moment, whatever SQL calls it, and all behind the microseconds. A time that its nanoseconds do

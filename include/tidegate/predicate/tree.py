@@ -1,6 +1,6 @@
-"""Take conditions apart: trees of an expression's nodes, and the constants in them.
+"""Inspect conditions: trees of an expression's nodes, and the constants in them.
 
-A tree is what polars writes of an expression as JSON, parsed.
+A tree is the parsed JSON of a polars expression.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXCHANGED = {"Lt": "Gt", "LtEq": "GtEq", "Gt": "Lt", "GtEq": "LtEq"}
-"""Operators that say the same with their sides exchanged, where they do not themselves."""
+"""Operators for exchanged sides, if they differ."""
 COMPARISONS = frozenset({"Eq", "NotEq", "EqValidity", "NotEqValidity", *EXCHANGED})
 """Operators of comparisons."""
 _TEXTS = ("Literal", "Column")
-"""Nodes that hold the user's texts and not the expression's structure."""
+"""Nodes with the user's texts, which are not part of the expression's structure."""
 
 
 def tree_of(expression: pl.Expr) -> Any:
@@ -33,7 +33,7 @@ def expression_of(tree: Any) -> pl.Expr:
 
 
 def nodes(tree: Any) -> Iterator[str]:
-    """Name what a tree is made of."""
+    """Return the kinds of nodes in a tree."""
     if isinstance(tree, dict):
         for key, child in tree.items():
             if key not in _TEXTS:
@@ -47,7 +47,7 @@ def nodes(tree: Any) -> Iterator[str]:
 
 
 def constants(tree: Any) -> pl.Series | None:
-    """Return the value that a literal stands for, or a list of literals, also if it is cast.
+    """Return the value of a literal or of a list of literals, even if it is cast.
 
     Returns:
         One value, or all of a list; None for anything else.
@@ -57,7 +57,7 @@ def constants(tree: Any) -> pl.Series | None:
     try:
         found = pl.select(expression_of(tree)).to_series()
     except pl.exceptions.PolarsError:
-        # Whoever evaluates the whole expression says what is wrong with it.
+        # Evaluating the whole expression reports the error.
         return None
     return found.explode() if found.dtype == pl.List else found
 
@@ -73,7 +73,7 @@ def parsed_text(constant: Any) -> str | None:
 
 
 def listed(tree: Any) -> tuple[Any, Any] | None:
-    """Return what `IN` looks for and the list where it does; None for anything else."""
+    """Return the value and the list of an `IN`; None for anything else."""
     found = tree.get("Function") if isinstance(tree, dict) else None
     if found is None or "IsIn" not in set(nodes(found["function"])):
         return None
@@ -82,13 +82,13 @@ def listed(tree: Any) -> tuple[Any, Any] | None:
 
 
 def is_plain(tree: Any) -> bool:
-    """Return whether a condition only compares columns, as they are, with constants."""
+    """Return whether a condition only compares unchanged columns with constants."""
     if "BinaryExpr" in tree:
         return _is_plain_binary(**tree["BinaryExpr"])
     if "Function" in tree:
         return _is_plain_function(tree)
     if "Cast" in tree:
-        # polars makes sure of what it negates.
+        # polars defines the negation.
         cast = tree["Cast"]
         is_condition = cast["dtype"] == {"Literal": "Boolean"} and "Column" not in cast["expr"]
         return is_condition and is_plain(cast["expr"])

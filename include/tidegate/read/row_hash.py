@@ -25,16 +25,16 @@ _SECOND = np.uint64(0xC4CEB9FE1A85EC53)
 _NULL = np.uint64(0x2545F4914F6CDD1D)
 _WORD = 8
 _WORDS = 16
-"""A long text counts by its first 128 bytes, its last 8 and its length."""
+"""A long text is hashed by its first 128 bytes, its last 8 and its length."""
 _MASKS = np.array([(1 << (8 * kept)) - 1 for kept in range(9)], np.uint64)
 
 
 def hash_rows(columns: Sequence[pa.Array], rows: int) -> Hashes:
-    """Hash the rows that some columns make.
+    """Hash the rows of some columns.
 
     Args:
         columns: of equal length; of any Arrow type that a table can have.
-        rows: their length, also where there is no column.
+        rows: their length, needed if there are no columns.
 
     Returns:
         uint64[rows]: NULL equals NULL, and NaN equals NaN.
@@ -53,7 +53,7 @@ def _column(array: pa.Array) -> Hashes:
     hashes = _kernel(array.type)(array)
     absent = missing(array)
     if absent is not None:
-        # What stands in the place of a NULL may be anything.
+        # The buffer has arbitrary content in the place of a NULL.
         hashes[absent] = _NULL
     return hashes
 
@@ -66,7 +66,7 @@ def _kernel(kind: pa.DataType) -> Callable[[pa.Array], Hashes]:
 
 
 def _joined(left: Hashes, right: Hashes) -> Hashes:
-    """Mix a hash into another; the order of the two counts."""
+    """Mix a hash into another; their order matters."""
     joined = left * _SECOND
     joined ^= right
     joined ^= joined >> np.uint64(32)
@@ -124,7 +124,7 @@ def _texts(array: pa.Array) -> Hashes:
     first, lengths = int(offsets[0]), np.diff(offsets)
     content = _content(array, first, int(offsets[-1]) - first)
     padded = np.concatenate([content, np.zeros(_WORD, np.uint8)])
-    # A word begins at every byte: what comes after a text is masked away.
+    # A word begins at every byte; bytes after a text are masked.
     words: Hashes = np.ndarray((len(padded) - _WORD + 1,), np.dtype("<u8"), padded, strides=(1,))
     return _hash_words(words, offsets[:-1] - first, lengths)
 

@@ -62,27 +62,28 @@ class Timeline(Protocol):
 
         Args:
             now: the clock of the run; no listing of files is newer than that.
-            expected_identity: what the ledger knows of the table, if anything.
-            until: end of what the run may take: a listing leaves out files that came at or after
-                it, so that younger files beside them do not keep the older ones back.
-            after: the checkpoint, whose listing says what was taken in; None before the first load.
+            expected_identity: the identity of the table in the ledger, if any.
+            until: the end of what the run may take: a listing leaves out files that arrived at or
+                after it, so that newer files do not delay older ones.
+            after: the checkpoint, whose listing has the files that were taken in; None before the
+                first load.
 
         Raises:
             SourceNotFound: there is no table.
             SourceUnreachable: catalog or store did not answer (Transient).
-            TableIdentityChanged: the table was dropped and made again (ICE-2.3).
+            TableIdentityChanged: the table was dropped and created again (ICE-2.3).
         """
         ...
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
-        """Return the same pin with an earlier head: what a batch read as of an instant uses."""
+        """Return the same pin with an earlier head, for a batch read as of an instant."""
         ...
 
     def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
-        """Return the same pin with the checkpoint as its head: what a rebuild is taken on.
+        """Return the same pin with the checkpoint as its head, for a rebuild.
 
         Raises:
-            TidegateError: what stands there now cannot be read whole as of the checkpoint.
+            TidegateError: the source cannot be read as of the checkpoint.
         """
         ...
 
@@ -95,20 +96,20 @@ class Timeline(Protocol):
         ...
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
-        """Return the instant that `source.start` begins after; None is the whole history."""
+        """Return the instant that `source.start` begins after; None: the whole history."""
         ...
 
     def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         """List the instants after a checkpoint up to the pinned head, in the source's order.
 
         Raises:
-            TidegateError: the checkpoint does not join on to the head; each kind of source has its
-                own.
+            TidegateError: the history does not continue from the checkpoint; each kind of source
+                has its own errors.
         """
         ...
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
-        """Return what the next window after a checkpoint may take, as `instants` lists it.
+        """Return the instants that the next window after a checkpoint may take, as in `instants`.
 
         Raises:
             TidegateError: as `instants`.
@@ -116,7 +117,7 @@ class Timeline(Protocol):
         ...
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
-        """Return how a checkpoint stands to the pinned head, and which ways there are to go on."""
+        """Return how a checkpoint relates to the pinned head, and the ways out."""
         ...
 
     def retained(self, pin: Pin) -> tuple[Instant, ...]:
@@ -128,29 +129,29 @@ class Timeline(Protocol):
 
         Args:
             pin: the source as the run sees it.
-            before: what `source.start` came to: no such window ends after it.
-            interval: the run's; none need be listed where none of them can lie in it.
+            before: the boundary of `source.start`; no such window ends after it.
+            interval: that of the run; may be used to list nothing if no instant can be in it.
         """
         ...
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
-        """Return what commits did."""
+        """Return the changes of commits."""
         ...
 
 
 class KeptHistory(Protocol):
-    """What Tidegate itself keeps of a source that does not tell of its past."""
+    """The history that Tidegate keeps of a source without a history of its own."""
 
     def has_lost(self, window: InstantRange) -> bool:
-        """Return whether a window can never be read again, since what told of it is gone."""
+        """Return whether a window can never be read again, because its records are gone."""
         ...
 
     def missing(self, checkpoint: Instant, start: Instant | None) -> Iterator[TidegateError]:
-        """Name what is not there as it was written, with what helps.
+        """Yield errors, with remedies, for records that are not there as they were written.
 
         Args:
-            checkpoint: what the next window begins after.
-            start: what `source.start` came to, before which windows may still be taken.
+            checkpoint: the instant that the next window begins after.
+            start: the boundary of `source.start`, before which windows may still be taken.
         """
         ...
 
@@ -160,23 +161,23 @@ class KeptHistory(Protocol):
         Args:
             pin: the source as the run sees it.
             before: as for `history`.
-            interval: which of its instants are wanted.
+            interval: the interval of the wanted instants.
 
         Raises:
-            HistoryChanged: it is not there as it came.
+            HistoryChanged: the source no longer has these changes as they arrived.
         """
         ...
 
 
 class Protection(Protocol):
-    """Keeps a source from forgetting a checkpoint."""
+    """Protects a checkpoint from expiry in its source."""
 
     def protect(self, pipeline: str, checkpoint: Instant) -> None:
-        """Keep the source from forgetting a pipeline's checkpoint.
+        """Protect a pipeline's checkpoint from expiry.
 
-        May be repeated; an older checkpoint's protection ends with it (ICE-2.23).
+        May be repeated; the protection of an older checkpoint ends (ICE-2.23).
 
         Raises:
-            SourceUnreachable: the catalog did not take it (Transient).
+            SourceUnreachable: the catalog did not store it (Transient).
         """
         ...

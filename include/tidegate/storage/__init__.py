@@ -1,4 +1,4 @@
-"""The only way to files: what the product needs of a store, and the stores that there are."""
+"""The only way to files: the protocol of a store, and its implementations."""
 
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.local import LocalStorage

@@ -1,4 +1,4 @@
-"""System calls on a disk, each once, so that a test can stop the process around them."""
+"""System calls on a disk, in one place, so that a test can stop the process around each."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class DirectoryEntry(NamedTuple):
 
     name: str
     is_directory: bool
-    """A link to a directory is none."""
+    """False for a link to a directory."""
     is_link: bool
 
 
 @dataclass(frozen=True)
 class OsCalls:
-    """Each system call that changes a disk, once, and the two that look at one."""
+    """Each system call that changes a disk, and the two that read one."""
 
     def scan(self, path: str) -> list[DirectoryEntry]:
         """List one directory."""
@@ -29,7 +29,7 @@ class OsCalls:
             ]
 
     def status(self, path: str, *, follow: bool = True) -> os.stat_result:
-        """Ask what stands there; of a link itself unless it is followed."""
+        """Return the status of a path; of a link itself unless it is followed."""
         return os.stat(path, follow_symlinks=follow)
 
     def create(self, path: str) -> int:
@@ -37,11 +37,11 @@ class OsCalls:
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
 
     def write(self, descriptor: int, content: memoryview | bytes) -> int:
-        """Write some of the bytes; the number written."""
+        """Write some of the bytes, and return their number."""
         return os.write(descriptor, content)
 
     def copy_range(self, source: int, target: int, count: int) -> int:
-        """Copy some of the bytes between two open files; the number copied, 0 at the end."""
+        """Copy some of the bytes between two open files, and return their number; 0 at the end."""
         return os.copy_file_range(source, target, count)
 
     def sync(self, descriptor: int) -> None:
@@ -69,6 +69,6 @@ class OsCalls:
         return os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
 
     def rewrite(self, descriptor: int, content: bytes) -> None:
-        """Replace what a lock file says of its holder."""
+        """Replace the content of a lock file, which names its holder."""
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, content, 0)

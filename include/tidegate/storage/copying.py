@@ -10,20 +10,20 @@ if TYPE_CHECKING:
     from tidegate.storage.calls import OsCalls
 
 _STEP = 64 << 20
-"""Bytes of one call; a kill waits for no more."""
+"""The bytes of one call, the most that a kill has to wait for."""
 _CHUNK = 1 << 20
 _CANNOT = (errno.EXDEV, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL, errno.EPERM, errno.EBADF)
-"""What kernels, sandboxes and file systems answer that cannot copy from one to the other."""
+"""The errors of kernels, sandboxes and file systems that cannot copy from one to the other."""
 
 
 def copy_bytes(calls: OsCalls, source: int, target: int) -> None:
     """Copy from the positions of two descriptors to the end of the first.
 
-    The kernel shares the blocks of both files where their file system clones (XFS, Btrfs), and
-    copies them on the server where that can (NFS).
+    The kernel shares the blocks of both files if their file system can clone (XFS, Btrfs), and
+    copies them on the server if it can (NFS).
 
     Raises:
-        OSError: as reading or writing refuses.
+        OSError: reading or writing failed.
     """
     try:
         while calls.copy_range(source, target, _STEP):
@@ -31,7 +31,7 @@ def copy_bytes(calls: OsCalls, source: int, target: int) -> None:
     except OSError as refused:
         if refused.errno not in _CANNOT:
             raise
-    # Some file systems say 0 long before the end, and one that cannot may begin nevertheless.
+    # Some file systems return 0 long before the end, and some begin although they cannot copy.
     while chunk := os.read(source, _CHUNK):
         view = memoryview(chunk)
         while view:

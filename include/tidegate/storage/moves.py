@@ -1,4 +1,4 @@
-"""What a planned file still needs: to be moved, or nothing."""
+"""Find out whether a planned file still has to be moved."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ if TYPE_CHECKING:
 def has_to_move(
     storage: Storage, staged: str, target: str, *, length: int, sha256: str, window: int
 ) -> bool:
-    """Find out what a planned file still needs (PC-F20–F26); changes nothing.
+    """Return whether a planned file still has to be moved (PC-F20–F26); changes nothing.
 
     Returns:
-        True if it has to be moved, False if it stands at its target.
+        True if it has to be moved, False if it is at its target.
 
     Raises:
         StagedFileMissing: it is at neither place (PC-F24).
         FileLengthWrong: one of the two is not as long as sealed (PC-F21, F23, F26).
-        FileContentWrong: both stand and the target has other bytes (PC-F25).
+        FileContentWrong: both exist, and the target has other bytes (PC-F25).
     """
     here, there = storage.length(staged), storage.length(target)
     if here is None and there is None:

@@ -1,4 +1,4 @@
-"""A new file of a mounted file system, as pyarrow and other writers want it."""
+"""A new file of a mounted file system, for pyarrow and other writers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class NewFile:
     """A binary file that is being written.
 
-    Hidden from nobody, so its directory must not be one that readers list.
+    It is visible, so its directory must not be one that readers list.
     """
 
     def __init__(self, calls: OsCalls, path: str) -> None:
@@ -25,7 +25,7 @@ class NewFile:
         self.closed = False
 
     def write(self, content: bytes) -> int:
-        """Write all of the bytes; their number."""
+        """Write all of the bytes, and return their number."""
         view = memoryview(content).cast("B")
         size = len(view)
         try:
@@ -37,14 +37,14 @@ class NewFile:
         return size
 
     def tell(self) -> int:
-        """Return how many bytes were written."""
+        """Return the number of bytes written."""
         return self._position
 
     def flush(self) -> None:
-        """Nothing is kept back."""
+        """Do nothing: there is no buffer."""
 
     def readable(self) -> bool:
-        """Return False: it is only written."""
+        """Return False: the file is write-only."""
         return False
 
     def writable(self) -> bool:
@@ -52,11 +52,11 @@ class NewFile:
         return True
 
     def seekable(self) -> bool:
-        """Return False: what was written stays."""
+        """Return False: the position cannot be changed."""
         return False
 
     def close(self) -> None:
-        """Close it; again without effect."""
+        """Close the file; closing it again has no effect."""
         if self.closed:
             return
         self.closed = True

@@ -1,4 +1,4 @@
-"""Where paths lead: below a root or out of it, on one file system or two."""
+"""Resolve paths: below a root or outside it, on one file system or two."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tidegate.storage.refusals import refusal
 
 
 def below(root: str, path: str) -> str:
-    """Join a relative path to a root and make sure that it stays below it, links resolved (PC-P11).
+    """Join a relative path to a root, and check that it stays below it, with links (PC-P11).
 
     Raises:
         PathEscapes: it does not.
@@ -22,7 +22,7 @@ def below(root: str, path: str) -> str:
 
 
 def same_file_system(one: str, other: str) -> bool:
-    """Return whether a rename works between two places, by their nearest existing parents."""
+    """Return whether a rename works between two paths, by their nearest existing parents."""
     return _device(one) == _device(other)
 
 
@@ -37,11 +37,11 @@ def _device(path: str) -> int:
 
 
 def real_path_of(path: str) -> str:
-    """Resolve all links of a path, whether something stands there or not."""
+    """Resolve all links of a path, whether or not it exists."""
     try:
         return os.path.realpath(path, strict=True)
     except FileNotFoundError:
-        # What stands before the missing name could be read, and behind it is nothing.
+        # The part before the missing name could be read, and there is nothing after it.
         return os.path.realpath(path)
     except OSError as refused:
         raise refusal(path, refused) from refused

@@ -1,4 +1,4 @@
-"""What the product needs of a store."""
+"""The protocol of a store."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 class Storage(Hashable, Protocol):
-    """What the product needs of a file system; equal storages reach the same files."""
+    """A file system, as Tidegate uses it; equal storages have the same files."""
 
     def read_bytes(self, path: str) -> bytes:
         """Read a whole small file."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Return whether something stands there."""
+        """Return whether there is a file, a directory or a link."""
         ...
 
     def length(self, path: str) -> int | None:
@@ -43,15 +43,15 @@ class Storage(Hashable, Protocol):
         ...
 
     def list_names(self, folder: str) -> list[str]:
-        """List what stands directly in a directory, sorted; empty if there is no directory."""
+        """List the entries of a directory, sorted; empty if there is no directory."""
         ...
 
     def write_once(
         self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
     ) -> bool:
-        """Write a file whose name is given once; False if the name was taken.
+        """Write a file unless its name is taken; return False if it is.
 
-        `scratch` is where it is written first, for a directory that readers list.
+        It is first written to `scratch`, for a directory that readers list.
         """
         ...
 
@@ -60,7 +60,7 @@ class Storage(Hashable, Protocol):
         ...
 
     def copy_new(self, source: str, target: str) -> None:
-        """Copy a file of a mounted file system into a new one, which shares no later change."""
+        """Copy a file to a new one, which is independent of later changes."""
         ...
 
     def link_new(self, source: str, target: str) -> None:
@@ -72,13 +72,13 @@ class Storage(Hashable, Protocol):
         ...
 
     def delete_tree(self, path: str) -> None:
-        """Remove a directory with all below it, if there is one."""
+        """Remove a directory and everything below it, if there is one."""
         ...
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:
-        """Make a directory and those above it; a power cut does not take them away again.
+        """Make a directory and those above it; they survive a power cut.
 
-        With `synced=False` it may, until `sync_all` forces them to the disk.
+        With `synced=False`, only after `sync_all` has forced them to the disk.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""A store for questions: what is written stays in memory."""
+"""A store for looking only: files that are written stay in memory."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scratch(LocalStorage):
-    """Keeps what is written once to itself: for looking at what would happen."""
+    """Keeps files that are written once in memory, to look at what would happen."""
 
     written: dict[str, bytes] = field(default_factory=dict, compare=False)
 
     def read_bytes(self, path: str) -> bytes:
-        """Read what was written here, else from the disk."""
+        """Read a file from memory, else from the disk."""
         return self.written[path] if path in self.written else super().read_bytes(path)
 
     def exists(self, path: str) -> bool:
-        """Return whether it was written here, or stands on the disk."""
+        """Return whether it is in memory or on the disk."""
         return path in self.written or super().exists(path)
 
     def list_files(self, root: str) -> list[str]:
-        """List the files of the disk and those written here."""
+        """List the files of the disk and those in memory."""
         mine = {
             path.removeprefix(f"{root}/") for path in self.written if path.startswith(f"{root}/")
         }
         return sorted({*super().list_files(root), *mine})
 
     def list_names(self, folder: str) -> list[str]:
-        """List what stands directly in a directory of the disk, or was written here."""
+        """List the entries of a directory, on the disk and in memory."""
         mine = {
             path.removeprefix(f"{folder}/").partition("/")[0]
             for path in self.written
@@ -52,4 +52,4 @@ class Scratch(LocalStorage):
         return True
 
     def sync(self, path: str) -> None:
-        """Do nothing: what was written here goes to no disk."""
+        """Do nothing: files in memory are not synced."""

@@ -25,7 +25,7 @@ class SuccessFile:
 
         Raises:
             FileExistsAlready: there is another marker, written by somebody else after the
-            retraction.
+                retraction.
         """
         path = f"{context.partition_root}/{context.marker_name}"
         content = context.marker.encode()

@@ -25,14 +25,14 @@ def first_checkpoint(
 
     Args:
         known: all listings up to the pinned one, in order.
-        moments: gives the pinned one's `cuts`, for a time alone: it stands for the files that had
-            come by then.
+        moments: returns the `cuts` of the pinned one; used only for a time, which selects the files
+            that had arrived by then.
         start: the pipeline's `source.start`; its value is a listing's id, its number or an ISO
             time.
         source: the directory, for errors.
 
     Raises:
-        InstantNotFound: the value names no listing and is no time with a zone.
+        InstantNotFound: the value is neither a listing nor a time with a zone.
     """
     if start.kind in {"full", "earliest"} or not known:
         return None

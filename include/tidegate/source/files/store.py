@@ -32,19 +32,19 @@ class ListingStore:
     """The listings of one source, in a directory or, without one, in memory.
 
     *Runs on:* the planner. *Called:* at each look at the source. *Failure:* the files of a listing
-    are written before its head; a crash between leaves files that no head names, and the next look
-    writes the same ones under the same name. Two processes that look at once get one number: the
-    first head stands, the second process takes it over or numbers its own listing after it. What
-    `record` returns stands after a power cut, whoever wrote it.
+    are written before its head; a crash in between leaves files that no head names, and the next
+    look writes the same ones under the same name. If two processes look at once, they get the same
+    number: the first head counts, and the second process uses it or gives its own listing the next
+    number. The result of `record` survives a power cut, whatever process wrote it.
     """
 
     def __init__(self, storage: Storage, root: str | None, remedy: str = "") -> None:
-        """Prepare; nothing is read yet.
+        """Prepare, without reading anything yet.
 
         Args:
             storage: where listings are kept.
             root: their directory; None keeps them in memory.
-            remedy: what helps where one is lost, as the error goes on after "or".
+            remedy: the remedy if one is lost, as the error continues after "or".
         """
         self._storage = storage
         self._root = root
@@ -67,11 +67,11 @@ class ListingStore:
         return tuple(self._heads[number] for number in sorted(self._heads))
 
     def head(self, instant: Instant, source: str) -> ListingHead:
-        """Return the listing that an instant names.
+        """Return the head of an instant's listing.
 
         Raises:
-            StateFileLost: there is none any more, or the number has another digest.
-            InstantNotFound: the same of listings in memory.
+            StateFileLost: it is gone, or its number has another digest.
+            InstantNotFound: the same, for listings in memory.
         """
         for head in self.heads():
             if head.instant.id == listing_id(instant):
@@ -153,8 +153,8 @@ class ListingStore:
 def _packed(listing: Listing) -> Iterator[bytes]:
     """Compress the files on demand: most looks find them stored already."""
     text = json.dumps(listing.entries, separators=(",", ":"))
-    # Compressed, because every change keeps the whole list; without a time, so equal lists are
-    # equal.
+    # Compressed, because every change stores the whole list; without a time, so that equal lists
+    # have equal bytes.
     yield gzip.compress(text.encode(), compresslevel=6, mtime=0)
 
 

@@ -174,5 +174,5 @@ _DOES = {
     "from_oldest": "goes on with the oldest kept snapshot; commits before it are not read. To "
     "publish the whole table as it stands, replace `source.on_expired_cursor: "
     "from_oldest` by `source.read.mode: snapshot` for one load, once the next commit has come",
-    "reset": "begins anew as `start` says and replaces what was published",
+    "reset": "begins again at `start` and replaces what was published",
 }

@@ -140,7 +140,7 @@ _NEW_PIPELINE = (
 
 _MEANINGS = {
     "snapshot_diff": "publishes the difference of both states; needs `read.mode: changelog`",
-    "reset": "begins anew as `source.start` says and replaces what was published",
+    "reset": "begins again at `source.start` and replaces what was published",
     "lineage_upserts": "publishes rows written since, but no deletes; needs a `read.mode` with "
     "row kinds",
     "full_reload": "reads the whole table and replaces what was published",
