@@ -88,7 +88,6 @@ REASONS = {
     ),
     "parts of the source of plain files: tests/unit/source/files/test_source.py": (
         "tidegate/source/files/folder",
-        "tidegate/source/files/footers",
         "tidegate/source/files/kept",
         "tidegate/source/files/slicing",
         "tidegate/source/files/timeline",

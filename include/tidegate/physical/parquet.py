@@ -23,7 +23,13 @@ if TYPE_CHECKING:
 # kernels do not know them, and polars decodes what is typed plainly.
 _VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
-_LISTS = (pa.types.is_list, pa.types.is_list_view, pa.types.is_large_list_view)
+_LISTS = (
+    pa.types.is_list,
+    pa.types.is_large_list,
+    pa.types.is_fixed_size_list,
+    pa.types.is_list_view,
+    pa.types.is_large_list_view,
+)
 
 
 class ParquetRows:
@@ -196,18 +202,22 @@ def _without_views(schema: pa.Schema) -> pa.Schema:
 
 def _without_view(field: pa.Field) -> pa.Field:
     kind = field.type
+    if not pa.types.is_nested(kind):
+        return field.with_type(_VIEWED[kind]) if kind in _VIEWED else field
     if pa.types.is_struct(kind):
         return field.with_type(pa.struct([_without_view(child) for child in kind]))
     if pa.types.is_map(kind):
         key, item = _without_view(kind.key_field), _without_view(kind.item_field)
         return field.with_type(pa.map_(key, item, kind.keys_sorted))
+    is_list = any(is_kind(kind) for is_kind in _LISTS)
+    return field.with_type(_list_without_view(kind)) if is_list else field
+
+
+def _list_without_view(kind: pa.DataType) -> pa.DataType:
+    value = _without_view(kind.value_field)
     if pa.types.is_large_list(kind):
-        return field.with_type(pa.large_list(_without_view(kind.value_field)))
-    if pa.types.is_fixed_size_list(kind):
-        return field.with_type(pa.list_(_without_view(kind.value_field), kind.list_size))
-    if any(is_kind(kind) for is_kind in _LISTS):
-        return field.with_type(pa.list_(_without_view(kind.value_field)))
-    return field.with_type(_VIEWED.get(kind, kind))
+        return pa.large_list(value)
+    return pa.list_(value, kind.list_size if pa.types.is_fixed_size_list(kind) else -1)
 
 
 def _compressed_bytes(group: pq.RowGroupMetaData) -> int:
