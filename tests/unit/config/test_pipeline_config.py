@@ -288,10 +288,10 @@ def test_schema_says_what_keys_are_for() -> None:
     schema = json_schema()
 
     assert schema["properties"]["name"]["description"] == (
-        "Identity of the pipeline, and the beginning of its DAG ids."
+        "The identity of the pipeline, and the prefix of its DAG ids."
     )
     interval = schema["$defs"]["PartitionTimeConfig"]["properties"]["interval"]
-    assert interval["description"] == "Length of one partition in local time (PC-T20)."
+    assert interval["description"] == "The length of one partition in local time (PC-T20)."
 
 
 def test_schema_accepts_what_the_design_shows() -> None:
