@@ -95,19 +95,19 @@ class PlanNames:
     def _with_assembled(
         self, uri: str, messages: Mapping[str, CommitMessage], dropped: list[str]
     ) -> list[str]:
-        """Add the messages that speak for rows which sub-splits with a dropped message handed on.
+        """Add the messages of assembled rows, unless all that hand on rows keep theirs.
 
         Which rows a sub-split hands on, and which it keeps, may come out otherwise when it is
-        staged again: a row must not stand in both, or in neither.
+        staged again: a row must not stand in both, or in neither. A message may be gone already: a
+        process may die after it deleted some of them.
         """
-        if not any(messages[path].spread is not None for path in dropped):
-            return sorted(dropped)
+        parts = [part for split in read_splits(self.storage, uri) for part in split.sub_splits]
         assembled = {
-            layout.message_file(uri, part.id)
-            for split in read_splits(self.storage, uri)
-            for part in split.sub_splits
-            if part.assembly is not None
+            layout.message_file(uri, part.id) for part in parts if part.assembly is not None
         }
+        others = {layout.message_file(uri, part.id) for part in parts if part.assembly is None}
+        if others <= messages.keys() - set(dropped):
+            return sorted(dropped)
         return sorted({*dropped, *(assembled & messages.keys())})
 
     def _lost(self, taken: WindowState, digest: str) -> bool:

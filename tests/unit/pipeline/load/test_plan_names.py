@@ -58,13 +58,16 @@ class Life:
         )
         return PlanNames(self.roots, ledger, STORAGE)
 
-    def stage(self, plan: str, *, size: int = 3, spread: bool = False) -> str:
+    def stage(
+        self, plan: str, *, size: int = 3, spread: bool = False, sub_split: str = "s1"
+    ) -> str:
         """Write the message of one sub-split and its part file; gives the plan's directory."""
         root = layout.plan_root(self.roots.work, 1, plan)
         part = PartFile(DAY, "part-1", "staged/part-1", 3, "00", 1, EventTimes())
         file = SpreadFile("exchange/s1", 3, 1) if spread else None
-        message = CommitMessage("s1", "a", Staged(() if spread else (part,), (), 1, 1), spread=file)
-        STORAGE.write_once(layout.message_file(root, "s1"), pretty(message.to_json()))
+        staged = Staged(() if spread else (part,), (), 1, 1)
+        message = CommitMessage(sub_split, "a", staged, spread=file)
+        STORAGE.write_once(layout.message_file(root, sub_split), pretty(message.to_json()))
         name = "exchange/s1" if spread else "staged/part-1"
         STORAGE.write_once(f"{root}/{name}", b"x" * size)
         return root
@@ -168,25 +171,33 @@ def test_rows_handed_on_are_missed_only_while_sub_splits_are_not_done(
     assert life.names.spent(root) == [layout.message_file(root, "s1")]
 
 
-@pytest.mark.parametrize("handed_on", [True, False])
-def test_what_was_assembled_goes_with_a_message_that_handed_rows_on(
-    tmp_path: Path, handed_on: bool
+@pytest.mark.parametrize("gone", ["handed on", "part file", "message"])
+def test_what_was_assembled_goes_where_rows_may_be_handed_on_again(
+    tmp_path: Path, gone: str
 ) -> None:
     """Staged again, a sub-split may hand on other rows than before, and keep others."""
     life = Life(tmp_path)
+    reads, assembles = SubSplit(()), SubSplit((), assembly=Assembly(0, 1, 1))
     root = f"{tmp_path}/work/windows/000001/p0"
-    assembles = SubSplit((), assembly=Assembly(0, 1, 1))
     STORAGE.make_dirs(root)
-    write_splits(STORAGE, root, [Split((SubSplit(()),), 1), Split((assembles,), 1)])
-    assert life.stage("p0", spread=handed_on) == root
-    message = pretty(CommitMessage(assembles.id, "a").to_json())
-    STORAGE.write_once(layout.message_file(root, assembles.id), message)
-    STORAGE.delete(f"{root}/{'exchange/s1' if handed_on else 'staged/part-1'}")
+    write_splits(STORAGE, root, [Split((reads,), 1), Split((assembles,), 1)])
+    read, assembled = (layout.message_file(root, item.id) for item in (reads, assembles))
+    life.stage("p0", spread=gone == "handed on", sub_split=reads.id)
+    STORAGE.write_once(assembled, pretty(CommitMessage(assembles.id, "a").to_json()))
+    assert life.names.hollow(root) == life.names.spent(root) == []
 
-    found = life.names.spent(root) if handed_on else life.names.hollow(root)
+    match gone:
+        case "handed on":
+            STORAGE.delete(f"{root}/exchange/s1")
+            found, also = life.names.spent(root), {read}
+        case "part file":
+            STORAGE.delete(f"{root}/staged/part-1")
+            found, also = life.names.hollow(root), {read}
+        case _:
+            STORAGE.delete(read)
+            found, also = life.names.hollow(root), set()
 
-    wanted = ["s1", assembles.id] if handed_on else ["s1"]
-    assert set(found) == {layout.message_file(root, name) for name in wanted}
+    assert set(found) == {assembled, *also}
 
 
 def test_plan_is_silent_while_a_message_that_is_waited_for_is_gone(tmp_path: Path) -> None:
