@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sqlite3
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,16 +23,17 @@ if TYPE_CHECKING:
 _Stamp = tuple[int, ...]
 _FILE = "tidegate_file"
 _SEEN = "tidegate_seen"
-_CHANGES = "tidegate_changes"
+_SIZE = 2
+"""Where the size is in a stamp; before it stands which file it is."""
 
 
 class KeptOpen(sa.pool.NullPool):
     """Opens a connection for each use, or uses again what was opened inside `keeping`.
 
     A connection is used again only if the file is the one that it was opened on, and nobody else
-    has changed it: one that stays open would go on with what is there no more. What it wrote stands
-    in the file itself by then, not only in the log beside it, which a copy of the file would lack,
-    and which SQLite would add to another file that is copied over it.
+    has changed it: one that stays open would go on with what is there no more. What was written
+    stands in the file itself by then, not only in the log beside it, which a copy of the file would
+    lack, and which SQLite would add to another file that is copied over it.
 
     Outside of `keeping` nothing is open. Threads take turns at the connections, and a process that
     was forked opens its own.
@@ -107,24 +109,29 @@ def _look(path: str) -> _Stamp | None:
 
 
 def _is_good(entry: ConnectionPoolEntry) -> bool:
-    """Write back what a connection wrote; whether it still speaks for the file at its path."""
+    """Write back what stands in the log; whether a connection still speaks for the file."""
     connection: Any = entry.dbapi_connection
     before = entry.info.get(_SEEN)
     if connection is None or before is None:
         return False
-    changes = connection.total_changes
-    has_written = changes != entry.info.get(_CHANGES, 0)
-    if has_written and not _is_written_back(connection):
+    # Also of others: while this connection was reading, they could not write back.
+    log = _look(f"{entry.info[_FILE]}-wal")
+    has_log = log is not None and log[_SIZE] > 0
+    if has_log and not _is_written_back(connection):
         return False
     after = _look(entry.info[_FILE])
-    entry.info[_SEEN], entry.info[_CHANGES] = after, changes
-    return after == before or (has_written and after is not None and after[:2] == before[:2])
+    entry.info[_SEEN] = after
+    return after == before or (has_log and after is not None and after[:_SIZE] == before[:_SIZE])
 
 
 def _is_written_back(connection: Any) -> bool:
-    """Write the log into the file, as closing would; False while somebody else reads or writes."""
-    (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
-    connection.execute("PRAGMA busy_timeout=0")
-    (is_busy, *_pages) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    connection.execute(f"PRAGMA busy_timeout={patience}")
+    """Write the log into the file, as closing would; False where that cannot be done now."""
+    try:
+        (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
+        connection.execute("PRAGMA busy_timeout=0")
+        (is_busy, *_pages) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        connection.execute(f"PRAGMA busy_timeout={patience}")
+    except sqlite3.Error:
+        # What was written is safe in the log. On a full disk, the next to write is told so.
+        return False
     return not is_busy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import shutil
 import sqlite3
 import threading
@@ -14,6 +15,7 @@ import pytest
 import sqlalchemy as sa
 
 from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger.connect import reading
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -232,3 +234,38 @@ def test_transaction_that_is_refused_leaves_a_step_that_goes_on(engine: sa.Engin
         register(engine, "b")
 
     assert is_known(engine, "b")
+
+
+def test_what_was_written_beside_a_reader_stands_in_the_file_once_it_has_read(
+    engine: sa.Engine, path: Path, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    register(engine, "a")
+    shutil.copy(path, backup)
+
+    with Ledger(engine, "a").keeping_open():
+        with reading(engine) as reader:
+            reader.exec_driver_sql("SELECT * FROM pipeline").fetchall()
+            register(engine, "b")
+        put_in_place(backup, path)
+
+        assert is_known(engine, "a")
+        assert not is_known(engine, "b")
+
+    assert names_in(path) == {"a"}
+
+
+def test_write_that_the_file_has_no_room_for_yet_is_done(engine: sa.Engine, path: Path) -> None:
+    """It stands in the log. The next one is told that there is no room, if so."""
+    unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with Ledger(engine, "a").keeping_open():
+        register(engine, "a")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size, unlimited[1]))
+        try:
+            Ledger(engine, "b").pipeline.register({"long": "x" * 20_000}, "/b", NOW)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, unlimited)
+
+        assert is_known(engine, "b")
+
+    assert names_in(path) == {"a", "b"}
