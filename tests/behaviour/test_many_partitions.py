@@ -59,13 +59,13 @@ def wanted() -> dict[str, list[int]]:
     return found
 
 
-def pipeline(folder: Path, root: Path, **target: Any) -> Pipeline:
+def pipeline(folder: Path, root: Path, on_failure: str = "quarantine", **target: Any) -> Pipeline:
     root.mkdir(exist_ok=True)
     described = {
         "name": "orders",
         "source": {"kind": "files", "path": str(folder), "split": {"max_rows": 120}},
         "event_time": "at",
-        "rows": [{"name": "some", "where": "amount > 0", "on_failure": "quarantine"}],
+        "rows": [{"name": "some", "where": "amount > 0", "on_failure": on_failure}],
         "target": {"path": str(root / "out"), "partition_by": {"dt": "day(at)"}, **target},
     }
     file = root / "orders.yaml"
@@ -137,6 +137,16 @@ def test_load_publishes_and_counts_what_was_assembled(folder: Path, tmp_path: Pa
     assert {item.state for item in published} == {"committed", "pending"}
     assert found == expected
     assert not list(tmp_path.rglob("exchange/**/*.arrow")), "announcing leaves nothing between"
+
+
+def test_row_that_breaks_a_rule_is_counted_once(folder: Path, tmp_path: Path) -> None:
+    loading = pipeline(folder, tmp_path, on_failure="warn")
+
+    (planned,) = loading.plan(Run("run", "cli"), NOW)
+    loading.stage(planned, LocalExecutor(2))
+
+    hits = sum(item.staged.rule_hits.get("some", 0) for item in messages(loading, planned))
+    assert hits == FILES * 5 * DAYS - sum(map(len, wanted().values()))
 
 
 def test_rows_staged_again_after_a_death_have_the_same_bytes(folder: Path, tmp_path: Path) -> None:

@@ -117,6 +117,14 @@ def test_rows_of_a_partition_share_their_bucket_in_every_task() -> None:
     assert len({row[0] for row in one.rows}) == 7, "buckets are shared out"
 
 
+def test_partitions_of_one_bucket_stand_one_behind_the_other() -> None:
+    taken = Taken()
+    HandedOn(taken.append, 1).scattered(*split([*range(40), *range(40)]))
+
+    assert taken.places[:40] == taken.places[40:]
+    assert sorted(taken.places[:40]) == [*range(40)]
+
+
 def test_small_buffers_are_taken_once_many_partitions_were_seen() -> None:
     taken = Taken()
     handed_on = HandedOn(taken.append, 2)
