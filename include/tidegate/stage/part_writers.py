@@ -157,15 +157,19 @@ class PartWriters:
 
     def _make_memory(self) -> None:
         """Hand on what would be small files, or else write the largest buffer early."""
-        handed_on = [to for to, part in self._open.items() if self._is_handed_on(to, part)]
+        handed_on = [to for to, part in self._open.items() if self._hand_on(to, part)]
         for to in handed_on:
             del self._open[to]
         if not handed_on:
             largest = max(self._open, key=lambda item: self._open[item].bytes)
             self._write_group(largest, self._open[largest])
 
-    def _is_handed_on(self, to: Destination, part: _Open) -> bool:
-        """Hand on rows that would be a small file; whether they were."""
+    def _hand_on(self, to: Destination, part: _Open) -> bool:
+        """Hand on rows that would be a small file, of a destination that is forgotten then.
+
+        Returns:
+            Whether they were taken.
+        """
         if self._handed_on is None or part.file is not None or not part.batches:
             return False
         if part.bytes >= self._limits.small_bytes:
@@ -173,12 +177,11 @@ class PartWriters:
         if not self._handed_on.take(to.partition, part.batches):
             return False
         self._buffered -= part.bytes
-        part.batches = []
         return True
 
     def _close(self, to: Destination) -> None:
         part = self._open[to]
-        if part.batches and not self._is_handed_on(to, part):
+        if part.batches and not self._hand_on(to, part):
             self._write_group(to, part)
         if part.file is not None:
             self._finish(to, part)
