@@ -158,6 +158,17 @@ class SubSplit(Value):
             return self.assembly.stage
         return self.exchange.stage if self.exchange is not None else 0
 
+    @property
+    def is_check(self) -> bool:
+        """Whether its pieces are read only for a check, not for their rows."""
+        return any(piece.slice.check is not None for piece in self.pieces)
+
+    @property
+    def may_hand_on(self) -> bool:
+        """Whether it stages rows that others may assemble instead."""
+        spreads = self.exchange is not None and self.exchange.spreads
+        return self.assembly is None and not spreads and not self.is_check
+
 
 @dataclass(frozen=True)
 class Split(Value):

@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING
 from tidegate.model.row_kind import RowKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from tidegate.model.file_slice import Change
     from tidegate.model.plan import Piece
-
-
-def is_check(pieces: Sequence[Piece]) -> bool:
-    """Return whether pieces are read only for a check, not for their rows."""
-    return any(piece.slice.check is not None for piece in pieces)
 
 
 def change_ordinal(piece: Piece) -> int | None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from tidegate.model.assembly import MANY_PARTITIONS, Assembly
 from tidegate.model.plan import Split, SubSplit
-from tidegate.model.row_changes import is_check
 from tidegate.plan.splits import merged_bounds
 
 if TYPE_CHECKING:
@@ -36,8 +35,8 @@ def with_assembly(
     Returns:
         The splits as they are, and behind them at most one for each of 512 buckets.
     """
-    giving = [split for split in splits if any(map(_stages, split.sub_splits))]
-    parts = [part for split in giving for part in split.sub_splits if _stages(part)]
+    giving = [split for split in splits if any(part.may_hand_on for part in split.sub_splits)]
+    parts = [part for split in giving for part in split.sub_splits if part.may_hand_on]
     weight = sum(split.weight for split in giving)
     # A single light one has all rows of its partitions in memory.
     is_alone = len(parts) == 1 and weight <= _BUCKET_WEIGHT
@@ -57,11 +56,6 @@ def with_assembly(
             for bucket in range(buckets)
         ),
     )
-
-
-def _stages(part: SubSplit) -> bool:
-    spreads = part.exchange is not None and part.exchange.spreads
-    return not spreads and not is_check(part.pieces)
 
 
 def _may_scatter(part: SubSplit, fan_out: FanOut) -> bool:

@@ -14,7 +14,6 @@ from tidegate.model.exchange import Exchange
 from tidegate.model.file_slice import CheckedState, FileSlice
 from tidegate.model.partition import Transform
 from tidegate.model.plan import Piece, Split, SubSplit
-from tidegate.model.row_changes import is_check
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.plan.assembly import with_assembly
 from tidegate.plan.fan_out import FanOut
@@ -107,7 +106,7 @@ def test_rows_that_meet_by_what_they_change_are_assembled_after_that() -> None:
 
 def test_files_read_for_a_check_alone_are_not_counted() -> None:
     checked = Piece(FileSlice("c.parquet", check=CheckedState(7, is_before=True)), 1, 1)
-    assert is_check((checked,))
+    assert SubSplit((checked,)).is_check
 
     alone = [split(0), Split((SubSplit((checked,)),), 1 << 30)]
 

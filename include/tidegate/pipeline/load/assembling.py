@@ -10,7 +10,6 @@ import posixpath
 from typing import TYPE_CHECKING
 
 from tidegate.model.exchange import SpreadFile
-from tidegate.model.row_changes import is_check
 from tidegate.pipeline.load.exchanging import read_spread
 from tidegate.read.exchange import SpreadWriter
 
@@ -79,14 +78,7 @@ class HandedOnFile:
 
 def handing_on(splits: Iterable[Split]) -> tuple[str, ...]:
     """Name the sub-splits of a plan that may hand on rows, in plan order."""
-    return tuple(
-        part.id
-        for split in splits
-        for part in split.sub_splits
-        if part.assembly is None
-        and not is_check(part.pieces)
-        and not (part.exchange is not None and part.exchange.spreads)
-    )
+    return tuple(part.id for split in splits for part in split.sub_splits if part.may_hand_on)
 
 
 def buckets_of(splits: Sequence[Split]) -> int:

@@ -105,8 +105,8 @@ class PlanNames:
         assembled = {
             layout.message_file(uri, part.id) for part in parts if part.assembly is not None
         }
-        others = {layout.message_file(uri, part.id) for part in parts if part.assembly is None}
-        if others <= messages.keys() - set(dropped):
+        givers = {layout.message_file(uri, part.id) for part in parts if part.may_hand_on}
+        if givers <= messages.keys() - set(dropped):
             return sorted(dropped)
         return sorted({*dropped, *(assembled & messages.keys())})
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.model.message import CommitMessage, ReadNotes, Staged
-from tidegate.model.row_changes import is_check
 from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.assembling import (
@@ -102,7 +101,7 @@ class _SplitTask:
         rows = Reading.of(config.source, open_source(config.source, self.storage), self.scan.pin)
         if sub_split.assembly is not None:
             return self._assemble(sub_split, sub_split.assembly, config, rows)
-        if is_check(sub_split.pieces):
+        if sub_split.is_check:
             return self._check(sub_split, rows)
         exchange, settler = sub_split.exchange, rows.settler()
         whole, rest = self._told_apart(sub_split, config, rows)
