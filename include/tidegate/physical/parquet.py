@@ -230,8 +230,8 @@ def _offset(group: pq.RowGroupMetaData) -> int | None:
         return None
     first = group.column(0)
     pages = (first.dictionary_page_offset, first.data_page_offset)
-    # Some writers say 0 where there is no dictionary.
-    return min(int(offset) for offset in pages if offset)
+    # Some writers say 0 where there is no dictionary, or no page at all.
+    return min((int(offset) for offset in pages if offset), default=None)
 
 
 def _statistics(group: pq.RowGroupMetaData, column: str) -> pq.Statistics | None:

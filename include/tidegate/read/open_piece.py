@@ -80,9 +80,9 @@ def in_rows(piece: Piece, groups: Iterable[RowGroup]) -> Piece:
     start, end = piece.byte_range or (0, 0)
     position = first = rows = 0
     for group in groups:
-        if group.offset is None:
+        if group.offset is None and group.rows:
             raise SourceFileDamaged(path=piece.path, problem="row groups do not say where they are")
-        if start <= group.offset < end:
+        if group.offset is not None and start <= group.offset < end:
             first = first if rows else position
             rows += group.rows
         position += group.rows

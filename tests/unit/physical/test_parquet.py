@@ -40,3 +40,18 @@ def test_chunk_whose_column_is_no_text_is_refused_while_reading() -> None:
         pytest.raises(pa.ArrowInvalid, match="no text"),
     ):
         list(rows.batches(rows.schema.names, 0, 1))
+
+
+@pytest.mark.parametrize("groups", [0, 1])
+def test_row_group_without_pages_has_no_place(groups: int) -> None:
+    # Arrow writes one such group for a table without rows, and no page of a column that has no
+    # dictionary.
+    file, schema = io.BytesIO(), pa.schema([("paid", pa.bool_()), ("n", pa.int64())])
+    with pq.ParquetWriter(file, schema) as writer:
+        for _ in range(groups):
+            writer.write_table(schema.empty_table())
+
+    with open_rows(pa.BufferReader(file.getvalue()), "parquet") as rows:
+        assert rows.rows == 0
+        assert [group.offset for group in rows.row_groups] == [None] * groups
+        assert list(rows.batches(["n"], 0, 0)) == []

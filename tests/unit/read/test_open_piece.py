@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +22,9 @@ from tidegate.errors import (
     StorageDenied,
     StorageSilent,
 )
+from tidegate.physical import RowGroup
 from tidegate.predicate import Predicate
+from tidegate.read.open_piece import in_rows
 
 if TYPE_CHECKING:
     from tidegate.model.plan import Piece
@@ -176,6 +179,15 @@ def test_read_damaged_page_names_the_file(file: str, tmp_path: Path) -> None:
 def test_read_fewer_rows_than_planned_is_damage(file: str) -> None:
     with pytest.raises(SourceFileDamaged, match=f"expected at least {ROWS + 1} rows, found {ROWS}"):
         numbers([piece(file, 1, ROWS)])
+
+
+def test_rows_of_a_byte_range_need_no_place_of_groups_without_rows(file: str) -> None:
+    groups = [RowGroup(3, 10, 4), RowGroup(0, 0, None), RowGroup(5, 10, 14)]
+    ranged = replace(piece(file), byte_range=(10, 20))
+
+    located = in_rows(ranged, groups)
+
+    assert (located.row_start, located.rows) == (3, 5)
 
 
 def test_read_denied_file_is_named(file: str) -> None:
