@@ -88,7 +88,7 @@ class _Opened:
 
     @cached_property
     def read(self) -> MergedPiece:
-        """Return how the piece is read by itself."""
+        """How the piece is read by itself."""
         return self.reader.merge_read(self.file, self.piece)
 
     def joining(self, first: Joinable) -> Joinable | None:

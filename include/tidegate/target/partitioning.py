@@ -41,7 +41,7 @@ class Partitioning:
 
     @property
     def example(self) -> Partition:
-        """Return an example of a partition, for messages."""
+        """An example of a partition, for messages."""
         return Partition(tuple(zip(self.names, self.values, strict=True)))
 
     def parse(self, path: str) -> Partition:
