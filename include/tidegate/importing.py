@@ -1,4 +1,4 @@
-"""Import large modules for less: without looking for garbage meanwhile."""
+"""Import large modules faster, with the garbage collector paused."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 @contextmanager
 def collector_at_rest() -> Iterator[None]:
-    """Let the garbage collector rest while modules are imported.
+    """Pause the garbage collector while modules are imported.
 
-    What they bring stays. To find that out again and again is a fifth of an import, measured.
+    The imported objects stay. Without the pause, checking them repeatedly takes a fifth of the
+    import, as measured.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -29,7 +30,7 @@ def collector_at_rest() -> Iterator[None]:
 
 
 def import_at_rest(name: str) -> ModuleType:
-    """Import a module, or return it where it is there already."""
+    """Import a module, or return it if it is already imported."""
     if name in sys.modules:
         return import_module(name)
     with collector_at_rest():

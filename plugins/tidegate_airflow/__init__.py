@@ -1,1 +1,1 @@
-"""Airflow's view of the pipelines: DAGs, sensors, operators. Decides nothing by itself."""
+"""The DAGs, sensors and operators of the pipelines in Airflow. Decides nothing by itself."""

@@ -1,4 +1,4 @@
-"""Ask a person about a held partition, and put the answer into the ledger (AF-3.11, PC-C06)."""
+"""Ask a person about a held partition, and record the answer in the ledger (AF-3.11, PC-C06)."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ SHOWN = "shown"
 class PartitionApproval(ApprovalOperator):
     """Waits for Approve or Reject; without an answer in time the partition stays held.
 
-    A form field `comment`, given as `params`, is kept with the decision.
+    A form field `comment`, passed in `params`, is kept with the decision.
 
-    *Runs on:* a worker, once to ask and once with the answer; in between it holds no slot.
+    *Runs on:* a worker, once to ask and once with the answer; in between it occupies no slot.
     *Failure:* the answer is stored before the task ends; a retry asks again.
     """
 
@@ -33,17 +33,17 @@ class PartitionApproval(ApprovalOperator):
         self.checked_by = checked_by
 
     def execute(self, context: Context) -> Any:
-        """Ask, and keep what is asked about."""
+        """Ask, and keep the publication that the question is about."""
         self.keep_shown(context)
         return super().execute(context)
 
     def keep_shown(self, context: Context) -> None:
-        """Note which publication the question shows.
+        """Record the publication that the question shows.
 
-        The tasks before this one may be cleared while it waits, and work on another one then.
+        The tasks before this one may be cleared while it waits, and then work on another one.
 
         Raises:
-            ProposalMissing: the gate held none; somebody marked it as done.
+            ProposalMissing: the gate did not hold any; somebody marked it as done.
         """
         shown = context["ti"].xcom_pull(task_ids=self.checked_by, key=SHOWN)
         if shown is None:
@@ -51,7 +51,7 @@ class PartitionApproval(ApprovalOperator):
         context["ti"].xcom_push(key=SHOWN, value=shown)
 
     def execute_complete(self, context: Context, event: dict[str, Any]) -> Any:
-        """Store who decided what on which content, then let the commit run or skip it."""
+        """Store the decision with its author and content, then let the commit run or skip it."""
         if event.get("timedout"):
             self.log.info("no answer in time: the partition stays held")
         elif "chosen_options" in event:
@@ -73,5 +73,6 @@ class PartitionApproval(ApprovalOperator):
                 now=utc_now(),
             )
         except (DecisionRefused, NotHeld, PublicationLapsed) as gone:
-            # Decided on the command line, or replaced by a newer proposal, which has its own run.
+            # It was decided on the command line, or a newer proposal with a run of its own replaced
+            # it.
             raise AirflowSkipException(str(gone)) from gone

@@ -34,17 +34,17 @@ _MAPPERS = {
 
 
 def staged_asset(pipeline: str) -> Asset:
-    """Name what a load announces: rows are staged for these partitions."""
+    """Return the asset that a load updates: rows are staged for these partitions."""
     return Asset(name=f"{pipeline}_staged", uri=f"tidegate://{pipeline}/staged")
 
 
 def published_asset(pipeline: str) -> Asset:
-    """Name what other DAGs wait for: these partitions are out (AF-3.29)."""
+    """Return the asset that other DAGs wait for: these partitions are published (AF-3.29)."""
     return Asset(name=f"{pipeline}_published", uri=f"tidegate://{pipeline}/published")
 
 
 def partition_mapper(config: PipelineConfig) -> PartitionMapper:
-    """Choose the publish DAG's mapper: one temporal part at most, others as they are (AF-3.18)."""
+    """Return the publish DAG's mapper: at most one temporal part, others unchanged (AF-3.18)."""
     fields = config.target.partition_by
     dated = _dated_field(config)
     mappers: list[PartitionMapper] = [
@@ -61,11 +61,11 @@ def partition_mapper(config: PipelineConfig) -> PartitionMapper:
 
 
 def mappable_keys(config: PipelineConfig, partitions: Iterable[Partition]) -> list[str]:
-    """Return the keys, in order, of the partitions whose turn can come by a publish run.
+    """Return the keys, in order, of the partitions that a publish run can commit.
 
-    Left out: default partitions, and values that the mapper cannot parse, because their event would
-    be dropped without a run (AF-3.17). `tidegate status` shows them, `tidegate publish` publishes
-    them.
+    Left out are default partitions, and values that the mapper cannot parse, because their event
+    would be dropped without a run (AF-3.17). `tidegate status` shows them, `tidegate publish`
+    publishes them.
     """
     return sorted(
         item.key for item in partitions if not item.is_default and _is_dated(config, item)
@@ -73,16 +73,16 @@ def mappable_keys(config: PipelineConfig, partitions: Iterable[Partition]) -> li
 
 
 def read_partition(config: PipelineConfig, text: str) -> Partition:
-    """Read a partition's key (`2026-11-01~eu`) or path (`dt=2026-11-01/region=eu`).
+    """Parse a partition's key (`2026-11-01~eu`) or path (`dt=2026-11-01/region=eu`).
 
     Raises:
-        PartitionPathInvalid: it does not have one value per partition key, or other keys.
+        PartitionPathInvalid: it does not have exactly one value per partition key.
     """
     return Partitioning.of(config.target).read(text)
 
 
 def example_key(config: PipelineConfig) -> str:
-    """Write a key of the right form, for the parameter's description."""
+    """Return a key of the right form, for the parameter's description."""
     return Partitioning.of(config.target).example.key
 
 

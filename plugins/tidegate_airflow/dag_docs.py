@@ -19,7 +19,7 @@ Each file of `include/pipelines/` becomes three DAGs. This page is made from the
 
 
 def render(dags: Iterable[DAG]) -> str:
-    """Write one section per DAG: when it runs, its documentation, its tasks."""
+    """Return one section per DAG with its schedule, its documentation and its tasks."""
     return "\n".join([HEAD, *(_section(dag) for dag in dags)])
 
 
@@ -43,7 +43,7 @@ def _section(dag: DAG) -> str:
 
 
 def _body(text: str) -> str:
-    """Leave out the title, which the section has already."""
+    """Return the text without the title, which the section already has."""
     return "\n".join(
         line for line in text.strip().splitlines() if not line.startswith("###")
     ).strip()

@@ -1,6 +1,6 @@
 """Build the three DAGs of each pipeline file: load, publish, reconcile.
 
-Loads the configuration and nothing that reads data: DAG files are parsed again and again (AF-7.2).
+Loads the configuration and nothing that reads data: DAG files are parsed repeatedly (AF-7.2).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 POLL_SECONDS = 15.0
-"""Between two looks of an Airflow trigger; TIDEGATE_POLL_SECONDS overrides it."""
+"""The interval between two polls of an Airflow trigger; TIDEGATE_POLL_SECONDS overrides it."""
 
 
 def all_dags() -> dict[str, DAG]:
@@ -55,14 +55,14 @@ def pipeline_dags(config: PipelineConfig) -> tuple[DAG, DAG, DAG]:
 
 
 def check_files() -> None:
-    """Load every pipeline file and refuse them together.
+    """Load every pipeline file, and report the broken ones together.
 
-    Called by a DAG file without DAGs: Airflow takes all DAGs of a file with an import error out of
-    service, so the error must not stand in the file that registers the healthy ones.
+    Called by a DAG file without DAGs: Airflow disables all DAGs of a file with an import error, so
+    the error must not be raised in the file that registers the healthy ones.
 
     Raises:
-        PipelineFilesBroken: some cannot be loaded, or say the name of another; the message names
-            file, line, key of each.
+        PipelineFilesBroken: some cannot be loaded, or have the name of another; the message has the
+            file, line and key of each.
     """
     problems = [str(found) for _, found in load_pipelines() if isinstance(found, TidegateError)]
     if problems:
@@ -70,7 +70,7 @@ def check_files() -> None:
 
 
 def _configs_for(dag_id: str | None) -> Iterator[PipelineConfig]:
-    """Yield the usable pipelines, or the one of a DAG; `check_files` names the other files."""
+    """Yield the usable pipelines, or only that of a DAG; `check_files` reports the other files."""
     if dag_id is not None:
         with contextlib.suppress(TidegateError):
             yield load_pipeline(find_pipeline(dag_id.rpartition("_")[0]))

@@ -1,7 +1,7 @@
-"""Decide what Airflow does with an error: Terminal fails, Transient is tried again (AF-4.15).
+"""Decide how Airflow handles an error: Terminal fails, Transient is retried (AF-4.15).
 
-The only place that does. A policy is asked in the worker, with the error itself; it is not asked
-after a lost heartbeat, where Airflow counts plain retries.
+This is the only place for that. The retry policy is called in the worker, with the error itself; it
+is not called after a lost heartbeat, for which Airflow counts plain retries.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 from tidegate.errors import ClaimHeld, PartitionBusy, TerminalError, TransientError, WindowOpen
 
 RETRIES = 5
-"""Upper limit for every task; what waits for another run is deferred and uses none up."""
+"""Upper limit for every task; a task that waits for another run is deferred and uses no retry."""
 
 RETRY_POLICY = ExceptionRetryPolicy(
     rules=[
@@ -31,7 +31,7 @@ RETRY_POLICY = ExceptionRetryPolicy(
 
 
 def retry_arguments() -> dict[str, Any]:
-    """Return the arguments that every task of every DAG takes."""
+    """Return the arguments that every task of every DAG receives."""
     return {
         "retries": RETRIES,
         "retry_delay": timedelta(minutes=1),

@@ -75,7 +75,7 @@ def load_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, Any]
 def _announce_task(name: str, plans_from: str) -> Any:
     staged = staged_asset(name)
 
-    # Runs after skipped tasks as well: an idle source may still move the watermark (AF-3.4).
+    # Also runs after skipped tasks: an idle source may still move the watermark (AF-3.4).
     @task(task_id="announce", outlets=[staged], trigger_rule="none_failed")
     def announce(**context: Any) -> None:
         announce_window(name, plans_from, staged, context)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def announce_window(name: str, plans_from: str, staged: Asset, context: Context)
     """Seal what was staged, and emit one event per partition whose content changed (AF-3.5).
 
     Raises:
-        AirflowSkipException: no partition was touched. Without it an event without a key would be
+        AirflowSkipException: no partition was touched. Otherwise an event without a key would be
             emitted, which nobody can use.
     """
     now = utc_now()
@@ -96,8 +96,8 @@ def announce_window(name: str, plans_from: str, staged: Asset, context: Context)
     planned = planned_windows(context, plans_from)
     announced = pipeline.announce(planned, now)
     if any(item.taken_over for item in planned):
-        # The tasks before this one finished the window of a run that is gone; what this run is for
-        # is read here, in process: that is rare.
+        # The tasks before this one finished the window of a run that has ended; this run's own
+        # window is loaded here, in process, because that is rare.
         announced = announced.joined(pipeline.load(run, now, _in_process))
     _LOG.info(
         "windows %s, watermark %s, %s",
@@ -124,7 +124,7 @@ def _touched(
     pipeline: Pipeline, announced: Announced, planned: Sequence[PlannedWindow]
 ) -> set[Partition]:
     # A predecessor that died between the ledger and Airflow sealed the window without an event:
-    # then nothing changes now, and its partitions are announced all the same.
+    # nothing changes now, but its partitions are still announced.
     fresh = [item.sequence for item in planned if not item.sealed]
     sealed = {
         item.partition

@@ -1,7 +1,7 @@
 """Plan and merge-read as Airflow tasks, in process or by spark-submit (AF-5.1–5.5).
 
-The engine is the pipeline's choice (`execute.engine`). Nothing here decides what is read, or reads
-it.
+The engine is the pipeline's choice (`execute.engine`). Nothing is read here, or selected for
+reading.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SPARK_CONNECTION = "spark_default"
 
 PLAN_ON_SPARK_FILES = 50_000
-"""New files in a run's commits from which `engine: spark` plans in a driver of its own (AF-5.9)."""
+"""New files in a run's commits from which `engine: spark` plans in its own driver (AF-5.9)."""
 
 _INCLUDE = Path(tidegate.__file__).parents[1]
 _JOBS = _INCLUDE.parent / "jobs"
@@ -45,9 +45,8 @@ _JOBS = _INCLUDE.parent / "jobs"
 class PipelineJob(SparkSubmitOperator):
     """One file of `jobs/`, submitted to the connection `spark_default` for one pipeline.
 
-    Failure: the driver ends when this task's process is gone (AF-5.5); what it staged stays, and
-    the next attempt goes on from there. A typed error of the driver is raised here as itself
-    (AF-4.16).
+    Failure: the driver ends when this task's process ends (AF-5.5); staged files stay, and the next
+    attempt continues from there. A typed error of the driver is raised here as itself (AF-4.16).
     """
 
     def __init__(self, *, pipeline: str, job: str, poll_seconds: float, **kwargs: Any) -> None:
@@ -64,13 +63,13 @@ class PipelineJob(SparkSubmitOperator):
         """Run the job with a request and wait for it.
 
         Args:
-            context: of the task.
-            request: JSON-ready; what the job's step takes.
-            place: directory of the work directory that the job leaves its error in.
+            context: that of the task.
+            request: the arguments of the job's step, JSON-ready.
+            place: directory in the work directory to which the job writes its error.
         """
         connection = spark_connection()
         instance = context["ti"]
-        # One attempt of a task may submit several times, each with an error of its own.
+        # One attempt of a task may submit several times, each with its own error.
         report = f"{place}/errors/{self.task_id}-{uuid4().hex}.json"
         self.name = f"{instance.dag_id}.{instance.task_id}"
         self.env_vars = driver_environment(connection)
@@ -93,9 +92,9 @@ class PipelineJob(SparkSubmitOperator):
 
 
 class PlanSplits(PipelineJob):
-    """Takes the run's window and plans it; skips when there is nothing to load.
+    """Takes the run's window and plans it; skips if there is nothing to load.
 
-    While another run works on the window it is deferred, and uses up no retry.
+    While another run works on the window the task is deferred, and uses no retry.
     """
 
     def __init__(self, **kwargs: Any) -> None:
@@ -140,27 +139,28 @@ class PlanSplits(PipelineJob):
     def _plan_on_spark(self, context: Context, pipeline: Pipeline, run: Run, now: datetime) -> None:
         """Plan in a driver, which cannot ask Airflow whether a run that holds a window has ended.
 
-        So this task does, and takes for its run what the driver may not.
+        Therefore this task asks, and takes the window for its run if the driver may not.
         """
         request = {"run": run.to_json()}
         while True:
             try:
                 return self.submit(context, request, pipeline.roots.work)
             except WindowOpen as held:
-                # One that was dropped meanwhile is nobody's: the next driver plans anew.
+                # A window that was dropped in the meantime belongs to nobody: the next driver plans
+                # anew.
                 with suppress(WindowNotFound):
                     pipeline.take_over(held.sequence, run, now)
 
 
 class MergeRead(PipelineJob):
-    """Reads and stages what the plans have left, with the engine that each plan asks for."""
+    """Reads and stages the unfinished splits of the plans, with the engine of each plan."""
 
     def __init__(self, *, plans_from: str, **kwargs: Any) -> None:
         super().__init__(job="merge_read.py", **kwargs)
         self.plans_from = plans_from
 
     def execute(self, context: Context) -> None:
-        """Stage every planned window; nothing is started for plans that are found done."""
+        """Stage every planned window; nothing is started for plans that are already done."""
         pipeline = opened(self.pipeline)
         planned = planned_windows(context, self.plans_from)
         engine = pipeline.engine_for(planned)
@@ -171,7 +171,7 @@ class MergeRead(PipelineJob):
             self._stage_here(pipeline, planned)
         elif engine == "spark":
             request = {"planned": [item.to_json() for item in planned]}
-            # The driver renews, too, but may wait for its turn in a cluster before it does.
+            # The driver renews, too, but may first wait for its turn in a cluster.
             with pipeline.renewing(planned, on_loss=self.on_kill):
                 self.submit(context, request, planned[0].uri)
 
@@ -184,13 +184,13 @@ class MergeRead(PipelineJob):
 
 
 def planned_windows(context: Context, task_id: str) -> tuple[PlannedWindow, ...]:
-    """Read the names that plan handed over; none when it was skipped."""
+    """Return the windows that the planning task handed over; none if it was skipped."""
     handed = context["ti"].xcom_pull(task_ids=task_id) or []
     return tuple(PlannedWindow.from_json(item) for item in handed)
 
 
 def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
-    """Return whether planning is too much for a worker's process, by the commits' summaries."""
+    """Return whether planning is too much for a worker's process, from the commits' summaries."""
     state = pipeline.ledger.pipeline.find()
     if pipeline.config.execute.engine != "spark" or state is None:
         return False
@@ -205,7 +205,7 @@ def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
 
 
 def spark_connection() -> Connection:
-    """Return the Spark connection; without one spark-submit would silently take YARN (AF-2.10).
+    """Return the Spark connection; without one spark-submit would silently use YARN (AF-2.10).
 
     Raises:
         EnvironmentIncomplete: it is not defined.
@@ -224,7 +224,7 @@ def spark_connection() -> Connection:
 
 
 def driver_environment(connection: Connection) -> dict[str, str] | None:
-    """Return what the driver's process needs; None where Spark refuses to set it (AF-5.3)."""
+    """Return the environment of the driver's process; None if Spark forbids setting it (AF-5.3)."""
     from tidegate.pipeline.state.holders import process_owner
 
     master = connection.host or ""
@@ -239,7 +239,7 @@ def driver_environment(connection: Connection) -> dict[str, str] | None:
 
 
 def spark_binary(connection: Connection) -> str | None:
-    """Prefer the spark-submit beside this Python, unless the connection names one."""
+    """Return the spark-submit beside this Python, unless the connection names one."""
     beside = Path(sys.executable).with_name("spark-submit")
     return (
         str(beside) if beside.exists() and "spark-binary" not in connection.extra_dejson else None

@@ -1,4 +1,4 @@
-"""What the tasks of a publish run do: propose, gate, commit (AF-3.8–3.12)."""
+"""The tasks of a publish run: propose, gate, commit (AF-3.8–3.12)."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ COMMIT = "commit"
 
 
 class ProposeRevision(BaseOperator):
-    """Works out the partition's next revision and claims the partition for this run.
+    """Computes the partition's next revision and claims the partition for this run.
 
-    Skips when the content is what stands. Where a run before this one died inside its commit, it
-    finishes that and hands it on, so that its consumers are told; what came since stays pending,
-    and is announced again by the reconcile DAG. While another run has the partition it is deferred,
-    and uses up no retry. It looks at the partition's trigger itself, and fails where that says no:
-    a `wait_commit_policy` that was marked as done has waited for nothing, and whoever marked it has
-    to see that nothing came of it.
+    Skips if the content would not change. If an earlier run died inside its commit, it finishes
+    that commit and hands it on, so that its consumers are notified; newer rows stay pending, and
+    are announced again by the reconcile DAG. While another run has the partition the task is
+    deferred, and uses no retry. It evaluates the partition's trigger itself, and fails if the
+    partition is not committable: a `wait_commit_policy` that was marked as done did not wait, and
+    whoever marked it has to see that it had no effect.
     """
 
     def __init__(self, *, pipeline: str, poll_seconds: float, **kwargs: Any) -> None:
@@ -64,7 +64,7 @@ class ProposeRevision(BaseOperator):
         partition = publish_partition(context, pipeline.config)
         owner = run_owner(context)
         now = utc_now()
-        # Another run may have published it, or held it, while this one was on its way.
+        # Another run may have published or held it in the meantime.
         if pipeline.evaluate(partition, now) is None:
             raise AirflowSkipException(nothing_pending(partition))
         try:
@@ -84,11 +84,11 @@ class ProposeRevision(BaseOperator):
 
 
 def check_partition(name: str, context: Context) -> str:
-    """Judge the proposed revision and say which task comes next (AF-3.10).
+    """Judge the proposed revision and return the task that comes next (AF-3.10).
 
     Raises:
-        GateFailed: a critical check failed and the pipeline says to fail (Terminal).
-        AirflowSkipException: new rows came meanwhile; the run that they started goes on with them.
+        GateFailed: a critical check failed and the pipeline is configured to fail (Terminal).
+        AirflowSkipException: new rows arrived in the meantime; the run that they started continues.
     """
     pipeline = opened(name)
     proposal = proposal_of(context, PROPOSE)
@@ -105,7 +105,8 @@ def check_partition(name: str, context: Context) -> str:
     if verdict.outcome is Outcome.HOLD:
         stored = pipeline.ledger.publications.find(proposal.partition, proposal.digest)
         if stored is not None and stored.is_approved:
-            # On the command line, or in the run that asked first: nobody is asked twice.
+            # It was approved on the command line, or in the run that asked first: nobody is asked
+            # twice.
             return COMMIT
         context["ti"].xcom_push(key="report", value=report)
         context["ti"].xcom_push(key=SHOWN, value=proposal.digest)
@@ -114,11 +115,10 @@ def check_partition(name: str, context: Context) -> str:
 
 
 def commit_partition(name: str, published: Asset, context: Context) -> None:
-    """Make the checked revision stand, and tell the consumers of the published asset (AF-3.12).
+    """Publish the checked revision, and notify consumers of the published asset (AF-3.12).
 
     Raises:
-        AirflowSkipException: new rows came since the check; the run that they started goes on with
-        them.
+        AirflowSkipException: new rows arrived since the check; the run that they started continues.
     """
     pipeline = opened(name)
     proposal = proposal_of(context, PROPOSE)
@@ -139,7 +139,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
 
 
 def describe_verdict(proposal: Proposal, verdict: Verdict) -> str:
-    """Write for a person what would be committed and which checks failed (Markdown)."""
+    """Describe for a person what would be committed and which checks failed (Markdown)."""
     what = f"**{proposal.partition}**, revision {proposal.revision}, {proposal.rows} rows"
     lines = [f"{what}: {verdict.outcome.value}"]
     lines += [f"- {check.severity}: {check.text}" for check in verdict.failures]

@@ -1,4 +1,4 @@
-"""Name the pools that the DAGs use, and make the ones that are missing.
+"""Name the pools that the DAGs use, and create the missing ones.
 
 A task in a pool that does not exist stays `scheduled` for ever, without an error (AF-3.26).
 """
@@ -17,8 +17,8 @@ _LOG = logging.getLogger(__name__)
 def make_missing_pools() -> tuple[str, ...]:
     """Create the pools that the DAGs name and Airflow does not have, with one slot each.
 
-    *Runs on:* components with access to Airflow's database. *Failure:* two that start at once may
-    both try; one of them succeeds.
+    *Runs on:* components with access to Airflow's database. *Failure:* if two start at once, both
+    may try; one of them succeeds.
 
     Returns:
         The pools that were missing.

@@ -98,7 +98,7 @@ def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, A
 
 
 def longest_wait(config: PipelineConfig) -> timedelta:
-    """Return how long a partition may wait; reconcile announces it again after that (AF-3.9)."""
+    """Return how long a partition may wait before reconcile announces it again (AF-3.9)."""
     lateness = config.event_time.lateness if config.event_time else timedelta(0)
     return timedelta(days=40) + config.commit.delay + lateness
 
@@ -114,7 +114,7 @@ def _gate_task(name: str) -> Any:
 def _commit_task(name: str) -> Any:
     published = published_asset(name)
 
-    # Runs straight after the gate, with `approve` skipped, or after an approval (AF-3.11).
+    # Runs directly after the gate, with `approve` skipped, or after an approval (AF-3.11).
     @task(task_id=COMMIT, outlets=[published], trigger_rule="none_failed_min_one_success")
     def commit(**context: Any) -> None:
         commit_partition(name, published, context)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The reconcile DAG of a pipeline: announce again what the ledger says is pending (AF-3.14)."""
+"""The reconcile DAG of a pipeline: announce pending partitions of the ledger again (AF-3.14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read Airflow's context: which run this is, its data interval, its partition. Reads the clock."""
+"""Read Airflow's context: the run, its data interval, its partition. Reads the clock."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _OWNER = "airflow:"
 
 
 def utc_now() -> datetime:
-    """Read the clock: once per task, or per look of an Airflow trigger."""
+    """Return the current time: read once per task, or per poll of an Airflow trigger."""
     return datetime.now(UTC)
 
 
 def run_owner(context: Context) -> str:
-    """Name the run as holder of windows and claims; a retry has the same name (AF-3.32)."""
+    """Return the run's name as a holder of windows and claims, the same for a retry (AF-3.32)."""
     run = context["dag_run"]
     return f"{_OWNER}{run.dag_id}/{run.run_id}"
 
 
 def read_owner(owner: str) -> tuple[str, str] | None:
-    """Return the DAG id and run id that a holder's name is made of; None if it is no run's name."""
+    """Return the DAG id and run id in a holder's name; None if it is not the name of a run."""
     if not owner.startswith(_OWNER):
         return None
     dag_id, _, run_id = owner.removeprefix(_OWNER).partition("/")
@@ -43,7 +43,7 @@ def load_run(context: Context, now: datetime) -> Run:
     """Return the run of a load DAG with its data interval; a manual run may have none (AF-3.20).
 
     Raises:
-        IntervalInvalid: the interval is empty or not over yet.
+        IntervalInvalid: the interval is empty or has not ended yet.
     """
     run = context["dag_run"]
     interval = None
@@ -54,10 +54,10 @@ def load_run(context: Context, now: datetime) -> Run:
 
 
 def check_interval(interval: DataInterval, now: datetime, subject: str) -> None:
-    """Refuse an interval that cannot be loaded once and for all (AF-3.2).
+    """Check that an interval can be loaded once, completely (AF-3.2).
 
     Raises:
-        IntervalInvalid: it is empty, turned round, or ends in the future.
+        IntervalInvalid: it is empty, reversed, or ends in the future.
     """
     text = f"[{interval.start.isoformat()}, {interval.end.isoformat()})"
     if interval.start >= interval.end:
@@ -81,10 +81,10 @@ def publish_partition(context: Context, config: PipelineConfig) -> Partition:
 
 
 def proposal_of(context: Context, task_id: str) -> Proposal:
-    """Return what the task that proposes handed over.
+    """Return the proposal of the task that proposes.
 
     Raises:
-        ProposalMissing: it did not; somebody marked it as done.
+        ProposalMissing: there is none, because somebody marked the task as done.
     """
     handed = context["ti"].xcom_pull(task_ids=task_id)
     if handed is None:

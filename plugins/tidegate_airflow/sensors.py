@@ -1,7 +1,7 @@
 """The two deferrable sensors: is there something to load, may this partition be committed (AF-4.7).
 
-Each looks once before it defers, so that a run with its answer at hand costs one short task. A
-deferred run holds no slot, however many there are.
+Each checks once before it defers, so that a run whose answer is known costs one short task.
+Deferred runs occupy no slots, however many there are.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class ChangesSensor(BaseSensorOperator):
-    """Goes on when the run has a window to load or replay, skips when there is none (AF-3.3).
+    """Succeeds if the run has a window to load or replay, skips if there is none (AF-3.3).
 
-    Reads metadata of the source only. While another run works on the pipeline's open window it is
+    Reads only metadata of the source. While another run works on the pipeline's open window it is
     deferred: windows are loaded one after the other.
     """
 
@@ -42,11 +42,11 @@ class ChangesSensor(BaseSensorOperator):
         self.poll_seconds = poll_seconds
 
     def resume(self, context: Context, **_fired: Any) -> None:
-        """Look again, after the Airflow trigger fired."""
+        """Check again, after the Airflow trigger fired."""
         self._look(context)
 
     def execute(self, context: Context) -> None:
-        """Look at the source."""
+        """Check the source."""
         self._look(context)
 
     def _look(self, context: Context) -> None:
@@ -75,9 +75,9 @@ class ChangesSensor(BaseSensorOperator):
 
 
 class PartitionCommitSensor(BaseSensorOperator):
-    """Goes on when the run's partition may be committed, skips when nothing is pending (AF-3.9).
+    """Succeeds if the run's partition may be committed, skips if nothing is pending (AF-3.9).
 
-    Otherwise it is deferred; why stands in its log, in the ledger, and in `tidegate explain`.
+    Otherwise it is deferred; the reason is in its log, in the ledger, and in `tidegate explain`.
     """
 
     ui_color = "#dbeaf7"
@@ -88,11 +88,11 @@ class PartitionCommitSensor(BaseSensorOperator):
         self.poll_seconds = poll_seconds
 
     def resume(self, context: Context, **_fired: Any) -> None:
-        """Look again, after the Airflow trigger fired."""
+        """Check again, after the Airflow trigger fired."""
         self._look(context)
 
     def execute(self, context: Context) -> None:
-        """Look at the ledger."""
+        """Check the ledger."""
         self._look(context)
 
     def _look(self, context: Context) -> None:

@@ -1,8 +1,8 @@
-"""Airflow triggers that look at the ledger until their task has something to do (AF-4.8).
+"""Airflow triggers that poll the ledger until their task has something to do (AF-4.8).
 
-They run in the triggerer, many side by side, and only wake their task, which asks again. A look is
-one or two short queries, made in a thread so that it holds nobody up. Nothing is changed but the
-reason that `evaluate` keeps in the ledger.
+They run in the triggerer, many side by side, and only wake their task, which checks again. A poll
+is one or two short queries, made in a thread so that it blocks no other trigger. Nothing is changed
+except the reason that `evaluate` keeps in the ledger.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline, PipelineControl
 
 GIVE_WAY = timedelta(seconds=8)
-"""Longer than a new run takes from its sensor to its claim."""
+"""Longer than a new run needs from its sensor to its claim."""
 
 
 class LedgerTrigger(BaseTrigger):
-    """Looks every `poll_seconds` and fires once.
+    """Polls every `poll_seconds` and fires once.
 
     Failure: an error ends the trigger and fails its task, as for every Airflow trigger; a retry of
     the task starts a new one.
@@ -44,18 +44,18 @@ class LedgerTrigger(BaseTrigger):
 
     @abstractmethod
     def has_work(self, now: datetime) -> bool:
-        """Return whether the task should go on; blocks for a query."""
+        """Return whether the task should continue; blocks for a query."""
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the trigger is made again from in the triggerer."""
+        """Return the arguments from which the triggerer builds the trigger again."""
         return {"pipeline": self.pipeline, "owner": self.owner, "poll_seconds": self.poll_seconds}
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """Name the class by the path that the triggerer imports, and its arguments."""
+        """Return the import path of the class for the triggerer, and its arguments."""
         return f"{type(self).__module__}.{type(self).__qualname__}", self.arguments()
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
-        """Sleep, look, and fire when the task should go on: its last look is just behind it."""
+        """Sleep, poll, and fire when the task should continue; the task has just checked itself."""
         while True:
             await asyncio.sleep(self.poll_seconds)
             if await asyncio.to_thread(self.has_work, utc_now()):
@@ -64,14 +64,14 @@ class LedgerTrigger(BaseTrigger):
 
 
 class WindowTrigger(LedgerTrigger):
-    """Fires when a window is not worked on by another run any more."""
+    """Fires when no other run works on a window any longer."""
 
     def __init__(self, pipeline: str, owner: str, sequence: int, poll_seconds: float) -> None:
         super().__init__(pipeline, owner, poll_seconds)
         self.sequence = sequence
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the trigger is made again from in the triggerer."""
+        """Return the arguments from which the triggerer builds the trigger again."""
         return {**super().arguments(), "sequence": self.sequence}
 
     def has_work(self, now: datetime) -> bool:
@@ -80,11 +80,11 @@ class WindowTrigger(LedgerTrigger):
 
 
 class PartitionTrigger(LedgerTrigger):
-    """Fires when this run may commit a partition, or when nothing is pending for it any more.
+    """Fires when this run may commit a partition, or when nothing is pending for it any longer.
 
-    Rows that move the watermark over a partition's end often belong to that partition, too, and
-    then start a second run for it, which finds it committable at once. So this one gives way for a
-    moment: two runs that wake together would only contend for the claim.
+    Rows that move the watermark past a partition's end often belong to that partition, too, and
+    then start a second run for it, which finds it committable at once. This trigger therefore gives
+    way for a moment: two runs that wake together would only contend for the claim.
     """
 
     def __init__(self, pipeline: str, owner: str, key: str, poll_seconds: float) -> None:
@@ -93,7 +93,7 @@ class PartitionTrigger(LedgerTrigger):
         self._committable_since: datetime | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """Return what the trigger is made again from in the triggerer."""
+        """Return the arguments from which the triggerer builds the trigger again."""
         return {**super().arguments(), "key": self.key}
 
     def has_work(self, now: datetime) -> bool:
@@ -113,7 +113,7 @@ class PartitionTrigger(LedgerTrigger):
 def controlled(name: str) -> PipelineControl:
     """Open a pipeline's control plane once per version of its file.
 
-    Waiting partitions share its connections, and wait without what reads rows.
+    Waiting partitions share its connections, and wait without loading what reads rows.
     """
     path = find_pipeline(name)
     return _control_once(str(path), path.stat().st_mtime_ns)
@@ -144,5 +144,5 @@ def _open_once(path: str, _changed: int) -> Pipeline:
 
 
 def _quieten() -> None:
-    # Says with every connection that it would migrate; task logs are for people.
+    # It logs with every connection that it would migrate; task logs are for people.
     logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -1,1 +1,1 @@
-"""The demo: real flights as a lake, and what must come out of it."""
+"""The demo: a lake of real flights, and the expected results."""

@@ -1,7 +1,7 @@
-"""Talk to Airflow's REST API as its UI does: health, runs, backfills, approvals.
+"""Call Airflow's REST API as its UI does: health, runs, backfills, approvals.
 
-Asks again where Airflow says that it cannot just now: SQLite locked (503), a backfill that is about
-to end (409), an API that does not listen yet (AF-2.9).
+Requests are retried while Airflow reports a temporary failure: SQLite locked (503), a backfill that
+is about to end (409), an API that does not listen yet (AF-2.9).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _PAGE = 100
 
 @dataclass(frozen=True)
 class DagRun:
-    """A run of a DAG as far as the demo looks at it."""
+    """A run of a DAG, as far as the demo uses it."""
 
     run_id: str
     state: str
@@ -32,7 +32,7 @@ class DagRun:
 
     @property
     def is_active(self) -> bool:
-        """Whether it is not over; a run that waits counts as well."""
+        """Whether it has not ended; a waiting run counts as active."""
         return self.state in {"queued", "running"}
 
 
@@ -47,9 +47,10 @@ class Question:
 
 
 class AirflowClient:
-    """One Airflow by its REST API; without a login, as `airflow standalone` of the demo runs.
+    """One Airflow, accessed by its REST API without a login, as the demo runs `airflow standalone`.
 
-    *Failure:* a request that is asked again may have had its effect before; all may be repeated.
+    *Failure:* a request that is retried may have had its effect before; all of them may be
+    repeated.
     """
 
     def __init__(
@@ -62,8 +63,8 @@ class AirflowClient:
 
         Args:
             url: scheme, host and port.
-            patience_seconds: how long a request is asked again. Under load the API answers late.
-            transport: what carries the requests; HTTP by default.
+            patience_seconds: how long a request is retried. Under load the API answers late.
+            transport: the transport of the requests; HTTP by default.
         """
         self.url = url
         self._http = httpx.Client(
@@ -77,11 +78,11 @@ class AirflowClient:
         )
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self._http.close()
 
     def is_ready(self, dag_ids: tuple[str, ...]) -> bool:
-        """Return whether API, scheduler and triggerer are alive and know the DAGs; asks once."""
+        """Return whether API, scheduler and triggerer are alive and know the DAGs; no retries."""
         try:
             return self._is_healthy() and all(
                 self._ask("GET", f"/dags/{dag_id}") for dag_id in dag_ids
@@ -90,9 +91,9 @@ class AirflowClient:
             return False
 
     def is_alive(self) -> bool:
-        """Return whether scheduler and triggerer sent a sign of life in the last half minute.
+        """Return whether scheduler and triggerer sent a heartbeat in the last 30 seconds.
 
-        `airflow standalone` goes on without a scheduler that died.
+        `airflow standalone` continues without a scheduler that died.
         """
         try:
             return self._is_healthy()
@@ -100,15 +101,15 @@ class AirflowClient:
             return True  # nobody could say
 
     def unpause(self, dag_id: str) -> None:
-        """Let the scheduler look at a DAG."""
+        """Unpause a DAG."""
         self._request("PATCH", f"/dags/{dag_id}", json={"is_paused": False})
 
     def trigger(self, dag_id: str) -> None:
-        """Start a run by hand, without a data interval."""
+        """Start a manual run, without a data interval."""
         self._request("POST", f"/dags/{dag_id}/dagRuns", json={"logical_date": None})
 
     def runs(self, dag_id: str) -> list[DagRun]:
-        """List the runs of a DAG, oldest first."""
+        """Return the runs of a DAG, oldest first."""
         found = self._pages(f"/dags/{dag_id}/dagRuns", "dag_runs", {"order_by": "id"})
         return [
             DagRun(item["dag_run_id"], item["state"], item.get("partition_key")) for item in found
@@ -123,13 +124,13 @@ class AirflowClient:
         reprocess: str = "none",
         max_active_runs: int = 1,
     ) -> int:
-        """Create a backfill as the UI's dialog does; its number.
+        """Create a backfill as the UI's dialog does; return its number.
 
         Args:
-            dag_id: of a DAG with data intervals.
+            dag_id: a DAG with data intervals.
             start: the first interval begins here or later.
             end: the last interval begins here or earlier.
-            reprocess: what happens to runs that are there: `none`, `failed`, `completed`.
+            reprocess: which existing runs are repeated: `none`, `failed`, `completed`.
             max_active_runs: the backfill's own limit; it does not know the DAG's (AF-3.25).
         """
         body = {
@@ -142,12 +143,12 @@ class AirflowClient:
         return int(self._request("POST", "/backfills", json=body)["id"])
 
     def is_backfilling(self, dag_id: str) -> bool:
-        """Return whether a backfill of the DAG is under way."""
+        """Return whether a backfill of the DAG is running."""
         found = self._pages("/backfills", "backfills", {"dag_id": dag_id})
         return any(item["completed_at"] is None for item in found)
 
     def questions(self, dag_id: str) -> list[Question]:
-        """List the approvals of a DAG that wait for an answer."""
+        """Return the approvals of a DAG that wait for an answer."""
         params = {"response_received": False, "state": "awaiting_input"}
         found = self._pages(f"/dags/{dag_id}/dagRuns/~/hitlDetails", "hitl_details", params)
         return [
@@ -161,7 +162,7 @@ class AirflowClient:
         ]
 
     def approve(self, dag_id: str, question: Question, comment: str) -> None:
-        """Answer an approval with yes, as a person does under Required Actions."""
+        """Approve, as a person does under Required Actions."""
         run = f"/dags/{dag_id}/dagRuns/{question.run_id}"
         place = f"{run}/taskInstances/{question.task_id}/-1/hitlDetails"
         answer = {"chosen_options": ["Approve"], "params_input": {"comment": comment}}

@@ -1,6 +1,6 @@
-"""Say what the demo's Airflow and its tasks are to know: ports, folders, settings.
+"""Configure the environment of the demo's Airflow and its tasks: ports, folders, settings.
 
-Nothing of the user's environment reaches them but what names the machine: no AIRFLOW__ variable, no
+Of the user's environment they receive only what describes the machine: no AIRFLOW__ variable, no
 Spark setting, no proxy.
 """
 
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
 _ROOT = Path(__file__).resolve().parents[3]
 _KEPT = ("HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CTYPE", "TERM", "TMPDIR", "JAVA_HOME")
-# Said with every start of a process; tests make sure that both work (AF-1.6).
+# Set at every start of a process; tests check that both work (AF-1.6).
 _QUIET = (
     "ignore:PySpark does not yet fully support pandas:FutureWarning",
     "ignore:GitWildMatchPattern:DeprecationWarning",
 )
-# Below the range that Linux gives to outgoing connections, so that nobody takes one by chance.
+# Below the range that Linux uses for outgoing connections, so that none is taken by chance.
 _FIRST_PORT, _LAST_PORT = 17_000, 32_000
 
 
 @dataclass(frozen=True)
 class Ports:
-    """Where one Airflow listens; the log servers would take 8793 and 8794 whatever the API has."""
+    """The ports of one Airflow; the log servers use 8793 and 8794 unless configured otherwise."""
 
     api: int
     worker_logs: int
@@ -43,13 +43,13 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        """Find ports that nobody listens on."""
+        """Return ports that nobody listens on."""
         with contextlib.ExitStack() as held:
             return cls(*(_free_port(held) for _ in range(3)))
 
 
 def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) -> dict[str, str]:
-    """Say everything that Airflow and its tasks are to know (AF-2.1)."""
+    """Return the environment of Airflow and its tasks (AF-2.1)."""
     url = f"http://127.0.0.1:{ports.api}"
     return {
         **{name: os.environ[name] for name in _KEPT if name in os.environ},
@@ -72,7 +72,7 @@ def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) 
                 "CORE__EXECUTOR": "LocalExecutor",
                 "API__HOST": "127.0.0.1",
                 "API__PORT": ports.api,
-                # Without it the workers talk to port 8080, and every task fails (AF-2.3).
+                # Otherwise the workers use port 8080, and every task fails (AF-2.3).
                 "API__BASE_URL": url,
                 "API__WORKERS": 1,
                 "API__SECRET_KEY": secrets.token_hex(32),
@@ -82,7 +82,7 @@ def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) 
                 "LOGGING__WORKER_LOG_SERVER_PORT": ports.worker_logs,
                 "LOGGING__TRIGGER_LOG_SERVER_PORT": ports.trigger_logs,
                 "SCHEDULER__SCHEDULER_IDLE_SLEEP_TIME": 0.5,
-                # After a kill, the tasks of the scheduler before are taken up again this soon.
+                # After a kill, the tasks of the previous scheduler are resumed this soon.
                 "SCHEDULER__ORPHANED_TASKS_CHECK_INTERVAL": 15,
             }.items()
         },
@@ -91,7 +91,7 @@ def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) 
 
 
 def _spark_variables(home: Path) -> dict[str, str]:
-    """Return what Spark needs; a directory of settings would put the class archive out of use."""
+    """Return Spark's variables; a directory of settings would disable the class archive."""
     local = home / "spark-local"
     local.mkdir(exist_ok=True)
     variables = {

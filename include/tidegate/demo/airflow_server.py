@@ -1,6 +1,6 @@
-"""Run `airflow standalone` with a home of its own, and leave no process behind.
+"""Run `airflow standalone` with its own home, and leave no process behind.
 
-Only a child process: Airflow itself is never imported here.
+It is only a child process: Airflow itself is never imported here.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ _POLITE_SECONDS = 10
 
 
 class AirflowServer:
-    """One Airflow in a process session of its own, for as long as the `with` block lasts.
+    """One Airflow in its own process session, for the duration of the `with` block.
 
-    *Failure:* whatever ends the block, an interrupt in any phase included, every process of the
-    session is gone afterwards; database and logs stay in `home`, and the next start goes on with
-    them.
+    *Failure:* whatever ends the block, including an interrupt in any phase, every process of the
+    session has ended afterwards; database and logs stay in `home`, and the next start continues
+    with them.
     """
 
     def __init__(self, home: Path, variables: Mapping[str, str]) -> None:
         """Prepare a server.
 
         Args:
-            home: `AIRFLOW_HOME`; made when it is not there.
-            variables: what the tasks need besides: `TIDEGATE_HOME`, `TIDEGATE_PIPELINES`.
+            home: `AIRFLOW_HOME`; created if it does not exist.
+            variables: further variables for the tasks: `TIDEGATE_HOME`, `TIDEGATE_PIPELINES`.
         """
         self.home = home
         self.log = home / "standalone.log"
@@ -63,7 +63,7 @@ class AirflowServer:
         try:
             self.start()
         except BaseException:
-            # An interrupt that came while the process was started: nobody else would end it.
+            # An interrupt during the start of the process: nobody else would end it.
             self.stop()
             raise
         return self
@@ -77,7 +77,7 @@ class AirflowServer:
         self.stop()
 
     def start(self) -> None:
-        """Start the processes; returns at once, see `wait_until_ready`."""
+        """Start the processes and return at once, see `wait_until_ready`."""
         self.home.mkdir(parents=True, exist_ok=True)
         ports = Ports.free()
         environment = airflow_environment(self.home, ports, self._variables)
@@ -97,7 +97,7 @@ class AirflowServer:
         """Wait until the API answers, the scheduler is alive and the DAGs are known (AF-2.5).
 
         Raises:
-            AirflowNotStarted: it went down, or took too long.
+            AirflowNotStarted: it ended, or took too long.
         """
         deadline = time.monotonic() + seconds
         while not self.client.is_ready(dag_ids):
@@ -108,7 +108,7 @@ class AirflowServer:
             time.sleep(0.5)
 
     def check_running(self) -> None:
-        """Make sure that the server is still there.
+        """Check that the server is still running.
 
         Raises:
             AirflowNotStarted: it ended by itself.
@@ -138,7 +138,7 @@ class AirflowServer:
 
 
 def session_members(session: int) -> list[int]:
-    """List the processes of a session: Airflow's components, tasks, drivers and their workers."""
+    """Return the processes of a session: Airflow's components, tasks, drivers and their workers."""
     found = []
     for process in psutil.process_iter():
         with contextlib.suppress(ProcessLookupError, psutil.Error):

@@ -1,6 +1,7 @@
-"""The demo from beginning to end: lake, Airflow, backfill, approval, results.
+"""Run the demo from beginning to end: lake, Airflow, backfill, approval, results.
 
-Every step finds what an earlier call left, so that it may be interrupted and called again.
+Every step continues from the state that an earlier call left, so that it may be interrupted and
+called again.
 """
 
 from __future__ import annotations
@@ -35,17 +36,17 @@ _STARTS = 3
 
 
 def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
-    """Publish a week of flights through Airflow and show what came out.
+    """Publish a week of flights through Airflow and show the result.
 
-    *Runs on:* one process per home. *Called:* again at any time; nothing is doubled. *Failure:*
-    also when interrupted, no process stays behind; lake, ledger and Airflow's home stay, and the
-    next call goes on from there.
+    *Runs on:* one process per home. *Called:* again at any time; nothing is duplicated. *Failure:*
+    even if interrupted, no process stays behind; lake, ledger and Airflow's home stay, and the next
+    call continues from there.
 
     Returns:
         Whether every published day has each of its rows once.
 
     Raises:
-        AirflowNotStarted: Airflow did not come up.
+        AirflowNotStarted: Airflow did not start.
         DemoStuck: the end state was not reached in time.
     """
     places = places or DemoPlaces.here()
@@ -61,7 +62,7 @@ def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
 
 
 def run_ui(console: Console, places: DemoPlaces | None = None) -> None:
-    """Start Airflow on the demo's home and keep it up until interrupted."""
+    """Start Airflow on the demo's home and keep it running until interrupted."""
     places = places or DemoPlaces.here()
     with ended_like_interrupted(), AirflowServer(places.airflow, places.variables()) as server:
         with console.status("Starting Airflow …"):
@@ -73,7 +74,7 @@ def run_ui(console: Console, places: DemoPlaces | None = None) -> None:
 
 
 def show_results(console: Console, places: DemoPlaces, pipeline: Pipeline) -> bool:
-    """Print partitions, a marker, the check and how to go on; whether the check found all exact."""
+    """Print partitions, a marker, the check and the next steps; return whether all is exact."""
     report = pipeline.status(_now())
     target = Path(pipeline.roots.target)
     revisions = {
@@ -93,10 +94,10 @@ def show_results(console: Console, places: DemoPlaces, pipeline: Pipeline) -> bo
 
 
 def _publish_with_restarts(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
-    """Bring every day to its end, also when Airflow goes down on the way.
+    """Bring every day to its final state, even if Airflow ends in between.
 
-    On SQLite the creation of a backfill, when it meets a locked database, may take the scheduler
-    with it (AF-2.9). All that was done stands, so that starting again goes on from there.
+    On SQLite, creating a backfill while the database is locked may terminate the scheduler
+    (AF-2.9). Completed work is kept, so that a new start continues from there.
     """
     for starts_left in reversed(range(_STARTS)):
         try:
@@ -110,9 +111,9 @@ def _publish_with_restarts(console: Console, places: DemoPlaces, pipeline: Pipel
 
 
 def _publish(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
-    """Bring every day to its end through Airflow."""
+    """Bring every day to its final state through Airflow."""
     with AirflowServer(places.airflow, places.variables()) as server:
-        # Airflow needs most of a minute to come up; the lake is made meanwhile.
+        # Airflow needs most of a minute to start; the lake is created in the meantime.
         with console.status("Starting Airflow, making the lake …"):
             _tell_of_lake(console, build_lake(places.lake))
             server.wait_until_ready(DAGS.all)
@@ -120,7 +121,7 @@ def _publish(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
         server.client.unpause(DAGS.load)
         if not server.client.is_backfilling(DAGS.load):
             first, last = plot.midnight(FIRST_DAY), plot.midnight(LAST_DAY)
-            # What an interrupted call left failed is done again; finished runs stay as they are.
+            # Failed runs of an interrupted call are repeated; finished runs stay as they are.
             server.client.backfill(DAGS.load, first, last, reprocess="failed")
             console.print(f"Backfill of {DAGS.load}: {FIRST_DAY} to {LAST_DAY}")
         watch = DemoWatch(console, server, pipeline, DAGS)

@@ -1,4 +1,4 @@
-"""What must come out, by a query of its own; knows nothing of how the lake is made."""
+"""Compute the expected result by a separate query, independent of how the lake is made."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class DayCount:
 
 
 def flights_per_day(first: date = FIRST_DAY, last: date = LAST_DAY) -> dict[date, DayCount]:
-    """Count planned and departed flights per day of New York, from the package's table.
+    """Count planned and departed flights per day in New York, from the package's table.
 
     Raises:
         EnvironmentIncomplete: the package is not installed.

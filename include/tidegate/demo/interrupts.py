@@ -1,4 +1,4 @@
-"""Let an interrupt wait for a short piece of work, and let other ends clean up like one."""
+"""Defer an interrupt during a short piece of work, and handle other signals like one."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def interrupts_deferred() -> Iterator[None]:
-    """Let a short, bounded piece of work finish before an interrupt takes effect."""
+    """Finish a short, bounded piece of work before an interrupt takes effect."""
     caught: list[int] = []
     before = {}
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # Only the main thread may set handlers, and only it is interrupted.
+        # Only the main thread may set handlers, and only the main thread is interrupted.
         with contextlib.suppress(ValueError):
             before[number] = signal.signal(number, lambda sent, _frame: caught.append(sent))
     try:
@@ -30,7 +30,7 @@ def interrupts_deferred() -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_like_interrupted() -> Iterator[None]:
-    """Take SIGTERM and SIGHUP as Ctrl-C, so that they clean up as well."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that they clean up as well."""
 
     def interrupt(_sent: int, _frame: object) -> None:
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Make the demo's lake: an Iceberg table whose commits follow what became known, six hours each."""
+"""Create the demo's lake: an Iceberg table with one commit for each six hours of new knowledge."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
 CATALOG = "demo"
-"""A SQL catalog keeps its tables under its name: the pipeline file has to say the same."""
+"""A SQL catalog keeps its tables under its name: the pipeline file has to use the same one."""
 TABLE = "raw.flights"
 KNOWN_AT = "known-at"
 """Summary property of each commit: the end of its six hours, which `source.instant_time` names."""
@@ -35,7 +35,7 @@ LATE_COMMIT = datetime(2013, 2, 9, 6, tzinfo=NEW_YORK)
 
 @dataclass(frozen=True)
 class SourceCommit:
-    """The flights that one commit brings."""
+    """The flights of one commit."""
 
     known_at: datetime
     flights: tuple[Flight, ...]
@@ -43,7 +43,7 @@ class SourceCommit:
 
 @dataclass(frozen=True)
 class LakeReport:
-    """What stands in the lake."""
+    """The content of the lake."""
 
     root: str
     commits: int
@@ -56,18 +56,18 @@ class LakeReport:
 
 
 def build_lake(root: Path, progress: Callable[[int, int], None] | None = None) -> LakeReport:
-    """Make the table `raw.flights` below a folder, or complete one that was left half made.
+    """Create the table `raw.flights` below a folder, or complete an unfinished one.
 
     Runs on: one process per folder. Called: again at any time. Failure: each commit is atomic in
     the catalog, so a killed call leaves the first commits and at most some files that no commit
-    names; the next call goes on with the commit that is missing.
+    names; the next call continues with the missing commit.
 
     Args:
-        root: folder of the lake; made if it is not there.
-        progress: told how many commits stand, and of how many.
+        root: folder of the lake; created if it does not exist.
+        progress: called with the number of existing commits and of all commits.
 
     Raises:
-        LakeForeign: the folder holds a table with other commits.
+        LakeForeign: the folder contains a table with other commits.
         EnvironmentIncomplete: the package with the flights is not installed.
     """
     commits = source_commits(read_flights())
@@ -85,13 +85,13 @@ def build_lake(root: Path, progress: Callable[[int, int], None] | None = None) -
 def write_commits(
     root: Path, commits: list[SourceCommit], progress: Callable[[int, int], None] | None = None
 ) -> int:
-    """Append the commits that the table does not have yet; the parts of `build_lake` on disk.
+    """Append the commits that the table does not have yet; the part of `build_lake` on disk.
 
     Returns:
-        How many were appended.
+        The number of appended commits.
 
     Raises:
-        LakeForeign: the folder holds a table with other commits.
+        LakeForeign: the folder contains a table with other commits.
     """
     from pyiceberg.catalog import load_catalog
 
@@ -110,7 +110,7 @@ def write_commits(
 
 
 def catalog_properties(root: Path) -> dict[str, str]:
-    """Return what pyiceberg needs to open the lake's catalog; the pipeline file says the same."""
+    """Return pyiceberg's properties of the lake's catalog, the same as in the pipeline file."""
     return {
         "type": "sql",
         "uri": f"sqlite:///{root}/catalog.db",
@@ -121,8 +121,8 @@ def catalog_properties(root: Path) -> dict[str, str]:
 def source_commits(flights: list[Flight]) -> list[SourceCommit]:
     """Arrange flights in the order in which they became known, one commit for each six hours.
 
-    The flights of one airline and day are held back and come with the commit of `LATE_COMMIT`: a
-    report that is late on purpose.
+    The flights of one airline and day are held back until the commit of `LATE_COMMIT`: an
+    intentionally late report.
     """
     known: dict[datetime, list[Flight]] = {}
     for flight in flights:
@@ -150,7 +150,7 @@ def _order(flight: Flight) -> tuple[datetime, datetime, str, int, str]:
 
 
 def _standing(table: Table, commits: list[SourceCommit], root: Path) -> int:
-    """Count the commits that the table has; they must be the first ones of ours, rows and all."""
+    """Count the commits that the table has, which must equal the first ones of ours."""
     snapshots = sorted(table.metadata.snapshots, key=lambda one: one.sequence_number or 0)
     found = [
         f"{one.summary[KNOWN_AT]} with {one.summary['added-records']} rows" if one.summary else "?"

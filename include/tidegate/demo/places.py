@@ -1,4 +1,4 @@
-"""Where the demo keeps its things, and what its processes are told about them."""
+"""The folders of the demo, and the environment of its processes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PIPELINE = "flights"
 
 @dataclass(frozen=True)
 class DagIds:
-    """The names that Airflow knows a pipeline's DAGs by."""
+    """The names of a pipeline's DAGs in Airflow."""
 
     load: str
     publish: str
@@ -27,24 +27,24 @@ class DagIds:
 
     @classmethod
     def of(cls, pipeline: str) -> DagIds:
-        """Name the DAGs of a pipeline."""
+        """Return the names for a pipeline."""
         return cls(*(f"{pipeline}_{kind}" for kind in ("load", "publish", "reconcile")))
 
     @property
     def all(self) -> tuple[str, str, str]:
-        """All three."""
+        """All three names."""
         return self.load, self.publish, self.reconcile
 
 
 @dataclass(frozen=True)
 class DemoPlaces:
-    """The folders of one demo, all below one home; two homes are two demos."""
+    """The folders of one demo, all below one home; each home is a separate demo."""
 
     home: Path
 
     @classmethod
     def here(cls) -> DemoPlaces:
-        """Take `TIDEGATE_HOME`, or `.tidegate` in the current folder."""
+        """Use `TIDEGATE_HOME`, or `.tidegate` in the current folder."""
         return cls(config.home())
 
     @property
@@ -59,11 +59,11 @@ class DemoPlaces:
 
     @property
     def file(self) -> Path:
-        """The pipeline file, whatever folder of pipelines the user has set."""
+        """The pipeline file, whatever folder of pipelines the user has configured."""
         return Path(config.__file__).parents[2] / "pipelines" / f"{PIPELINE}.yaml"
 
     def variables(self) -> dict[str, str]:
-        """Return what every process of the demo is told; the user's own ledger is not touched."""
+        """Return the environment of the demo's processes; the user's own ledger is not touched."""
         return {
             "TIDEGATE_HOME": str(self.home),
             "TIDEGATE_LEDGER": f"sqlite:///{self.home / 'ledger.db'}",
@@ -74,7 +74,7 @@ class DemoPlaces:
 
     @contextlib.contextmanager
     def set_here(self) -> Iterator[None]:
-        """Tell this process, too, for as long as the context lasts."""
+        """Set the same variables in this process, for the duration of the context."""
         before = {name: os.environ.get(name) for name in self.variables()}
         os.environ.update(self.variables())
         try:

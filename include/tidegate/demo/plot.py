@@ -1,4 +1,4 @@
-"""What the demo is to show: which days come out, which is held, when the end is reached."""
+"""The scenario of the demo: which days are published, which is held, when the end is reached."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ if TYPE_CHECKING:
     from tidegate.model.report import PartitionReport, PipelineReport
 
 APPROVED = date(2013, 2, 8)
-"""A day of the blizzard that somebody lets through."""
+"""A day of the blizzard that a person approves."""
 HELD = date(2013, 2, 9)
 """The other one, which stays held."""
 LATE = date(2013, 2, 6)
-"""The day of which one airline reports three days late."""
+"""The day for which one airline reports three days late."""
 WAITING = LAST_DAY
-"""The last day: nothing says yet that all of its flights are known."""
+"""The last day: not all of its flights are known yet."""
 
 COMMENT = "The blizzard was real: half of the flights did not leave."
 
 
 @dataclass(frozen=True)
 class Day:
-    """One day of the demo and how far its partition has come."""
+    """One day of the demo and the state of its partition."""
 
     date: date
     report: PartitionReport | None
@@ -38,7 +38,7 @@ class Day:
 
     @property
     def is_at_the_end(self) -> bool:
-        """Whether the demo has nothing more to do with it; what came after it is no matter."""
+        """Whether the demo has nothing more to do with it, whatever its later state."""
         if self.report is None:
             return False
         state, why = self.report.state, self.report.why
@@ -50,7 +50,7 @@ class Day:
 
 
 def days(report: PipelineReport | None) -> list[Day]:
-    """Return every day of the demo with what the ledger says of it."""
+    """Return every day of the demo with its state in the ledger."""
     known = {str(item.state.partition): item for item in report.partitions} if report else {}
     span = (LAST_DAY - FIRST_DAY).days + 1
     dates = [FIRST_DAY + timedelta(days=number) for number in range(span)]
@@ -58,12 +58,12 @@ def days(report: PipelineReport | None) -> list[Day]:
 
 
 def is_at_the_end(report: PipelineReport | None) -> bool:
-    """Return whether every day has come as far as it will."""
+    """Return whether every day has reached its final state."""
     return all(item.is_at_the_end for item in days(report))
 
 
 def partition_path(day: date) -> str:
-    """Write the directory of a day's partition."""
+    """Return the directory of a day's partition."""
     return f"dt={day.isoformat()}"
 
 

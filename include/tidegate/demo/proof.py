@@ -1,6 +1,6 @@
-"""Check the published table against the raw one and the package, by no code of the pipeline.
+"""Check the published table against the raw one and the package, without the pipeline's code.
 
-Reads the raw table with pyiceberg and the published files with pyarrow, compares row by row.
+Reads the raw table with pyiceberg and the published files with pyarrow, and compares row by row.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ MARKER = "_SUCCESS"
 
 @dataclass(frozen=True)
 class DayProof:
-    """One day counted three times over."""
+    """One day, counted in three ways."""
 
     day: date
     in_package: int
     in_raw: int
     published: int
-    """Rows of the files that the day's marker names; 0 without a marker."""
+    """Rows of the files that the day's marker lists; 0 without a marker."""
     missing: int
     """Raw rows that are not published."""
     surplus: int
-    """Published rows that are not raw, or that stand there once too often."""
+    """Published rows that are not raw, or are published once too often."""
 
     @property
     def is_exact(self) -> bool:
-        """Whether a published day has every row of the raw table once, or nothing is published."""
+        """Whether a published day has every raw row once, or nothing is published."""
         whole = self.in_package == self.in_raw
         return whole and not self.surplus and (not self.published or not self.missing)
 
@@ -66,7 +66,7 @@ def prove(lake: Path, target: Path) -> list[DayProof]:
 
 
 def published_files(partition: Path) -> list[Path]:
-    """List the files that a partition's marker names; none without a marker."""
+    """Return the files that a partition's marker lists; none without a marker."""
     marker = partition / MARKER
     if not marker.exists():
         return []

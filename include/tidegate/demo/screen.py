@@ -1,4 +1,4 @@
-"""What the demo shows: the days while they come, and the results. Decides nothing."""
+"""Show the days as they progress, and the results. Decides nothing."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from tidegate.model.report import PipelineReport
 
     class Board(Protocol):
-        """Something that shows how far the days have come."""
+        """Shows the progress of the days."""
 
         def show(self, report: PipelineReport | None) -> None:
-            """Show what the ledger says now."""
+            """Show the current state of the ledger."""
 
 
 _STYLES = {
@@ -42,7 +42,7 @@ _STYLES = {
 
 @contextlib.contextmanager
 def board(console: Console) -> Iterator[Board]:
-    """Show the days: on a terminal as one table that changes, else as a line per change."""
+    """Show the days: on a terminal as one table that is updated, else as a line per change."""
     if not console.is_terminal:
         yield _Lines(console)
         return
@@ -53,7 +53,7 @@ def board(console: Console) -> Iterator[Board]:
 def day_table(
     report: PipelineReport | None, revisions: Mapping[date, RevisionEntry] | None = None
 ) -> Table:
-    """Lay out one line per day; with revisions also the source snapshots in them."""
+    """Return one line per day; with revisions also the source snapshots in them."""
     table = Table("partition", "state", "rows", "revision", "why not yet")
     table.columns[2].justify = table.columns[3].justify = "right"
     table.columns[4].overflow = "fold"
@@ -68,7 +68,7 @@ def day_table(
 
 
 def proof_table(proofs: Sequence[DayProof]) -> Table:
-    """Lay out the check of each day."""
+    """Return the check of each day."""
     table = Table("day", "in the package", "in the raw table", "published", "every row once")
     for column in table.columns[1:4]:
         column.justify = "right"

@@ -1,4 +1,4 @@
-"""DemoWatch the days come, answer the one approval, and say so when the end cannot be reached."""
+"""Watch the days progress, give the one approval, and fail if the end cannot be reached."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ _QUIET_SECONDS = 60.0
 _SETTLE_SECONDS = 20.0
 _DEAD_SECONDS = 20.0
 _READING_SECONDS = 8.0
-"""Airflow takes some seconds to file a task that waits for a person. An answer before that is lost,
-and the task asks again; no person is that quick."""
+"""Airflow takes some seconds to register a task that waits for a person. An answer before that is
+lost, and the task asks again; no person is that quick."""
 
 
 class DemoWatch:
-    """One look after the other at ledger and Airflow, until every day is at its end.
+    """Polls ledger and Airflow until every day is in its final state.
 
-    *Failure:* reads, but for the answer and the reconcile run, both of which may be repeated.
+    *Failure:* it only reads, except for the answer and the reconcile run, both of which may be
+    repeated.
     """
 
     def __init__(
@@ -53,11 +54,11 @@ class DemoWatch:
         self._changed = self._started
 
     def until_end(self, board: Board) -> None:
-        """Show the days until all are at their end.
+        """Show the days until all are in their final state.
 
         Raises:
             DemoStuck: a run failed, or it took longer than `PATIENCE_SECONDS`.
-            AirflowNotStarted: Airflow went down.
+            AirflowNotStarted: Airflow ended.
         """
         while True:
             report = self._pipeline.status(datetime.now(UTC))
@@ -71,7 +72,7 @@ class DemoWatch:
             time.sleep(_LOOK_SECONDS)
 
     def let_settle(self) -> None:
-        """Let runs end that find their partition published; those of two days stay open."""
+        """Wait for runs that find their partition published; those of two days stay open."""
         open_keys = {plot.HELD.isoformat(), plot.WAITING.isoformat()}
         deadline = time.monotonic() + _SETTLE_SECONDS
         while time.monotonic() < deadline:
@@ -123,7 +124,7 @@ class DemoWatch:
         raise DemoStuck(minutes=round(seconds / 60), found=found, log=str(self._server.log))
 
     def _push_when_quiet(self, report: PipelineReport | None) -> None:
-        """Have pending partitions announced again: an interrupted call may have lost their runs."""
+        """Announce pending partitions again: an interrupted call may have lost their runs."""
         now, standing = time.monotonic(), [_standing(day) for day in plot.days(report)]
         if standing != self._standing or self._asked or self._is_loading():
             self._changed, self._standing = now, standing

@@ -1,7 +1,7 @@
-"""Keep connections to a SQLite ledger open while a step of a pipeline lasts.
+"""Keep connections to a SQLite ledger open during a step of a pipeline.
 
-A step looks at the ledger dozens of times. Opening SQLite's file costs ten times as much as one of
-these looks, and the last connection that closes writes the whole log back besides.
+A step queries the ledger dozens of times. Opening SQLite's file costs ten times as much as one of
+these queries, and the last connection that closes also writes the whole log back.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ _SIZE = 2
 
 
 class KeptOpen(sa.pool.NullPool):
-    """Opens a connection for each use, or uses again what was opened inside `keeping`.
+    """Opens a connection for each use, or reuses one that was opened inside `keeping`.
 
-    A connection is used again only if the file is the one that it was opened on, and nobody else
-    has changed it: one that stays open would go on with what is there no more. What was written
-    stands in the file itself by then, not only in the log beside it, which a copy of the file would
-    lack, and which SQLite would add to another file that is copied over it.
+    A connection is reused only if its file is still at the same path and nobody else has changed
+    it: otherwise it would continue with a file that no longer exists. Before that, what was written
+    to the log is written back to the file itself, because a copy of the file would lack the log
+    beside it, and SQLite would apply the log to another file that is copied over this one.
 
-    Outside of `keeping` nothing is open. Threads take turns at the connections, and a process that
-    was forked opens its own.
+    Outside of `keeping` no connection is open. Threads take turns at the connections, and a forked
+    process opens its own.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -49,7 +49,7 @@ class KeptOpen(sa.pool.NullPool):
 
     @contextlib.contextmanager
     def keeping(self) -> Iterator[None]:
-        """Keep connections until the last step that asked for it ends."""
+        """Keep connections open until the last step that asked for it ends."""
         with self._guard:
             self._steps += 1
         try:
@@ -62,7 +62,7 @@ class KeptOpen(sa.pool.NullPool):
                 self.dispose()
 
     def dispose(self) -> None:
-        """Close what nobody uses."""
+        """Close the connections that are not in use."""
         while (entry := self._pop()) is not None:
             entry.close()
 
@@ -79,7 +79,7 @@ class KeptOpen(sa.pool.NullPool):
 
     def _put_back(self, entry: ConnectionPoolEntry) -> bool:
         with self._guard:
-            # The last step may have ended meanwhile.
+            # The last step may have ended in the meantime.
             if self._steps:
                 self._idle.append(entry)
             return self._steps > 0
@@ -87,20 +87,21 @@ class KeptOpen(sa.pool.NullPool):
     def _pop(self) -> ConnectionPoolEntry | None:
         with self._guard:
             if self._process != os.getpid():
-                # SQLite loses its locks in a fork: what the parent opened is not even closed here.
+                # SQLite loses its locks in a fork: the parent's connections are not even closed
+                # here.
                 self._of_parent, self._idle = self._idle, []
                 self._process = os.getpid()
             return self._idle.pop() if self._idle else None
 
 
 def note_file(entry: ConnectionPoolEntry, path: str) -> None:
-    """Note which file a connection is about to be opened on."""
+    """Record the file that a connection is about to be opened on."""
     entry.info[_FILE] = path
     entry.info[_SEEN] = _look(path)
 
 
 def _look(path: str) -> _Stamp | None:
-    """Return what tells a file from any other, and from what it was before a change."""
+    """Return a value that distinguishes a file from others and from its earlier states."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -109,7 +110,7 @@ def _look(path: str) -> _Stamp | None:
 
 
 def _is_good(entry: ConnectionPoolEntry) -> bool:
-    """Write back what stands in the log; whether a connection still speaks for the file."""
+    """Write back the log; return whether the connection may be used again for its path."""
     connection: Any = entry.dbapi_connection
     before = entry.info.get(_SEEN)
     if connection is None or before is None:
@@ -125,7 +126,7 @@ def _is_good(entry: ConnectionPoolEntry) -> bool:
 
 
 def _is_written_back(connection: Any) -> bool:
-    """Write the log into the file, as closing would; False where that cannot be done now."""
+    """Write the log to the file, as closing would; return False if that is impossible now."""
     try:
         (patience,) = connection.execute("PRAGMA busy_timeout").fetchone()
         connection.execute("PRAGMA busy_timeout=0")

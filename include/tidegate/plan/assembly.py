@@ -1,7 +1,7 @@
 """Plan the sub-splits that assemble rows which others would write to many small files (design §4a).
 
-Whether there are such rows is known only once they are read. So these splits are planned wherever
-it is possible; they run last, and do nothing where nothing was handed on.
+Whether there are such rows is known only once they are read. These splits are therefore planned
+wherever such rows are possible; they run last, and do nothing if no rows were handed on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.plan.fan_out import FanOut
 
 _BUCKET_WEIGHT = 64 << 20
-"""In bytes; rows of a bucket with as much wait in memory for those of their partition."""
+"""In bytes; in a bucket of this size, rows wait in memory for others of their partition."""
 _MOST_BUCKETS = 512
 
 
@@ -28,17 +28,17 @@ def with_assembly(
     """Add splits that assemble, unless no sub-split can have rows of many partitions.
 
     Args:
-        splits: of a window.
+        splits: the splits of a window.
         fan_out: counts the partitions of bounds; None: the target has no partitions.
         target_size: weight of a split, in bytes.
 
     Returns:
-        The splits as they are, and behind them at most one for each of 512 buckets.
+        The given splits, followed by at most one for each of 512 buckets.
     """
     giving = [split for split in splits if any(part.may_hand_on for part in split.sub_splits)]
     parts = [part for split in giving for part in split.sub_splits if part.may_hand_on]
     weight = sum(split.weight for split in giving)
-    # A single light one has all rows of its partitions in memory.
+    # A single light sub-split has all rows of its partitions in memory.
     is_alone = len(parts) == 1 and weight <= _BUCKET_WEIGHT
     if fan_out is None or is_alone or not any(_may_scatter(part, fan_out) for part in parts):
         return tuple(splits)

@@ -1,4 +1,4 @@
-"""Count the target partitions that rows fall into, by the bounds of their event times."""
+"""Count the target partitions of rows, from the bounds of their event times."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FanOut:
-    """How many partitions of a target the rows between two event times fall into."""
+    """The number of partitions of a target for the rows between two event times."""
 
     transform: Transform | None
-    """The finest of the keys that are made from the event time; None: no key is."""
+    """The finest transform of the event time among the keys; None if there is none."""
     timezone: str
     has_other_keys: bool = False
-    """Whether there are keys beside those, of whose values bounds of event times say nothing."""
+    """Whether there are other keys, for whose values bounds of event times tell nothing."""
     most: int | None = None
-    """The most partitions that are written, as in a rebuild; None: all."""
+    """The largest number of partitions that are written, as in a rebuild; None: no limit."""
 
     def at_least(self, bounds: TimeBounds | None) -> int | None:
-        """Count partitions as if other keys had one value; None where the bounds do not say."""
+        """Count partitions as if each other key had one value; None if not known."""
         if bounds is None or self.transform is None:
             return None
         if bounds.smallest is None or bounds.largest is None:
@@ -36,7 +36,7 @@ class FanOut:
         return count if self.most is None else min(count, self.most)
 
     def at_most(self, bounds: TimeBounds | None) -> int | None:
-        """Count partitions that may have rows; None where the bounds do not say."""
+        """Count partitions that may have rows; None if not known."""
         return self.most if self.has_other_keys else self.at_least(bounds) or self.most
 
     def _unit(self, moment: datetime) -> int:

@@ -89,7 +89,7 @@ def spread(
         schema: of the file.
         placement: assigns rows to buckets.
         file: a new file, which is not closed.
-        name: of the file, by which a misplaced file is noticed.
+        name: that of the file, by which a misplaced file is noticed.
 
     Returns:
         The number of rows.
@@ -108,7 +108,7 @@ def gather(file: pa.NativeFile, bucket: int, buckets: int, name: str) -> Iterato
     """Read the rows of one bucket, in the order in which they were written.
 
     Raises:
-        pa.ArrowInvalid, OSError: the file is not what `spread` wrote under this name.
+        pa.ArrowInvalid, OSError: the file was not written by `spread` under this name.
     """
     reader = pa.ipc.open_file(file)
     origin = _origin(name, reader.schema)
@@ -124,15 +124,15 @@ class SpreadWriter:
     """Writes rows to one file in rounds of one batch per bucket.
 
     Args:
-        file: new; is not closed.
-        schema: of the rows.
-        buckets: how many there are, at least 1.
-        name: of the file, see `spread`.
+        file: a new file, which is not closed.
+        schema: that of the rows.
+        buckets: the number of buckets, at least 1.
+        name: that of the file, see `spread`.
     """
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, buckets: int, name: str) -> None:
         self.rows = 0
-        """Rows taken so far."""
+        """The number of rows taken."""
         self._arrow_file = pa.ipc.new_file(file, schema, options=_OPTIONS)
         self._schema = schema
         self._starts = np.arange(buckets + 1, dtype=np.uint64) << np.uint64(BUCKET_BITS)
@@ -142,13 +142,13 @@ class SpreadWriter:
         self._batches = 0
 
     def append(self, batch: pa.RecordBatch, places: Hashes) -> None:
-        """Take rows; they are written when a round is full.
+        """Append rows, which are written when a round is full.
 
         Args:
             batch: n rows of the schema.
             places: uint64[n], see `Placement.of`.
         """
-        # Before, not after: texts of one round must not pass what one batch can hold.
+        # Before, not after: the texts of one round must fit in one batch.
         if self._waiting and self._waiting_bytes + batch.nbytes > _ROUND_BYTES:
             self._write_round()
         self._waiting.append((batch, places))
@@ -156,7 +156,7 @@ class SpreadWriter:
         self.rows += batch.num_rows
 
     def end(self) -> None:
-        """Write the rest, and after which batch there is none."""
+        """Write the remaining rows, and an end mark after the last batch."""
         if self._waiting:
             self._write_round()
         batch = pa.RecordBatch.from_pylist([], schema=self._schema)
@@ -164,7 +164,7 @@ class SpreadWriter:
         self._arrow_file.write_batch(batch, custom_metadata={_END: checksum})
 
     def close(self) -> None:
-        """Write the footer; without `end` before it, the file is none that `gather` reads."""
+        """Write the footer; a file that was closed without `end` is rejected by `gather`."""
         self._arrow_file.close()
 
     def _write_round(self) -> None:
@@ -187,7 +187,7 @@ def _order(places: Hashes) -> Integers:
     within = places & np.uint64((1 << BUCKET_BITS) - 1)
     if max(buckets.max(initial=0), within.max(initial=0)) > _MOST_BY_RADIX:
         return np.argsort(places, kind="stable")
-    # NumPy sorts integers of 16 bits by radix: twice that takes less than half the time.
+    # NumPy uses radix sort for 16-bit integers: two such sorts take less than half the time.
     order = np.argsort(within.astype(np.uint16), kind="stable")
     return order[np.argsort(buckets.astype(np.uint16)[order], kind="stable")]
 

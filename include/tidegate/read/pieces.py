@@ -1,7 +1,7 @@
 """Read pieces in their order; small plain files that follow each other are decoded together.
 
-To open a file for decoding costs as much as decoding some thousand rows of it. What comes out, and
-what is said of a file that cannot be read, is as if each was read by itself.
+Opening a file for decoding costs as much as decoding some thousand rows of it. The rows, and the
+error for a file that cannot be read, are the same as if each piece was read by itself.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ _LOG = logging.getLogger(__name__)
 
 
 class PieceReader(Protocol):
-    """What a kind of source knows of its pieces."""
+    """Opens and merges the pieces of one kind of source."""
 
     def open(self, piece: Piece) -> PhysicalRows:
         """Open the piece's base file."""
         ...
 
     def merge_read(self, file: PhysicalRows, piece: Piece) -> MergedPiece:
-        """Return how a range of rows is read of its open file."""
+        """Return how a range of rows of the open file is read."""
         ...
 
     def alike(self, piece: Piece) -> Hashable:
-        """Tell pieces without deltas apart by what becomes of their columns.
+        """Return a value that is equal for pieces without deltas that are conformed alike.
 
         Returns:
-            Equal of two pieces that are conformed alike if their files have equal columns; None of
-            one that is like no other.
+            Equal for two pieces that are conformed alike if their files have equal columns; None
+            for a piece that is like no other.
         """
         ...
 
@@ -57,18 +57,18 @@ class PieceReader(Protocol):
 def read_pieces(
     pieces: Iterable[Piece], reader: PieceReader, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    """Read the rows of pieces that are wanted.
+    """Read the wanted rows of pieces.
 
     Args:
-        pieces: in the order in which their rows come out.
+        pieces: in the order of their rows.
         reader: opens their files.
-        options: what is wanted of each.
+        options: which rows and columns are wanted.
 
     Yields:
         Batches with at least one row, each of one piece or of several.
 
     Raises:
-        TidegateError: as `damage_named` and the reader, once all rows before came out.
+        TidegateError: as `damage_named` and the reader, after all rows before the error.
     """
     with _Bundle(reader, options) as bundle:
         for piece in pieces:
@@ -92,13 +92,13 @@ class _Opened:
         return self.reader.merge_read(self.file, self.piece)
 
     def joining(self, first: Joinable) -> Joinable | None:
-        """Return what lets it be decoded with another one, if all rows of its file are wanted."""
+        """Return what allows decoding it with another one, if all rows of its file are wanted."""
         is_whole = self.piece.row_start == 0 and self.piece.rows == self.file.rows
         return self.file.joining(first) if is_whole else None
 
 
 class _Bundle:
-    """The pieces that are read next, mostly one; a context that closes their files."""
+    """The pieces that are read next, usually one; a context manager that closes their files."""
 
     def __init__(self, reader: PieceReader, options: ReadOptions) -> None:
         self._reader = reader
@@ -109,13 +109,13 @@ class _Bundle:
         self._next: _Opened | None = None
 
     def takes(self, piece: Piece) -> bool:
-        """Add a piece if it can be decoded with those that are there."""
+        """Add a piece if it can be decoded with those already in the bundle."""
         if not self._joined or not self._is_like_first(piece):
             return False
         try:
             self._next = self._open(piece)
         except TidegateError:
-            # It is opened again, and may be said, when all rows before came out.
+            # It is opened again, and its error raised, after all rows before it.
             return False
         joining = self._next.joining(self._joined[0])
         if joining is None or not are_few([*self._joined, joining]):
@@ -126,7 +126,7 @@ class _Bundle:
         return True
 
     def begin(self, piece: Piece) -> None:
-        """Let a piece be the first one."""
+        """Begin the bundle with a piece."""
         first = self._next or self._open(piece)
         self._opened, self._joined, self._next = [first], [], None
         if _may_join(piece) and self._reader.alike(piece) is not None:
@@ -135,7 +135,7 @@ class _Bundle:
             self._joined = [joinable] if joinable else []
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Read what is there, and close it."""
+        """Read the pieces of the bundle, and close it."""
         opened, self._opened = self._opened, []
         with ExitStack() as files:
             for one in opened:
@@ -147,7 +147,7 @@ class _Bundle:
                         done += batch.num_rows
                         yield batch
                 except FilterStopped as stopped:
-                    # One by one they tell which of them it is, and what is wrong with it.
+                    # Reading them one by one finds the file, and its error.
                     first, more = opened[0].piece.path, len(opened) - 1
                     _LOG.info("%s and %s more: not read together: %s", first, more, stopped)
                 else:
@@ -158,7 +158,7 @@ class _Bundle:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """Close what was not read."""
+        """Close the files that were not read."""
         with ExitStack() as files:
             for one in (*self._opened, *filter(None, [self._next])):
                 files.push(one.file)
@@ -186,9 +186,9 @@ class _Bundle:
 
 
 def _may_join(piece: Piece) -> bool:
-    """Return whether a piece may be read with others, as far as the plan says it.
+    """Return whether a piece may be read with others, as far as the plan shows it.
 
-    Others are not opened before their turn, because to open them may take long, or be refused.
+    Others are not opened before their turn, because opening them may take long, or fail.
     """
     slice = piece.slice
     is_plain = not slice.deltas and slice.change is None and slice.check is None

@@ -1,1 +1,1 @@
-"""From batches to part files: partition values, row rules, rolling writers, and all paths."""
+"""Turn batches into part files: partition values, row rules, rolling writers, and all paths."""

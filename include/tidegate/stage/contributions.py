@@ -1,4 +1,4 @@
-"""Add up what the sub-splits of a window staged, by target partition. Pure."""
+"""Add up the staged rows of a window by target partition. Pure."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple[Contribution, ...]:
-    """Group what a window staged by partition, in path order; messages stay in plan order."""
+    """Group the messages of a window by partition, in path order; messages stay in plan order."""
     parts: dict[Partition, list[PartFile]] = defaultdict(list)
     speakers: dict[Partition, dict[str, None]] = defaultdict(dict)
     for message in messages:
@@ -47,7 +47,7 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
 def emptied(
     messages: Sequence[CommitMessage], scan: ScanPlan, is_known: Callable[[Partition], bool]
 ) -> Iterator[Contribution]:
-    """Yield empty contributions where a window read a partition whole and found no row.
+    """Yield empty contributions to partitions that a window read whole without finding a row.
 
     The ledger adds those of a window that replaces everything (design §2).
     """
@@ -67,7 +67,7 @@ def emptied(
 
 
 def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
-    """Return what the load of a window did."""
+    """Summarize the load of a window."""
     parts = [part for message in messages for part in message.staged.parts]
     ignored = [message.noted.ignored for message in messages if message.noted.ignored is not None]
     return RunSummary(
@@ -88,14 +88,14 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
 
 
 def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Partition, str]:
-    """Name the rules that rows of each held partition failed, in the order of the pipeline file."""
+    """Return the rules that rows of each held partition failed, in the pipeline file's order."""
     names = [rule["name"] for rule in scan.config["rows"] if rule["on_failure"] == "hold"]
     failed: dict[Partition, set[str]] = defaultdict(set)
     for message in messages:
         for held in message.staged.held:
             failed[held.partition].update(held.rules)
     return {
-        # Messages of the first format do not always say which rule it was.
+        # Messages of the first format do not always name the rule.
         partition: ", ".join(name for name in names if name in found) or ", ".join(names)
         for partition, found in failed.items()
     }

@@ -25,11 +25,11 @@ _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 
 @dataclass(frozen=True)
 class EventClock:
-    """Where the event time stands, and which event times count.
+    """The column of the event times, and which of them count.
 
     Raises:
         ColumnMissing: there is no such column.
-        SchemaIncompatible: the column holds no times.
+        SchemaIncompatible: the column has no times.
     """
 
     schema: pa.Schema
@@ -38,7 +38,7 @@ class EventClock:
     counts_until: datetime
     """Aware; later event times are counted as future and move no bound (design §7)."""
     unit: str = "us"
-    """What a column of whole numbers counts since 1970: `s`, `ms`, `us` or `ns`."""
+    """The unit of a column of integers, counted since 1970: `s`, `ms`, `us` or `ns`."""
 
     def __post_init__(self) -> None:
         if self.column not in self.schema.names:
@@ -55,11 +55,11 @@ class EventClock:
             )
 
     def measure(self, batch: pa.RecordBatch) -> EventTimes:
-        """Return the bounds of the event times that count, and how many rows have none."""
+        """Return the bounds of the event times that count, and the number of rows without one."""
         column = batch.column(self.column)
         if pa.types.is_integer(column.type):
             if column.type == pa.uint64():
-                # Beyond what is signed lies a far future, too.
+                # Values beyond the signed range are in the far future, too.
                 largest = pa.scalar(_LARGEST, pa.uint64())
                 column = pc.min_element_wise(column, largest, skip_nulls=False)
             column = column.cast(pa.int64()).cast(pa.timestamp(self.unit, "UTC"))
@@ -79,5 +79,5 @@ class EventClock:
 
 
 def _moment(microseconds: np.int64) -> datetime:
-    """Make a datetime; what lies outside its years is the nearest one inside."""
+    """Return a datetime; values outside its range are clipped to the nearest one inside."""
     return _EPOCH + timedelta(microseconds=min(max(int(microseconds), _FIRST), _LAST))

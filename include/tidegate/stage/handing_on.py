@@ -1,8 +1,8 @@
 """Decide which rows would make many small files, and hand them on to be assembled (design §4a).
 
-A sub-split writes a file for every partition that its rows fall into. Where each of many sub-splits
-has a few rows of each of many partitions, the files would be slow to write and slow to read. Such
-rows go to sub-splits that run later, each of which has all those of its partitions.
+A sub-split writes a file for every partition of its rows. If many sub-splits have a few rows of
+each of many partitions, the files are slow to write and slow to read. Such rows go to sub-splits
+that run later, each of which has all rows of its partitions.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ if TYPE_CHECKING:
     from tidegate.read.row_hash import Hashes
 
 _LARGE_SHARE = 8
-"""A partition with more than one in so many rows of a batch fills files of its own; in an assembly,
-a single task would have most of the work."""
+"""A partition with more than one in this many rows of a batch fills files of its own; in an
+assembly, a single task would have most of the work."""
 
 Append = Callable[["pa.RecordBatch", "Hashes"], None]
-"""Takes rows, and the place of each as `read.exchange` says it."""
+"""Takes rows with their places, see `read.exchange`."""
 
 
 class HandedOn:
     """The rows that one sub-split hands on.
 
     Args:
-        append: takes them.
-        buckets: over how many sub-splits they are divided, at least 1.
+        append: takes the rows.
+        buckets: the number of sub-splits that they are divided over, at least 1.
     """
 
     def __init__(self, append: Append, buckets: int) -> None:
         self.rows = 0
-        """Rows handed on so far."""
+        """The number of rows handed on."""
         self._append = append
         self._buckets = buckets
         self._places: dict[Partition, int] = {}
@@ -55,11 +55,11 @@ class HandedOn:
         """Hand on the rows of a batch that is scattered over many partitions.
 
         Args:
-            split: of the batch.
+            split: that of the batch.
             batch: all columns of its rows.
 
         Returns:
-            The rows that get files here, and their partitions.
+            The rows that are written to files here, and their partitions.
         """
         places = np.array([self._place(item) for item in split.partitions], dtype=np.uint64)
         if len(split.partitions) < MANY_PARTITIONS:
@@ -77,7 +77,7 @@ class HandedOn:
         """Hand on rows that would be a small file of a partition.
 
         Returns:
-            Whether they were taken; where a sub-split has few partitions, they are not.
+            Whether they were taken; they are not if a sub-split has few partitions.
         """
         if len(self._places) < MANY_PARTITIONS:
             return False
@@ -91,7 +91,7 @@ class HandedOn:
         self.rows += batch.num_rows
 
     def _place(self, partition: Partition) -> int:
-        """Return where rows of a partition go: one bucket, and together there."""
+        """Return the place for rows of a partition: one bucket, and next to each other in it."""
         if partition not in self._places:
             bucket = int(text_digest(partition.path, 12), 16) % self._buckets
             self._places[partition] = bucket << BUCKET_BITS | len(self._places)
@@ -101,7 +101,7 @@ class HandedOn:
 def _rest(
     split: BatchSplit, batch: pa.RecordBatch, left: Flags
 ) -> tuple[BatchSplit, pa.RecordBatch]:
-    """Return the marked rows, and the partitions that they have."""
+    """Return the marked rows, and their partitions."""
     found, codes = np.unique(split.codes[left], return_inverse=True)
     partitions = tuple(split.partitions[code] for code in found.tolist())
     return BatchSplit(codes, partitions), batch.filter(left)

@@ -1,4 +1,4 @@
-"""Write one Parquet part file, counting and hashing its bytes on the way to storage."""
+"""Write one Parquet part file, counting and hashing its bytes as they are written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _WRITE_BYTES = 1 << 20
 _PAGE_ROWS = 1 << 20
 _STEP_ROWS = 1 << 15
 _SAMPLE_ROWS = 1_024
-# With more different values than this share of the sample, it may still be a good dictionary …
+# A sample with more distinct values than this may still mean a good dictionary …
 _DICTIONARY_SHARE = 0.4
 # … if all rows have no more than this share, and the dictionary does not outgrow its page.
 _DIFFERENT_SHARE = 0.1
@@ -23,7 +23,7 @@ _DICTIONARY_BYTES = 1 << 20
 
 
 class HashedFile:
-    """A file for the Parquet writer that hands on large writes and knows its length and SHA-256."""
+    """A file for the Parquet writer that buffers writes and knows its length and SHA-256."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -36,11 +36,11 @@ class HashedFile:
 
     @property
     def sha256(self) -> str:
-        """Hash of all that was written, in hexadecimal digits."""
+        """SHA-256 of all written bytes, in hexadecimal digits."""
         return self._hasher.hexdigest()
 
     def write(self, content: bytes) -> int:
-        """Take bytes; they reach the storage in larger pieces."""
+        """Write bytes; they reach the storage in larger pieces."""
         if not self._abandoned:
             self._hasher.update(content)
             self._waiting.append(bytes(content))
@@ -51,11 +51,11 @@ class HashedFile:
         return len(content)
 
     def tell(self) -> int:
-        """Return the bytes written so far."""
+        """Return the number of bytes written."""
         return self.length
 
     def flush(self) -> None:
-        """Do nothing: only closing makes a part file a part file."""
+        """Do nothing: only closing completes a part file."""
 
     def readable(self) -> bool:
         """Return False."""
@@ -66,11 +66,11 @@ class HashedFile:
         return True
 
     def seekable(self) -> bool:
-        """Return False: object stores cannot."""
+        """Return False: object stores do not support it."""
         return False
 
     def close(self) -> None:
-        """Hand on the rest."""
+        """Write the remaining bytes and close the file."""
         if not self.closed:
             self.closed = True
             try:
@@ -79,7 +79,7 @@ class HashedFile:
                 self._file.close()
 
     def abandon(self) -> None:
-        """Close without the rest; what the Parquet writer still says is ignored."""
+        """Close without the remaining bytes; errors of the Parquet writer are ignored."""
         self._abandoned = True
         self._waiting.clear()
         if not self.closed:
@@ -95,13 +95,13 @@ class HashedFile:
 class PartFileWriter:
     """One open part file.
 
-    The bytes depend on the rows of each row group alone: fixed encodings, nothing of the time or
-    the process (PC-F11). Failure: an unfinished file stays in its attempt directory, which no
-    message names.
+    The bytes depend only on the rows of each row group: fixed encodings, and nothing that depends
+    on time or process (PC-F11). Failure: an unfinished file stays in its attempt directory, which
+    no message names.
 
     Args:
         file: new and empty.
-        first: the first row group; from it is decided which columns get a dictionary.
+        first: the first row group, which decides which columns get a dictionary.
     """
 
     def __init__(self, file: BinaryIO, first: pa.RecordBatch) -> None:
@@ -111,7 +111,7 @@ class PartFileWriter:
             self.target,
             first.schema,
             compression="zstd",
-            # Fewer, larger pages and steps: a tenth less CPU; a page still ends at 1 MiB.
+            # Fewer, larger pages and steps: 10 % less CPU; a page still ends at 1 MiB.
             max_rows_per_page=_PAGE_ROWS,
             write_batch_size=_STEP_ROWS,
             use_dictionary=dictionary_columns(first),
@@ -129,15 +129,15 @@ class PartFileWriter:
         self.target.close()
 
     def abandon(self) -> None:
-        """Give up the file without a footer."""
+        """Abandon the file without a footer."""
         self.target.abandon()
         self._writer.close()
 
 
 def dictionary_columns(rows: pa.RecordBatch) -> list[str]:
-    """Name the columns whose values repeat enough for a dictionary, judged by a sample.
+    """Return the columns whose values repeat enough for a dictionary, judged by a sample.
 
-    A dictionary of unique values costs a hash table, is given up when it has grown too large, and
+    A dictionary of unique values costs a hash table, is abandoned when it has grown too large, and
     the values are then written plain: three times the work for the same bytes.
     """
     spread = np.arange(0, rows.num_rows, max(1, rows.num_rows // _SAMPLE_ROWS), dtype=np.int64)
@@ -155,11 +155,11 @@ def _repeats(sample: pa.Array, rows: int) -> bool:
     try:
         different = len(sample.unique())
     except pa.ArrowNotImplementedError:
-        # Types so rare that Arrow cannot count their values are written plain.
+        # Values of types that Arrow cannot count are rare and written plain.
         return False
     if different <= len(sample) * _DICTIONARY_SHARE:
         return True
-    # Of n rows that each have one of d values, about n²/2d have the value of an earlier one.
+    # Of n rows that each have one of d values, about n²/2d repeat the value of an earlier row.
     repeated = len(sample) - different
     values = len(sample) ** 2 / (2 * repeated) if repeated else rows
     is_small = values * sample.nbytes <= len(sample) * _DICTIONARY_BYTES

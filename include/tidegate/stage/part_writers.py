@@ -1,4 +1,4 @@
-"""Keep one open part file per destination, within bounds of open files and of buffered rows."""
+"""Keep one open part file per destination, within limits on open files and buffered rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Destination:
-    """Where rows go."""
+    """The partition or rule that rows are written for."""
 
     partition: Partition
     folder: str
@@ -30,21 +30,21 @@ class Destination:
 
 @dataclass(frozen=True)
 class WriteLimits:
-    """When buffers become row groups, and row groups files."""
+    """The limits at which buffers become row groups, and row groups files."""
 
     file_bytes: int = 128 << 20
-    """A file with more than this is closed; the size may pass it by one row group (PC-F08)."""
+    """A larger file is closed; the size may exceed this by one row group (PC-F08)."""
     small_bytes: int = 32 << 20
-    """Uncompressed; a file of less is small, where rows may be handed on instead."""
+    """Uncompressed; rows of a smaller file may be handed on instead."""
     open_files: int = 64
-    """When passed, the file whose destination got rows least recently is closed."""
+    """If exceeded, the file whose destination least recently received rows is closed."""
     destinations: int = 1 << 12
-    """When passed, the one that got rows least recently is closed; rows alone need no file yet."""
+    """If exceeded, the least recently used one is closed; buffered rows need no file yet."""
     group_rows: int = 1 << 18
     group_bytes: int = 64 << 20
-    """Uncompressed; keeps row groups of wide rows small."""
+    """Uncompressed; limits row groups of wide rows."""
     buffer_bytes: int = 128 << 20
-    """Uncompressed, over all destinations; when passed, the largest buffer is written early."""
+    """Uncompressed, over all destinations; if exceeded, the largest buffer is written early."""
 
 
 @dataclass
@@ -61,10 +61,10 @@ class _Open:
 
 @dataclass(frozen=True)
 class PartShape:
-    """What a buffered row group becomes in its file."""
+    """How a buffered row group is written to its file."""
 
     columns: tuple[str, ...]
-    """Columns of the file; others serve to measure."""
+    """Columns of the file; others only serve to measure."""
     measure: Callable[[pa.RecordBatch], EventTimes]
     """Row group → bounds of its event times."""
 
@@ -73,14 +73,14 @@ class PartWriters:
     """The open part files of one attempt.
 
     *Runs on:* the task of a split. *Failure:* files stay in the attempt directory, where no message
-    names them; `abandon` closes what is open.
+    names them; `abandon` closes the open ones.
 
     Args:
         open_file: opens a new file by its path relative to the plan's directory.
-        name: gives the final name of a destination's n-th file, from 0.
-        shape: what is written of the rows.
+        name: returns the final name of a destination's n-th file, from 0.
+        shape: which columns are written, and how rows are measured.
         limits: when to write and close.
-        handed_on: takes rows that would be a small file; None: each gets one.
+        handed_on: takes rows that would be a small file; None: each is written.
     """
 
     def __init__(
@@ -102,15 +102,16 @@ class PartWriters:
         self._closed: dict[Destination, list[PartFile]] = {}
 
     def append(self, to: Destination, rows: pa.RecordBatch) -> None:
-        """Take rows for a destination, in the order in which they shall stand there.
+        """Append rows to a destination, in the order in which they are written.
 
         Args:
-            to: where the rows go.
+            to: the destination.
+            rows: at least one, in memory that no other destination shares.
             rows: at least one, in memory that no other destination shares.
         """
         part = self._opened(to)
         start = 0
-        # Groups are cut at an exact row: their bytes must not depend on how rows came in batches.
+        # Groups are cut at an exact row: their bytes must not depend on the sizes of the batches.
         while start < rows.num_rows:
             taken = rows.slice(start, self._limits.group_rows - part.rows)
             start += taken.num_rows
@@ -121,11 +122,11 @@ class PartWriters:
             self._make_memory()
 
     def adopt(self, to: Destination, make: Callable[[str], PartFile]) -> None:
-        """Count a file that somebody else makes under the name that a destination's next one has.
+        """Count a file that the caller makes under the name of a destination's next file.
 
         Args:
-            to: what the file belongs to.
-            make: makes it at a path relative to the plan's directory, and describes it.
+            to: the destination of the file.
+            make: makes the file at a path relative to the plan's directory, and describes it.
         """
         self._closed.setdefault(to, []).append(make(self._next_path(to)))
 
@@ -141,7 +142,7 @@ class PartWriters:
         return tuple(part for to in folders for part in self._closed[to])
 
     def abandon(self) -> None:
-        """Close what is open without finishing it."""
+        """Close the open files without finishing them."""
         for part in self._open.values():
             if part.file is not None:
                 part.file.abandon()
@@ -195,7 +196,7 @@ class PartWriters:
         self._buffered += size
 
     def _write_group(self, to: Destination, part: _Open) -> None:
-        """Write what is buffered for a destination; opens its file first, rolls it when large."""
+        """Write the buffer of a destination; open its file first, and roll it if it is large."""
         group = pa.concat_batches(part.batches)
         self._buffered -= part.bytes
         part.batches, part.rows, part.bytes = [], 0, 0
@@ -215,7 +216,7 @@ class PartWriters:
         return path
 
     def _make_room(self) -> None:
-        """Close the file whose destination got rows least recently, if there are too many."""
+        """Close the least recently used file if there are too many."""
         with_file = [to for to, part in self._open.items() if part.file is not None]
         if len(with_file) >= self._limits.open_files:
             self._close(with_file[0])

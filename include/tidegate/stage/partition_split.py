@@ -1,4 +1,4 @@
-"""Say which target partition each row of a batch belongs to, column by column. Writes nothing."""
+"""Compute the target partition of each row of a batch, column by column. Writes nothing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BatchSplit:
     codes: Codes
     """int[n]: position in `partitions` of each row's partition."""
     partitions: tuple[Partition, ...]
-    """Those that the batch has rows for, in order of their codes."""
+    """The partitions of the batch, in the order of their codes."""
 
     def slices(self, batch: pa.RecordBatch) -> Iterator[tuple[Partition, pa.RecordBatch]]:
         """Yield each partition's rows of a batch, in order, in memory of their own.
@@ -57,7 +57,7 @@ class BatchSplit:
         if runs is not None:
             nothing = batch.slice(0, 0)
             for code, (start, count) in runs.items():
-                # Joined with nothing it is copied, at an eighth of what taking rows costs.
+                # Concatenated with an empty batch it is copied, at an eighth of the cost of `take`.
                 rows = pa.concat_batches([batch.slice(start, count), nothing])
                 yield self.partitions[code], rows
             return
@@ -69,9 +69,9 @@ class BatchSplit:
             start += count
 
     def _runs(self) -> dict[int, tuple[int, int]] | None:
-        """Return where each partition's rows begin and how many they are, if they stand together.
+        """Return the first row and the number of rows of each partition, if they are adjacent.
 
-        In order of their codes; None where rows of one partition stand in several places.
+        In the order of their codes; None if rows of one partition are in several places.
         """
         changes = np.flatnonzero(np.diff(self.codes)) + 1
         if len(changes) + 1 != len(self.partitions):
@@ -84,10 +84,10 @@ class BatchSplit:
         )
 
     def _order(self) -> tuple[Integers, list[int]]:
-        """Sort row positions by partition; tells how many each one has."""
+        """Sort row positions by partition; also return the number of rows of each."""
         codes: npt.NDArray[np.integer[Any]] = self.codes
         if len(self.partitions) <= FEW_CODES:
-            # NumPy sorts integers of up to 16 bits by radix.
+            # NumPy uses radix sort for integers of up to 16 bits.
             codes = codes.astype(np.uint16)
         order = np.argsort(codes, kind="stable").astype(np.int64, copy=False)
         return order, np.bincount(self.codes, minlength=len(self.partitions)).tolist()
@@ -106,11 +106,11 @@ class PartitionComputer:
     """The partitions that rows of one schema go to (PC-P01).
 
     Args:
-        schema: of the batches.
+        schema: that of the batches.
         fields: `target.partition_by`, in declared order; empty for an unpartitioned target.
         timezone: the pipeline's zone, for `day()`, `hour()`, `month()`.
-        default_name: directory value of the default partition, which no value's text may equal
-            (PC-P07).
+        default_name: directory value of the default partition, which the text of no value may equal
+        (PC-P07).
 
     Raises:
         ColumnMissing: a key names a column that the schema does not have.
@@ -146,16 +146,16 @@ class PartitionComputer:
         """Columns of the part files."""
 
     def split(self, batch: pa.RecordBatch) -> BatchSplit:
-        """Find each row's partition.
+        """Return each row's partition.
 
         Raises:
-            PartitionValueReserved: a value is spelled like the default partition.
+            PartitionValueReserved: the text of a value is the name of the default partition.
         """
         codes, values = self.values(batch)
         return BatchSplit(codes, tuple(self._partition(item) for item in values))
 
     def values(self, batch: pa.RecordBatch) -> tuple[Codes, list[tuple[str | None, ...]]]:
-        """Return the texts of the keys, each combination once, and the position of each row's."""
+        """Return each combination of key texts once, and the position of each row's combination."""
         codes: Codes = np.zeros(batch.num_rows, dtype=np.intp)
         values: list[tuple[str | None, ...]] = [()]
         for column, encoder in zip(self._columns, self._encoders, strict=True):
@@ -181,13 +181,13 @@ class PartitionComputer:
 
 
 def data_columns(names: Sequence[str], fields: Sequence[PartitionField]) -> tuple[str, ...]:
-    """Return the columns of part files: those of identity keys stand in the path instead."""
+    """Return the columns of part files, without those of identity keys, which are in the path."""
     dropped = {field.column for field in fields if field.transform is Transform.IDENTITY}
     return tuple(name for name in names if name not in dropped)
 
 
 def _by_text(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
-    """Join values that are written alike: NULL with empty text, days of one month."""
+    """Merge values with the same text: NULL with empty text, days of one month."""
     positions: dict[str | None, int] = {}
     joined = np.array([positions.setdefault(text, len(positions)) for text in texts], dtype=np.intp)
     return (codes, texts) if len(positions) == len(texts) else (joined[codes], list(positions))
@@ -238,7 +238,7 @@ def _time_encoder(
 
 @functools.lru_cache(maxsize=1 << 14)
 def _time_text(unit: int, transform: Transform, *, of_day: bool) -> str:
-    """Write days or hours since 1970 as `model.partition_value` says."""
+    """Return days or hours since 1970 in the format of `model.partition_value`."""
     if of_day:
         return f"{unit:02d}"
     if transform is Transform.HOUR:

@@ -1,4 +1,4 @@
-"""Apply the row rules of a pipeline to one batch: put rows aside, hold partitions, or count."""
+"""Apply the row rules of a pipeline to one batch: quarantine rows, hold partitions, or count."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judged:
-    """What the rules say of one batch."""
+    """The result of the rules for one batch."""
 
     kept: pa.RecordBatch
     quarantined: tuple[tuple[str, pa.RecordBatch], ...]
-    """(rule, rows): a row that fails several rules is put aside once, by the first of them."""
+    """(rule, rows): a row that fails several rules is quarantined once, by the first of them."""
     held: dict[str, Flags]
     """Rule with effect `hold` → bool[kept.num_rows] of rows that fail it, if any does."""
     hits: dict[str, int]
-    """Rule → rows that failed it: of all rows for `quarantine`, of those kept otherwise."""
+    """Rule → rows that failed it: of all rows for `quarantine`, of the kept rows otherwise."""
 
 
 class RowRules:
-    """The rules of a pipeline on batches of one schema (PC-C05).
+    """The rules of a pipeline for batches of one schema (PC-C05).
 
     Args:
         rules: `rows` of the pipeline file.
-        schema: of the batches.
+        schema: that of the batches.
 
     Raises:
         PredicateInvalid: a rule's predicate does not fit the schema.
@@ -52,7 +52,7 @@ class RowRules:
         self.names = tuple(rule.name for rule in rules)
 
     def judge(self, batch: pa.RecordBatch) -> Judged:
-        """Find the rows that fail; only `quarantined` depends on the order of the rules."""
+        """Return the rows that fail; only `quarantined` depends on the order of the rules."""
         hits: dict[str, int] = {}
         kept, quarantined = self._put_aside(batch, hits)
         held: dict[str, Flags] = {}

@@ -1,4 +1,4 @@
-"""Find out whether the clocks of a zone are changed between two times of a column."""
+"""Find out whether the clocks of a zone change between two times of a column."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ if TYPE_CHECKING:
     from tidegate.stage.zones import ZoneOffsets
 
 _MOST_HOURS = 24 * 32
-"""More than a month of any zone; in a longer time the clocks are changed sooner or later."""
+"""More than a month of any zone; clocks may change in any longer time."""
 
 
 def wall_clock_is_steady(ends: pa.Array, timezone: str) -> bool:
-    """Return whether a later moment between two has no earlier wall clock.
+    """Return whether wall clock never runs backward between two times.
 
-    Where clocks are put back just after midnight, one day ends twice, and the first minute of the
-    next one stands between.
+    If clocks are put back just after midnight, one day ends twice, and the first minute of the next
+    day lies between.
 
     Args:
-        ends: the first and the last time, not NULL, of a column that makes partition values.
+        ends: the first and the last time, not NULL, of a column of partition values.
         timezone: the pipeline's zone.
     """
     return _is_naive(ends.type) or _is_steady(ends, timezone, lambda zone: zone.at_instants)
 
 
 def moments_are_steady(ends: pa.Array, timezone: str) -> bool:
-    """Return whether a later wall clock between two names no earlier moment.
+    """Return whether instants never run backward between two wall clock times.
 
-    A time that the clocks skipped is moved forward, past those that follow the gap (PC-T19).
+    A time that the clocks skip is moved forward, past those that follow the gap (PC-T19).
 
     Args:
         ends: the first and the last time, not NULL, of the column of event times.
@@ -61,6 +61,6 @@ def _is_steady(
     if last - first > _MOST_HOURS:
         return False
     starts = np.arange(first, last + 1, dtype=np.int64) * SECONDS_PER_HOUR
-    # As closely as the offsets themselves are known: an hour that ends as it began has no change.
+    # At the resolution of the offsets themselves: an hour with equal ends has no change.
     seconds = np.concatenate((starts, starts + SECONDS_PER_HOUR - 1))
     return len(np.unique(offsets_of(zone)(seconds))) == 1

@@ -1,4 +1,4 @@
-"""Read what Tidegate itself wrote into a work directory, and say what helps where it is lost."""
+"""Read what Tidegate itself wrote to a work directory, and name the remedy if it is lost."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _Said = TypeVar("_Said")
 
 
 def read_stored(storage: Storage, path: str, kind: type[_Stored]) -> _Stored:
-    """Read the value that a file holds.
+    """Read the value of a file.
 
     Raises:
         StateFileLost: there is no such file.
-        StateFileDamaged: it does not hold such a value.
+        StateFileDamaged: it does not contain such a value.
         FormatUnknown: another version of Tidegate wrote it.
     """
     content = read_content(storage, path)
@@ -42,21 +42,21 @@ def read_content(storage: Storage, path: str) -> bytes:
 
 
 def as_stored(path: str, decode: Callable[[], _Said]) -> _Said:
-    """Return what a file's content says.
+    """Decode a file's content.
 
     Raises:
-        StateFileDamaged: it says nothing.
+        StateFileDamaged: it cannot be decoded.
     """
     return stored.as_stored(path, decode, lambda: _remedy(path))
 
 
 def lost_commit_plan(path: str) -> StateFileLost:
-    """Make the error for a commit whose marker stands, and whose plan is not there.
+    """Return the error for a commit that has a marker but no plan.
 
-    Raised by the restoration once all else is whole, and the ledger in use does not tell the plan
-    either: a restored ledger knows no revision without its plan, and the marker would tell of one;
-    readers miss it until it is written again. What it brought may stand beside what comes in its
-    place, where the ledger forgot what came since, too.
+    Raised by the restoration if everything else is complete and the ledger in use does not have the
+    plan either: a restored ledger has no revision without its plan, but the marker would name one;
+    readers miss the marker until it is written again. If the ledger also forgot newer
+    contributions, the rows of the commit may remain beside those that replace them.
     """
     remedy = (
         "remove the marker of its partition, which alone tells its revision and who approved it, "
@@ -68,7 +68,7 @@ def lost_commit_plan(path: str) -> StateFileLost:
 
 
 def damaged(path: str, found: str) -> StateFileDamaged:
-    """Make the error for a file that is not as it was written."""
+    """Return the error for a file that was changed since it was written."""
     return StateFileDamaged(path=path, found=found, remedy=_remedy(path))
 
 

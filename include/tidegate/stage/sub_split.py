@@ -1,6 +1,6 @@
-"""Stage one sub-split: batches in, part files and an account of them out.
+"""Stage one sub-split: read batches, write part files, and return a description of them.
 
-Writes no commit message: whoever called decides whether this attempt won.
+Writes no commit message: the caller decides whether this attempt won.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 QUARANTINED_BY = "quarantined_by"
-"""Column of quarantined rows with the name of the rule that put them aside."""
+"""Column of quarantined rows with the name of the rule that rejected them."""
 
 
 @dataclass(frozen=True)
 class StageSpec:
-    """What a pipeline says about the rows it writes."""
+    """How a pipeline writes its rows."""
 
     fields: tuple[PartitionField, ...] = ()
     timezone: str = "UTC"
@@ -46,7 +46,7 @@ class StageSpec:
     counts_until: datetime | None = None
     """Event times after this are future (design §7); None counts all."""
     unit: str = "us"
-    """What whole numbers count as event times."""
+    """The unit of integers that are event times."""
     default_name: str = DEFAULT_NAME
     limits: WriteLimits = field(default_factory=WriteLimits)
     only: frozenset[Partition] = frozenset()
@@ -54,17 +54,17 @@ class StageSpec:
 
     @property
     def of_assembly(self) -> StageSpec:
-        """How rows are written that were judged before they were handed on."""
+        """How handed-on rows, which were judged before, are written."""
         return replace(self, rules=(), only=frozenset())
 
     @classmethod
     def of(
         cls, config: PipelineConfig, planned_at: datetime, only: Iterable[Partition] = ()
     ) -> StageSpec:
-        """Read it from a pipeline's configuration.
+        """Build it from a pipeline's configuration.
 
         Args:
-            config: as it stands in the plan.
+            config: as in the plan.
             planned_at: the clock of the run, from the plan, so that a retry counts the same rows.
             only: the partitions of a rebuild.
         """
@@ -79,7 +79,7 @@ class StageSpec:
             default_name=target.default_partition_name,
             limits=WriteLimits(
                 file_bytes=target.rolling.file_size,
-                # In memory; in a file it is a third to a tenth of that.
+                # In memory; in a file, they take a tenth to a third of that.
                 small_bytes=target.rolling.file_size // 4,
                 open_files=target.max_open_partitions,
             ),
@@ -89,7 +89,7 @@ class StageSpec:
 
 @dataclass(frozen=True)
 class AttemptPlace:
-    """Where one attempt at one sub-split writes."""
+    """The destination of one attempt at one sub-split."""
 
     plan_root: str
     plan_digest: str
@@ -97,7 +97,7 @@ class AttemptPlace:
     attempt: str
     """Never used before: it ends with a random word (PC-F01)."""
     handed_on: HandedOn | None = None
-    """Takes rows that would make many small files; None: every row gets a file here."""
+    """Takes rows that would make many small files; None: every row is written to a file here."""
 
 
 def stage_sub_split(
@@ -108,28 +108,28 @@ def stage_sub_split(
     storage: Storage,
     whole: Iterable[WholePart] = (),
 ) -> Staged:
-    """Write the part files of one attempt, and hand on what would make many small ones.
+    """Write the part files of one attempt, and hand on rows that would make many small files.
 
-    *Runs on:* the task of a split. *Called:* at least once per sub-split. *Failure:* what was
-    written stays in the attempt's directory, which no message names; the next attempt has another.
+    *Runs on:* the task of a split. *Called:* at least once per sub-split. *Failure:* written files
+    stay in the attempt's directory, which no message names; the next attempt has another.
 
     Args:
         batches: the sub-split's rows in plan order, each with at least one row.
-        schema: of the batches.
+        schema: that of the batches.
         spec: how rows are judged, split and written.
         place: directories and names.
-        storage: where part files go.
-        whole: files of the sub-split that are copied, and not among the batches.
+        storage: the storage of the part files.
+        whole: files of the sub-split that are copied, and are not among the batches.
 
     Returns:
-        What was staged; every file of it is closed and forced to the disk. Rows that were handed on
-        are read, and neither kept nor put aside.
+        The staged files, all closed and flushed to disk. Rows that were handed on count as read,
+        but neither as kept nor as quarantined.
 
     Raises:
         PredicateInvalid: a row rule does not fit the schema.
-        ColumnMissing: a partition key or the event time names no column.
+        ColumnMissing: a column of a partition key or of the event time does not exist.
         PartitionFieldInvalid: a partition key does not fit its column's type.
-        PartitionValueReserved: a text is spelled like the default partition.
+        PartitionValueReserved: the text of a value is the name of the default partition.
         StorageFull: no space is left (Transient).
     """
     attempt = _Attempt(schema, spec, place, storage)
@@ -162,7 +162,7 @@ class _Attempt:
             clock = EventClock(schema, spec.event_time, spec.timezone, spec.counts_until, spec.unit)
         self._handed_on = place.handed_on
         self._buffered_columns = (
-            # Rows that are handed on are told into partitions anew.
+            # The partitions of rows that are handed on are computed anew.
             schema.names if self._handed_on else _buffered_columns(schema, self._computer, clock)
         )
         measure = clock.measure if clock else _no_event_times
@@ -198,13 +198,13 @@ class _Attempt:
             self._kept.append(self._destination(partition), rows)
 
     def copy(self, part: WholePart) -> None:
-        """Let a source file be a part file; its rows are counted as if they had been read."""
+        """Copy a source file as a part file; its rows are counted as if they had been read."""
         self._rows_read += part.rows
         self._rows_kept += part.rows
         self._kept.adopt(self._destination(part.partition), lambda path: self._copied(part, path))
 
     def finish(self) -> Staged:
-        """Finish all files and describe them."""
+        """Finish all files and return their description."""
         parts, quarantined = self._kept.close(), self._aside.close()
         staged = [part.staged for part in (*parts, *quarantined)]
         self._storage.sync_all(self._place.plan_root, staged)
@@ -228,7 +228,7 @@ class _Attempt:
         self._aside.abandon()
 
     def _wanted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Leave out rows of partitions that are not rebuilt, before a rule looks at them."""
+        """Leave out rows of partitions that are not rebuilt, before any rule is applied."""
         slices = self._computer.split(batch).slices(batch)
         wanted = [rows for partition, rows in slices if partition in self._only]
         return pa.concat_batches(wanted) if wanted else batch.slice(0, 0)
@@ -246,7 +246,7 @@ class _Attempt:
             name=posixpath.basename(path),
             staged=path,
             length=part.file.footer.end.length,
-            # Of the copy: what the message says is what stands.
+            # Of the copy: the message describes the existing file.
             sha256=self._storage.sha256(full),
             rows=part.rows,
             event_times=part.event_times,
@@ -273,7 +273,7 @@ class _Attempt:
         return self._storage.open_new(self._full(path))
 
     def _full(self, path: str) -> str:
-        """Return where a new file goes, in a directory that is there."""
+        """Return the path of a new file, whose directory is created."""
         full = posixpath.join(self._place.plan_root, path)
         self._storage.make_dirs(posixpath.dirname(full), synced=False)
         return full
@@ -282,7 +282,7 @@ class _Attempt:
 def _buffered_columns(
     schema: pa.Schema, computer: PartitionComputer, clock: EventClock | None
 ) -> list[str]:
-    """Name the columns that writers get: those of the files, and the event time to measure."""
+    """Return the columns for the writers: those of the files, and the event time to measure."""
     wanted = {*computer.data_columns, *([clock.column] if clock else [])}
     return [name for name in schema.names if name in wanted]
 

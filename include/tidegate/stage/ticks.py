@@ -22,24 +22,24 @@ _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": MICROSECONDS, "ns": 1_000_000_00
 
 @dataclass(frozen=True)
 class Ticks:
-    """Times of a column as integers."""
+    """The times of a column as integers."""
 
     values: Integers
     """int64[n]; 0 where missing."""
     missing: Flags | None
-    """bool[n], true where the column is NULL; None if it nowhere is."""
+    """bool[n], true where the column is NULL; None if there are no NULLs."""
     per_second: int
     offsets: Integers | None = None
-    """int64[n], seconds on top of the values, which they may take beyond what 64 bits hold."""
+    """int64[n], seconds added to the values; the sum may exceed 64 bits."""
 
     def floor(self, seconds: int) -> Integers:
-        """Count whole spans of so many seconds since 1970, rounding down before it, too."""
+        """Return the number of whole spans of so many seconds since 1970, rounded down."""
         if self.offsets is None:
             return self.values // (seconds * self.per_second)
         return _sum(self.values // self.per_second, self.offsets) // seconds
 
     def microseconds(self) -> Integers:
-        """Return the times in microseconds, rounded down; what does not fit is clipped."""
+        """Return the times in microseconds, rounded down and clipped to 64 bits."""
         if self.per_second > MICROSECONDS:
             found = self.values // (self.per_second // MICROSECONDS)
         else:
@@ -54,10 +54,10 @@ class Ticks:
 
 
 def wall_clock(column: pa.Array, timezone: str) -> Ticks:
-    """Read local time since local 1970-01-01T00:00 in the pipeline's zone.
+    """Return the local time since local 1970-01-01T00:00 in the pipeline's zone.
 
     Args:
-        column: timestamp of any unit, aware or naive, or date, which is its midnight.
+        column: timestamp of any unit, aware or naive, or date, which counts as its midnight.
         timezone: the pipeline's zone.
     """
     ticks = _ticks(column)
@@ -68,10 +68,10 @@ def wall_clock(column: pa.Array, timezone: str) -> Ticks:
 
 
 def instants(column: pa.Array, timezone: str) -> Ticks:
-    """Read time since 1970-01-01T00:00Z.
+    """Return the time since 1970-01-01T00:00Z.
 
     Args:
-        column: timestamp of any unit, aware or naive, or date, which is its midnight.
+        column: timestamp of any unit, aware or naive, or date, which counts as its midnight.
         timezone: the pipeline's zone.
     """
     ticks = _ticks(column)
@@ -82,7 +82,7 @@ def instants(column: pa.Array, timezone: str) -> Ticks:
 
 
 def _sum(one: Integers, other: Integers) -> Integers:
-    """Add; what does not fit is clipped."""
+    """Return the sum, clipped to 64 bits."""
     found = one + other
     wrapped = ((one ^ found) & (other ^ found)) < 0
     clipped = np.where(other < 0, _LIMITS.min, _LIMITS.max)

@@ -1,4 +1,4 @@
-"""Whether a file of somebody else's has the sizes that files of this pipeline have."""
+"""Compare the sizes of a foreign file with those of the files that this pipeline writes."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ _SMALLEST_GROUP = 1 << 20
 
 
 def is_small(length: int, limits: WriteLimits) -> bool:
-    """Return whether a file is so small that others should stand in one file with it.
+    """Return whether a file is so small that it should share a part file with others.
 
-    An eighth: below it a partition would have eight times as many files as were asked for.
+    The limit is an eighth: below it a partition would have eight times as many files as configured.
     """
     return length * _SMALL_SHARE < limits.file_bytes
 
 
 def has_usual_sizes(footer: ParquetFooter, limits: WriteLimits) -> bool:
-    """Return whether readers of a file notice no difference to one that was written here.
+    """Return whether readers of a file see no difference from one that was written here.
 
-    A file may pass `rolling.file_size` by its last row group, as those do (PC-F08). Row groups
-    bound the memory of readers and are what they pass over, so none may be much larger than ours,
-    and they may not be tiny. Not just as large: nobody configures them, and other writers fill
-    128 MB whatever the number of rows.
+    A file may exceed `rolling.file_size` by its last row group, as those files do (PC-F08). Row
+    groups bound the memory of readers and are what they skip, so none may be much larger than ours
+    or tiny. They need not be equal: nobody configures them, and other writers fill 128 MB whatever
+    the number of rows.
     """
     most_rows, most_bytes = footer.largest_group
     return (

@@ -1,4 +1,4 @@
-"""Write partition values as canonical text: one spelling for each value, which reads back."""
+"""Write partition values as canonical text, one spelling for each value, which can be read back."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from tidegate.model.partition import PartitionField
 
 Texts = list[str | None]
-"""None stands for what goes to the default partition (PC-P08)."""
+"""None is the default partition (PC-P08)."""
 
 LONGEST_NAME = 255
-"""Bytes of a directory's name on the file systems of Linux."""
+"""The limit for directory names on Linux file systems, in bytes."""
 _SHOWN = 32
 
 _PLAIN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
@@ -61,12 +61,12 @@ def identity_writer(
 
 
 def reserved(field: PartitionField, kind: pa.DataType, text: str) -> PartitionValueReserved:
-    """Say that a value cannot be told from NULL, and which row rule puts such rows aside.
+    """Return the error for a value with the text of NULL, with a row rule that rejects such rows.
 
     Args:
         field: the partition key.
         kind: type of its column.
-        text: what the value is written as, which is the name of the default partition.
+        text: the text of the value, which is the name of the default partition.
     """
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -74,17 +74,17 @@ def reserved(field: PartitionField, kind: pa.DataType, text: str) -> PartitionVa
     literal = text.replace("'", "''")
     compared = column if _is_text(kind) else f"cast({column} as varchar)"
     where = f"{column} is null or {compared} <> '{literal}'"
-    # Quoted as JSON, which YAML reads as well.
+    # Quoted as JSON, which is also valid YAML.
     rule = json.dumps(where, ensure_ascii=False)
     return PartitionValueReserved(column=field.column, value=text, rule=rule)
 
 
 def too_long(field: PartitionField, text: str, size: int) -> PartitionFieldInvalid:
-    """Say that a value's directory has a longer name than file systems take.
+    """Return the error for a value whose directory name is too long for file systems.
 
     Args:
         field: the partition key.
-        text: what the value is written as.
+        text: the text of the value.
         size: bytes of the name.
     """
     column = _sql_name(field.column)
@@ -118,7 +118,7 @@ def _plain(values: pa.Array) -> pa.Array:
 
 
 def _timestamp_texts(values: pa.TimestampArray) -> Texts:
-    """Write `2020-12-01T11:00:00[.fraction]`, a fraction without zeros at its end."""
+    """Return `2020-12-01T11:00:00[.fraction]`, with a fraction without trailing zeros."""
     texts = values.cast(pa.timestamp(values.type.unit)).cast(pa.string()).to_pylist()
     return [None if text is None else _timestamp_text(text) for text in texts]
 

@@ -1,4 +1,4 @@
-"""Copy a source file that becomes a part file as it is, and make sure that it did."""
+"""Copy a source file that becomes a part file as it is, and check the copy."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WholePart:
 
     file: WholeFile
     look_again: Callable[[], WholeFile | None]
-    """Opens the file anew, and raises what reading it then would raise."""
+    """Opens the file again, and raises the errors that reading it would raise."""
     partition: Partition
     event_times: EventTimes
 
@@ -36,27 +36,27 @@ class WholePart:
 
 
 def copy_whole(storage: Storage, part: WholePart, path: str) -> None:
-    """Copy a file, then compare copy and source with what was decided on.
+    """Copy a file, then compare copy and source with the file that was chosen.
 
-    Damage inside a page passes unseen, as it does not where pages are decoded.
+    Damage inside a page is not detected; it is where pages are decoded.
 
     *Failure:* a part of the copy stays in the attempt's directory, which no message names.
 
     Args:
         storage: where the copy goes.
         part: the file.
-        path: of the copy; nothing stands there.
+        path: the path of the copy, which does not exist yet.
 
     Raises:
         SourceFileGone, SourceFileDamaged: the file changed since its footer was read; each kind of
-            source may have its own errors.
+        source may have its own errors.
         StorageFull: no space is left (Transient).
     """
     decided = part.file.footer.end
     try:
         storage.copy_new(part.file.path, path)
     finally:
-        # Before anything is said of the copy: where the source changed, its own error says more.
+        # Before the copy is judged: if the source changed, its own error is more precise.
         now = part.look_again()
     if now is None or now.footer.end != decided or _end_of(path) != decided:
         problem = f"expected {decided.length} bytes and one footer while it is copied"

@@ -1,8 +1,8 @@
-"""Decide which source files are published as they are: what need not be decoded is not decoded.
+"""Choose the source files that are published as they are, without decoding them.
 
-A copy has to be what reading and writing would have given: the same rows in the same partition,
-with the same bounds, in a file as this pipeline writes them. Whatever is not known for sure from
-the footer is read the long way (PC-F13).
+A copy has to equal the result of reading and writing: the same rows in the same partition, with the
+same bounds, in a file like those that this pipeline writes. A file for which the footer does not
+prove that is decoded (PC-F13).
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ if TYPE_CHECKING:
     from tidegate.stage.sub_split import StageSpec
 
 _CODEC = "ZSTD"
-"""What part files are compressed with; their names say so."""
+"""The codec of part files, which is also in their names."""
 
 
 class WholeFileReader(Protocol):
-    """The reading side of a source, as far as files are not read."""
+    """The reading side of a source, for files that are not decoded."""
 
     def whole_file(self, piece: Piece) -> WholeFile | None:
-        """Look at a piece's file: whether its rows, all of them, come out as they stand there."""
+        """Return a piece's file if all of its rows are read exactly as they are in the file."""
         ...
 
 
 @dataclass(frozen=True)
 class WholeFiles:
-    """Which files of one pipeline's sub-splits are copied. Writes nothing.
+    """Chooses the files of one pipeline's sub-splits that are copied. Writes nothing.
 
     Args:
-        reader: looks at files.
-        schema: of the batches that reading gives.
-        spec: how rows are staged; its rules have to be none.
+        reader: opens files.
+        schema: that of the batches that reading returns.
+        spec: how rows are staged; it must not have row rules.
     """
 
     reader: WholeFileReader
@@ -58,14 +58,14 @@ class WholeFiles:
     spec: StageSpec
 
     def chosen(self, pieces: Sequence[Piece]) -> tuple[list[WholePart], list[Piece]]:
-        """Tell the pieces of a sub-split apart: those to copy, and those to read.
+        """Divide the pieces of a sub-split into those to copy and those to read.
 
-        Small files are copied only where nothing else would stand in a part file with them: the
-        long way makes one file of many, and readers of the target should not pay for the difference
-        for ever.
+        Small files are copied only if nothing else would share a part file with them: reading
+        combines many files into one, and readers of the target should not pay for the difference
+        forever.
 
         Raises:
-            TidegateError: a file cannot be opened; as reading it.
+            TidegateError: a file cannot be opened; the same error as when reading it.
         """
         whole: list[WholePart] = []
         rest: list[Piece] = []
@@ -79,37 +79,37 @@ class WholeFiles:
         return whole, rest
 
     def part(self, piece: Piece) -> WholePart | None:
-        """Return the part file that a piece's file is, size aside; None if it has to be read.
+        """Return a piece's file as a part file, whatever its size; None if it has to be read.
 
         Raises:
-            TidegateError: the file cannot be opened; as reading it.
+            TidegateError: the file cannot be opened; the same error as when reading it.
         """
         try:
             return self._part(piece)
         except (OSError, pa.ArrowException, UnicodeDecodeError):
-            # Whoever reads it names the file, and what is wrong with it.
+            # Reading it raises the error that names the file and the problem.
             return None
 
     def _part(self, piece: Piece) -> WholePart | None:
         file = self.reader.whole_file(piece)
         if file is None or not self._is_as_written(file):
             return None
-        # Made first: it refuses a column that is not there, as reading would.
+        # Created first: it rejects a missing column, as reading would.
         clock, ends = self._clock, self._ends(file)
         if ends is None or not self._is_steady(ends):
             return None
-        # Values of times name intervals: an hour of the day only stands beside its day.
+        # Values of times name intervals: an hour is distinct only together with its day.
         partitions = self._computer.split(ends).partitions
         event_times = clock.measure(ends) if clock else EventTimes()
         if len(partitions) > 1 or event_times.future or event_times.missing:
             return None
         if self.spec.only and partitions[0] not in self.spec.only:
-            # Its rows are counted as read, and not kept.
+            # Its rows are counted as read, and are not kept.
             return None
         return WholePart(file, partial(self.reader.whole_file, piece), partitions[0], event_times)
 
     def _is_as_written(self, file: WholeFile) -> bool:
-        """Return whether a file is as this pipeline would have written it."""
+        """Return whether a file is like those that this pipeline writes."""
         footer = file.footer
         return (
             file.columns == self._computer.data_columns
@@ -123,9 +123,9 @@ class WholeFiles:
         )
 
     def _ends(self, file: WholeFile) -> pa.RecordBatch | None:
-        """Make two rows of what decides: the smallest values of the file, and the largest.
+        """Return two rows of the deciding columns: the smallest and the largest values.
 
-        None where they are not known exactly, or a value may be NULL.
+        None if they are not known exactly, or a value may be NULL.
         """
         columns = []
         for field in self.schema:
@@ -141,10 +141,10 @@ class WholeFiles:
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
 
     def _is_steady(self, ends: pa.RecordBatch) -> bool:
-        """Return whether everything between two times comes out between what they come out as.
+        """Return whether all times between two times map to values between their values.
 
-        Where the clocks go back, a day may come twice, and where they go forward, a later time
-        without a zone may be an earlier moment.
+        If clocks are put back, a day may occur twice, and if they are put forward, a later time
+        without a zone may be an earlier instant.
         """
         spec = self.spec
         made = [field.column for field in spec.fields if field.transform is not Transform.IDENTITY]
@@ -174,7 +174,7 @@ class WholeFiles:
 
     @cached_property
     def _layout(self) -> Layout:
-        """The layout of the files that are written here, asked of one without rows."""
+        """The layout of the files that are written here, taken from one without rows."""
         fields = [self.schema.field(name) for name in self._computer.data_columns]
         written = pa.BufferOutputStream()
         writer = PartFileWriter(written, pa.RecordBatch.from_pylist([], pa.schema(fields)))
@@ -184,9 +184,9 @@ class WholeFiles:
 
 
 def _between(bounds: tuple[int, int] | None, kind: pa.DataType) -> pa.Array | None:
-    """Return two stored numbers as values of a column; None where its numbers mean something else.
+    """Return two stored numbers as values of a column; None if its numbers mean something else.
 
-    Seconds are stored as milliseconds, and numbers without a sign like others.
+    Seconds are stored as milliseconds, and unsigned numbers like signed ones.
     """
     if bounds is None:
         return None

@@ -1,8 +1,8 @@
 """Look up offsets from UTC for whole columns, by the same zone rules as the rest of Tidegate.
 
 Arrow's own conversion is not used: it reads the transitions listed in the system's zone files and
-ignores the rule that goes on after the last one, so that it knows no summer time after 2037, or,
-where the files are built small, after 2007.
+ignores the rule that applies after the last one, so that it knows no summer time after 2037, or, if
+the files are built in the slim format, after 2007.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tidegate.physical.arrays import Integers, distinct
 SECONDS_PER_HOUR = 3_600
 
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 (wall clock, of whatever zone)
-# A day inside what datetime can say, so that no offset leads outside.
+# A day inside the range of datetime, so that no offset leads outside.
 _FIRST = (datetime(1, 1, 2, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(seconds=1)
 _LAST = (datetime(9999, 12, 30, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(
     seconds=1
@@ -31,7 +31,7 @@ _Lookup = Callable[[int], int]
 
 
 class ZoneOffsets:
-    """The offsets of one zone; remembers those it looked up."""
+    """The offsets of one zone, with a cache."""
 
     def __init__(self, zone: ZoneInfo) -> None:
         self._zone = zone
@@ -50,7 +50,7 @@ class ZoneOffsets:
         return _offsets(seconds, self._at_instant, self._by_instant)
 
     def at_wall_clock(self, seconds: Integers) -> Integers:
-        """Return the offset that each wall clock has.
+        """Return the offset of each wall clock time.
 
         A time that occurs twice is its first occurrence; one that the clock skipped is moved
         forward by the gap (PC-T19).

@@ -1,1 +1,1 @@
-"""What a target is: its owner, its partitions, its markers, its schema. Moves no file."""
+"""The target of a pipeline: its owner, partitions, markers and schema. Moves no file."""

@@ -1,4 +1,4 @@
-"""Open a published table as its markers list it: nothing pending, nothing half moved."""
+"""Open a published table as its markers list it, without pending or half-moved files."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ _FILES = pafs.LocalFileSystem()
 
 
 def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset:
-    """Open a published table as its markers list it: nothing pending, nothing half moved.
+    """Open a published table as its markers list it, without pending or half-moved files.
 
-    A marker is recognised by what it says, whatever `commit.marker.name` calls it: it is a hidden
-    file in the directory of its partition. A partition without one has no rows here. Where the
-    files differ in their schemas, because columns were added, dropped or widened meanwhile, each is
-    read as the type that holds them all, with NULLs for a column that it lacks.
+    A marker is recognised by its content, whatever `commit.marker.name` is: it is a hidden file in
+    the directory of its partition. A partition without a marker has no rows here. If the schemas of
+    the files differ, because columns were added, dropped or widened, each column is read as the
+    type that holds all of its types, with NULLs for files that lack it.
 
     Args:
         path: the table root.
-        marker: the only name that counts as a marker's, where the table has others beside it; by
-            default any.
+        marker: the only name that a marker may have, for a table that has others beside it; by
+        default any name.
 
     Returns:
         A dataset of exactly the files that the markers list; partition keys are text columns.
 
     Raises:
         MarkerInvalid: a file with a marker's name is not one of Tidegate's.
-        MarkerMissing: data files stand there, and not one marker (Transient).
-        CommittedFileMissing: a marker lists a file that is not there.
+        MarkerMissing: there are data files, but not one marker (Transient).
+        CommittedFileMissing: a marker lists a file that does not exist.
         ColumnTypesDiffer: two files have types of one column that no type holds both of.
 
     Examples:
@@ -71,9 +71,9 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
 def _opened(
     root: Path, marker: str | None
 ) -> tuple[tuple[StandingMarker, ...], dict[str, pa.Schema]]:
-    """Find the markers, and the schemas of what they list.
+    """Return the markers, and the schemas of the files that they list.
 
-    A commit may take a file away between the two; its new marker tells of other files then.
+    A commit may remove a file between the two; its new marker then lists other files.
     """
     markers = _markers(root, marker)
     while True:
@@ -94,7 +94,7 @@ def _markers(root: Path, marker: str | None) -> tuple[StandingMarker, ...]:
 
 
 def _schemas(paths: Sequence[str]) -> dict[str, pa.Schema]:
-    """Read the schemas of files side by side: most of it is waiting."""
+    """Read the schemas of files in parallel, because most of the time is waiting."""
     with ThreadPoolExecutor(_THREADS) as pool:
         return dict(zip(paths, pool.map(_schema, paths), strict=True))
 
@@ -107,13 +107,13 @@ def _schema(path: str) -> pa.Schema:
 
 
 def _keys(found: StandingMarker, root: Path) -> Iterator[str]:
-    """Name the partition keys in the order of the path; a marker's JSON has them sorted."""
+    """Return the partition keys in the order of the path; a marker's JSON has them sorted."""
     for component in Path(found.folder).relative_to(root).parts:
         yield unescape(component.partition("=")[0])
 
 
 def _values(found: StandingMarker, stored: pa.Schema) -> Any:
-    """Return what every row of a file has by its partition, but for columns of the file itself."""
+    """Return the partition values of a file's rows, except for columns of the file itself."""
     known = ds.scalar(value=True)
     for key, text in found.partition.items():
         if key not in stored.names:

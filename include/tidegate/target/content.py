@@ -1,7 +1,7 @@
-"""Fold a partition's contributions into its content, and take the difference to what stands.
+"""Fold a partition's contributions into its content, and compare it with the current content.
 
-Pure but for the reader of commit messages that the caller hands in. Append, revision by late rows,
-replay and rebuild are all this one difference (design §2).
+Pure except for the reader of commit messages that the caller passes in. Append, revision by late
+rows, replay and rebuild are all this one difference (design §2).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
 def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
     """Leave out what a rebuild or reload resets: every window taken before it, and all history.
 
-    A history window lies before the first load window, whenever it was taken, and a rebuild reads
-    everything up to the checkpoint of its time; so it stands in for history taken later, too.
+    A history window is before the first load window, whenever it was taken, and a rebuild reads
+    everything up to the checkpoint of its time; it therefore also replaces history taken later.
     """
     ordered = sorted(contributions, key=lambda item: item.window)
     rebuilds = [item.window for item in ordered if item.kind.replaces]
@@ -38,7 +38,7 @@ def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
 
 
 def counted(covered: Collection[str], contributions: Sequence[Contribution]) -> tuple[int, ...]:
-    """Return the windows whose rows a content has that covers these; it was told of all of them."""
+    """Return the windows whose rows are in a content that covers these contributions."""
     told = [item for item in contributions if str(item.window) in covered]
     return tuple(item.window for item in counting(told))
 
@@ -50,23 +50,23 @@ def propose(
     contributions: Sequence[Contribution],
     parts_of: PartsOf,
 ) -> Publication:
-    """Work out the next revision of a partition.
+    """Compute the next revision of a partition.
 
     Args:
         partition: the partition.
-        base: what made the standing revision, with its content; None when nothing stands.
-        base_revision: the standing revision, 0 for none.
+        base: the publication of the current revision, with its content; None if there is none.
+        base_revision: the current revision, 0 for none.
         contributions: all effective contributions to the partition.
-        parts_of: reads the part files of a contribution; called only for those that do not stand
-        yet.
+        parts_of: reads the part files of a contribution; called only for contributions that are not
+        published yet.
 
     Returns:
-        The difference; `is_empty` when the content would not change.
+        The difference; `is_empty` if the content would not change.
     """
     standing = base.content if base else ()
     stood: Mapping[str, str] = base.contributions if base else {}
     wanted = {str(item.window): item for item in counting(contributions)}
-    # A file's own plan does not tell: where a replay gave equal bytes, the older file stands on.
+    # Not by the plan of each file: if a replay wrote equal bytes, the older file is kept.
     settled = {window for window, item in wanted.items() if stood.get(window) == item.plan_digest}
     going = tuple(file for file in standing if str(file.window) not in settled)
     coming = tuple(
@@ -85,7 +85,7 @@ def propose(
 
 
 def with_content(publication: Publication, standing: Sequence[PublishedFile]) -> Publication:
-    """Fill in what the partition holds afterwards, given what stands now."""
+    """Fill in the partition's content after a publication, given its current content."""
     gone = {file.name for file in publication.removes}
     kept = [file for file in standing if file.name not in gone]
     return replace(publication, content=_ordered([*kept, *publication.adds]))
@@ -94,7 +94,7 @@ def with_content(publication: Publication, standing: Sequence[PublishedFile]) ->
 def _without_equal(
     adds: tuple[PublishedFile, ...], removes: tuple[PublishedFile, ...]
 ) -> tuple[tuple[PublishedFile, ...], tuple[PublishedFile, ...]]:
-    """Let a file stand that a replay wrote again byte for byte.
+    """Keep a file that a replay wrote again byte for byte.
 
     Only changed content makes a revision.
     """

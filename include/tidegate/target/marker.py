@@ -1,7 +1,6 @@
-"""The marker of a partition: what it lists, byte for byte, and how it is found and read (PC-A07).
+"""The marker of a partition: its exact content, and how it is found and read (PC-A07).
 
-Its name is the pipeline's to choose, so a reader that knows only the table root goes by what a
-hidden file says.
+Its name is configurable, so a reader that knows only the table root recognises it by its content.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _SAYS = {"pipeline", "partition", "revision", "files"}
 
 @dataclass(frozen=True)
 class MarkerFacts:
-    """What a marker says besides the files."""
+    """The content of a marker besides the files."""
 
     pipeline: str
     watermark: datetime | None
@@ -44,9 +43,9 @@ class MarkerFacts:
 
 
 def write_marker(publication: Publication, facts: MarkerFacts) -> str:
-    """Write the marker's text.
+    """Return the marker's text.
 
-    What depends on the attempt stands in `provenance` alone (design §5).
+    Only `provenance` depends on the attempt (design §5).
     """
     return pretty(
         {
@@ -110,19 +109,20 @@ class StandingMarker:
 def find_markers(
     root: Path, names: Iterable[str], only: str | None = None
 ) -> tuple[StandingMarker, ...]:
-    """Find the marker of each partition of a table, in order of their directories.
+    """Return the marker of each partition of a table, in order of their directories.
 
-    Where a directory has two, because the pipeline's marker was renamed, the newer revision counts.
-    One that a commit takes back meanwhile is none.
+    If a directory has two, because the pipeline's marker was renamed, the newer revision counts.
+    One that a commit retracts in the meantime is left out.
 
     Args:
         root: the table root.
         names: all files below it, relative to it.
-        only: the one name that a marker may have; by default a hidden file with any name is one if
-            it says what markers say.
+        only: the only name that a marker may have; by default every hidden file with the content of
+            a marker is one.
 
     Raises:
-        MarkerInvalid: a file with the usual name, or one that markers of this table have, is none.
+        MarkerInvalid: a file with the usual name, or with that of another marker here, is not a
+        marker.
     """
     candidates = [name for name in names if _may_be_marker(name, only)]
     read = {name: _marker_at(root, name) for name in candidates}
@@ -131,7 +131,7 @@ def find_markers(
     for name, found in read.items():
         if found is None:
             if posixpath.basename(name) in strict:
-                # Once more, for the error that says what is wrong with it.
+                # Again, for the error that names the problem.
                 with contextlib.suppress(FileNotFoundError):
                     read_marker(str(root / name), (root / name).read_bytes())
             continue
@@ -142,15 +142,15 @@ def find_markers(
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether readers skip a file, given relative to the table root (PC-P09)."""
+    """Return whether readers skip a file, whose path is relative to the table root (PC-P09)."""
     return any(part.startswith(("_", ".")) for part in name.split("/"))
 
 
 def read_marker(path: str, content: bytes) -> dict[str, Any]:
-    """Read a marker for its file list.
+    """Return the content of a marker.
 
     Raises:
-        MarkerInvalid: it is empty or not one of ours.
+        MarkerInvalid: it is empty or was not written by Tidegate.
     """
     try:
         raw = json.loads(content)
@@ -173,11 +173,11 @@ def _may_be_marker(name: str, only: str | None) -> bool:
 
 
 def _marker_at(root: Path, name: str) -> StandingMarker | None:
-    """Read a file that may be a marker; None if it is something else, or gone by now."""
+    """Read a file that may be a marker; None if it is something else, or has been removed."""
     path = root / name
     try:
         with path.open("rb") as file:
-            # Hidden files of other tools may be large, and are no JSON object.
+            # Hidden files of other tools may be large, and do not begin like a JSON object.
             if file.read(1) != b"{":
                 return None
             file.seek(0)

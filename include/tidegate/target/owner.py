@@ -1,8 +1,8 @@
-"""Who owns a target: a hidden file at its root says so (design §4).
+"""Record the owner of a target in a hidden file at its root (design §4).
 
-It names pipeline, ledger and work directory, and is found through whatever link leads to the
-target, so that no second pipeline comes in by another path, work directory or ledger. Takes nothing
-back: what was put there stays.
+The file names pipeline, ledger and work directory, and is found through any link to the target, so
+that no second pipeline can use the target by another path, work directory or ledger. Nothing is
+ever removed.
 """
 
 from __future__ import annotations
@@ -31,28 +31,28 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class Owner:
-    """Whose a directory is."""
+    """The owner of a directory."""
 
     pipeline: str
     ledger: str
-    """Id that the pipeline's ledger gave it."""
+    """Id that the ledger assigned to the pipeline."""
 
 
 @dataclass(frozen=True)
 class Grounds:
-    """A target and a work directory, with the files that say whose they are.
+    """A target and a work directory, with the files that name their owner.
 
     Runs on: any process. Called: at least once per load and publish.
-    Failure: the target's file comes first; a crash behind it leaves a work directory without its
-    own, which the next call of the same pipeline writes. Two that put the target's file at once
-    have one winner, and the other one finds the winner's name.
+    Failure: the target's file comes first; a crash after it leaves a work directory without its own
+    file, which the next call of the same pipeline writes. If two pipelines write the target's file
+    at once, one of them wins, and the other one finds the winner's name.
     """
 
     storage: Storage
     target: str
     work: str
     work_file: str
-    """Of the work directory: `owner.json`."""
+    """The file of the work directory, `owner.json`."""
     scratch: str
 
     @property
@@ -68,29 +68,30 @@ class Grounds:
         *,
         was_published: bool = True,
     ) -> bool:
-        """Check that target and work directory are a pipeline's own. Writes nothing.
+        """Check that target and work directory belong to a pipeline. Writes nothing.
 
-        A target of the version before has markers and no file: it belongs to whom they name, if
-        the work directory is his, too. All its markers are read then, once in its life.
+        A target of the previous format has markers and no file: it belongs to the pipeline that
+        they name if that one also owns the work directory. All of its markers are read then, only
+        once.
 
         Args:
             pipeline: its name.
-            ledger: id that the ledger in use gave it; None if it does not know it.
-            worked_in: work directory that the ledger's windows were planned in, if it has any.
-            was_published: whether files may have come into the target; one that never had any is
-                made anew, since nothing is lost with it.
+            ledger: id that the ledger in use assigned to it; None if the ledger does not know it.
+            worked_in: work directory in which the ledger's windows were planned, if it has any.
+            was_published: whether files may have been published to the target; a missing target
+            that never had files is created again, because nothing is lost.
 
         Returns:
-            Whether both files stand, so that nothing has to be put.
+            Whether both files exist, so that nothing has to be written.
 
         Raises:
-            TargetOwned: another pipeline publishes into the target, or into a directory above it.
+            TargetOwned: another pipeline publishes to the target, or to a directory above it.
             WorkUnfit: the target is published from another work directory.
             WorkOwned: another pipeline works in the work directory.
             LedgerLost: target or work directory belong to the pipeline in another ledger.
             TargetGone: the target has no file, although the work directory is the pipeline's, and
-                something was published.
-            OwnerInvalid: one of the files says something else.
+            something was published.
+            OwnerInvalid: one of the files has other content.
         """
         self._check_above(pipeline)
         above, beside = self.of_target(), self.of_work()
@@ -103,14 +104,14 @@ class Grounds:
         for owner in (above, beside):
             if owner is not None and owner.ledger != ledger:
                 raise LedgerLost(pipeline=pipeline, target=self.target, expected=owner.ledger)
-        # The target's file is put first.
+        # The target's file is written first.
         is_gone = above is None and beside is not None and was_published
         if is_gone and not self.storage.list_files(self.target):
             raise TargetGone(pipeline=pipeline, target=self.target)
         return above is not None and beside is not None
 
     def put(self, owner: Owner) -> None:
-        """Write both files where they are missing; `check` says afterwards whose they became."""
+        """Write both files if they are missing; `check` then returns whose they became."""
         named = {"format": _FORMAT, "pipeline": owner.pipeline, "ledger": owner.ledger}
         in_target = {**named, "work": self._way_to_work()}
         self.storage.write_once(self.target_file, pretty(in_target), self.scratch)
@@ -119,15 +120,15 @@ class Grounds:
             self.storage.write_once(self.work_file, pretty(in_work))
 
     def of_target(self) -> Owner | None:
-        """Read who owns the target, None if nobody has said so yet."""
+        """Return the owner of the target; None if there is none yet."""
         return self._owner(self.target_file)
 
     def of_work(self) -> Owner | None:
-        """Read who owns the work directory, None if nobody has said so yet."""
+        """Return the owner of the work directory; None if there is none yet."""
         return self._owner(self.work_file)
 
     def _check_above(self, pipeline: str) -> None:
-        """Make sure that no table above the target would list its files."""
+        """Check that no table above the target would list its files."""
         folder = posixpath.dirname(self.storage.real_path(self.target))
         while folder != posixpath.dirname(folder):
             owner = self._owner(f"{folder}/{OWNER_FILE}")
@@ -154,12 +155,12 @@ class Grounds:
             raise WorkUnfit(pipeline=pipeline, target=self.target, work=self.work, fits=fits)
 
     def _way_to_work(self) -> str:
-        """Name the work directory as seen from the target: both may be mounted elsewhere."""
+        """Return the path from the target to the work directory, independent of mount points."""
         work, target = self.storage.real_path(self.work), self.storage.real_path(self.target)
         return posixpath.relpath(work, target)
 
     def _marked_by(self) -> set[str]:
-        """Name the pipelines of markers in the target, however called, and of targets below it."""
+        """Return the pipelines of all markers in the target and in targets below it."""
         found = set()
         for name in self.storage.list_files(self.target):
             if name.endswith(f"/{OWNER_FILE}"):

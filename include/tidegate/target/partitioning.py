@@ -1,4 +1,4 @@
-"""The partitions of one target: from values to paths and keys and back, one to one (PC-P07)."""
+"""Convert the partitions of one target from values to paths and keys and back (PC-P07)."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ _MOMENT = datetime(2026, 11, 1, 5)  # noqa: DTZ001 (wall clock, as in partition 
 
 @dataclass(frozen=True)
 class Partitioning:
-    """How a target spells its partitions: the order of its keys, and the name of NULL."""
+    """How a target writes its partitions: the order of the keys, and the name of NULL."""
 
     names: tuple[str, ...]
-    """The keys in the order of the pipeline file, which is that of the path."""
+    """The keys in the order of the pipeline file, which is also that of the path."""
     default_name: str
     values: tuple[str, ...] = ()
-    """Such as the keys have, one each, for an example; empty: not known."""
+    """An example value for each key; empty if not known."""
 
     @classmethod
     def of(cls, target: TargetConfig) -> Partitioning:
-        """Read it from a pipeline's configuration."""
+        """Build it from a pipeline's configuration."""
         fields = target.partition_by
         names = tuple(field.name for field in fields)
         values = tuple(
@@ -41,19 +41,19 @@ class Partitioning:
 
     @property
     def example(self) -> Partition:
-        """A partition as they are spelled here, to be shown."""
+        """An example of a partition, for messages."""
         return Partition(tuple(zip(self.names, self.values, strict=True)))
 
     def parse(self, path: str) -> Partition:
-        """Read a directory below the table root; the root itself is the empty path.
+        """Parse the path of a directory below the table root; the root itself is the empty path.
 
         Raises:
-            PartitionPathInvalid: the directory is no partition of this target.
+            PartitionPathInvalid: the directory is not a partition of this target.
         """
         return Partition.parse(path, self.names, self.default_name)
 
     def read(self, text: str) -> Partition:
-        """Read a partition as people and Airflow write it.
+        """Parse a partition as people and Airflow write it.
 
         Args:
             text: a path such as `dt=2026-11-01/region=eu`, or a key such as `2026-11-01~eu`; `all`
@@ -69,7 +69,7 @@ class Partitioning:
                 )
             return Partition(())
         try:
-            # A key never has the character: it is escaped there.
+            # A key never contains the character: it is escaped there.
             if "=" in text:
                 return self.parse(text)
             return Partition.parse_key(text, self.names, self.default_name)

@@ -1,8 +1,8 @@
-"""One schema for part files that were written under different ones. Reads no file.
+"""Unify the schemas of part files that were written under different ones. Reads no file.
 
 A source may add, drop and widen columns (ICE-6.16), so the files of a table, and of one partition
-after late rows, need not agree. Their common schema has every column of any file, each with the
-type that all of them can be read as without losing a value.
+after late rows, may differ. Their common schema has every column of any file, each with a type that
+all of its values can be read as without loss.
 """
 
 from __future__ import annotations
@@ -19,17 +19,14 @@ Rule = Callable[[pa.DataType, pa.DataType], pa.DataType | None]
 
 
 def unified(files: Iterable[tuple[str, pa.Schema]]) -> pa.Schema:
-    """Find the schema that all files can be read with.
+    """Return a schema that all files can be read with.
 
     Args:
-        files: (path, schema) of each; the path is named in the error.
+        files: (path, schema) of each; the path is used in the error.
 
     Returns:
-        Every column, in the order in which the files first have it, nullable and without metadata;
-        a file that lacks one has NULLs there.
-
-    Raises:
-        ColumnTypesDiffer: two files have types of one column that no type holds both of.
+        Every column, in the order of first occurrence, nullable and without metadata; a file that
+        lacks one has NULLs.
     """
     types: dict[str, pa.DataType] = {}
     origins: dict[str, str] = {}
@@ -65,7 +62,7 @@ def plain(kind: pa.DataType) -> pa.DataType:
 
 
 def common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """Return the narrowest type that holds all values of both plain types, None if none does."""
+    """Return the narrowest type that holds all values of both plain types; None without one."""
     if one == other or pa.types.is_null(other):
         return one
     if pa.types.is_null(one):
@@ -100,7 +97,7 @@ def _timestamps(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return None
     if (one.tz is None) != (other.tz is None):
         return None
-    # Two zones name the same moments.
+    # Two zones denote the same instants.
     return pa.timestamp(_finer(one, other), one.tz if one.tz == other.tz else "UTC")
 
 

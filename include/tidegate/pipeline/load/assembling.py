@@ -1,7 +1,7 @@
 """Hand rows of many small files from the sub-splits that read them to those that assemble them.
 
-A sub-split hands on one file for all buckets, as in an exchange, which its message names beside its
-part files. Any attempt at a sub-split that assembles finds the same rows in the same order.
+A sub-split hands on one file for all buckets, as in an exchange; its message names the file beside
+the part files. Every attempt at a sub-split that assembles finds the same rows in the same order.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class HandedOnFile:
-    """The file of rows that one attempt hands on; there is none before the first row.
+    """The file of rows that one attempt hands on; it is created with the first row.
 
-    *Failure:* what was written stays under the attempt's name, which no message has.
+    *Failure:* an unfinished file stays under the attempt's name, which no message has.
 
     Args:
-        storage: where it goes.
+        storage: the storage of the file.
         root: directory that the file's name is relative to.
-        path: of a new file.
-        schema: of the rows.
-        buckets: how many there are, at least 1.
+        path: the path of the new file.
+        schema: that of the rows.
+        buckets: the number of buckets, at least 1.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class HandedOnFile:
         self._open: tuple[BinaryIO, SpreadWriter] | None = None
 
     def append(self, batch: pa.RecordBatch, places: Hashes) -> None:
-        """Take rows, with the place of each."""
+        """Append rows, with the place of each."""
         if self._open is None:
             full = posixpath.join(self._root, self._path)
             self._storage.make_dirs(posixpath.dirname(full), synced=False)
@@ -58,7 +58,7 @@ class HandedOnFile:
         self._open[1].append(batch, places)
 
     def finish(self) -> SpreadFile | None:
-        """Finish the file and force it to the disk; None where no row was handed on."""
+        """Finish the file and flush it to disk; None if no row was handed on."""
         if self._open is None:
             return None
         file, writer = self._open
@@ -77,13 +77,13 @@ class HandedOnFile:
 
 
 def handing_on(splits: Iterable[Split]) -> tuple[str, ...]:
-    """Name the sub-splits of a plan that may hand on rows, in plan order."""
+    """Return the sub-splits of a plan that may hand on rows, in plan order."""
     return tuple(part.id for split in splits for part in split.sub_splits if part.may_hand_on)
 
 
 def buckets_of(splits: Sequence[Split]) -> int:
-    """Return over how many sub-splits a plan divides the rows to assemble; 0: it assembles none."""
-    # What assembles stands behind everything that it waits for.
+    """Return the number of sub-splits that assemble a plan's rows; 0: there are none."""
+    # Splits that assemble come after all those that they wait for.
     last = splits[-1].sub_splits[-1].assembly if splits else None
     return last.buckets if last is not None else 0
 
@@ -91,10 +91,10 @@ def buckets_of(splits: Sequence[Split]) -> int:
 def read_handed_on(
     storage: Storage, plan_uri: str, givers: Iterable[str], assembly: Assembly
 ) -> Iterator[pa.RecordBatch]:
-    """Read a bucket of what sub-splits handed on, in plan order.
+    """Read a bucket of the rows that sub-splits handed on, in plan order.
 
     Raises:
         ExchangeIncomplete: one of them has no message yet (Transient).
-        ExchangeFileLost: a file is gone, or not as it was written.
+        ExchangeFileLost: a file is missing, or was changed since it was written.
     """
     return read_spread(storage, plan_uri, givers, assembly.bucket, assembly.buckets)

@@ -1,1 +1,1 @@
-"""From contributions to a standing revision: evaluate, propose, judge, commit."""
+"""Turn contributions into the current revision: evaluate, propose, judge, commit."""

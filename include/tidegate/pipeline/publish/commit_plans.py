@@ -1,4 +1,4 @@
-"""The plan of one commit: written before anything changes, and what it is made of."""
+"""Write the plan of one commit before anything changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CommitPlans:
     """Writes the commit plans of one pipeline.
 
     Runs on: one process per partition, under its claim. Called: before each commit is prepared.
-    Failure: a plan that was written and never prepared stays beside the others and is not used.
+    Failure: a plan that was written but never prepared stays in its directory and is not used.
     """
 
     config: PipelineConfig
@@ -37,10 +37,10 @@ class CommitPlans:
     contents: Contents
 
     def write(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> str:
-        """Write what committing a publication does; where, relative to the work directory.
+        """Write the plan that commits a publication; return its path in the work directory.
 
-        The number tells one attempt from another: verdict, decision and policies may have changed
-        since one that died before it was prepared.
+        The number distinguishes attempts: the verdict, the decision and the policies may have
+        changed since an attempt that died before it was prepared.
         """
         publication = entry.publication
         plan = self._plan(entry, owner, now, number)
@@ -87,14 +87,14 @@ class CommitPlans:
         )
 
     def _former_marker(self, partition: Partition) -> str | None:
-        """Return what the marker that stands is called, where the pipeline's was renamed since."""
+        """Return the name of the current marker if the pipeline's marker was renamed since."""
         standing = self.contents.standing_plan(partition)
         if standing is None or standing.marker_name == self.config.commit.marker.name:
             return None
         return standing.marker_name
 
     def _source_range(self, publication: Publication) -> dict[str, Any]:
-        """Return which source instants are in a revision: window by window, ends included."""
+        """Return the source instants of a revision: window by window, ends included."""
         windows = [
             self.ledger.windows.get(int(sequence))
             for sequence in sorted(publication.contributions, key=int)
@@ -112,21 +112,22 @@ class CommitPlans:
 
 
 def writes_marker(plan: CommitPlan) -> bool:
-    """Return whether a commit ends with a marker: its policies may leave that out."""
+    """Return whether a commit ends with a marker, which its policies may leave out."""
     return any(policy.name == SuccessFilePolicy.word for policy in plan.policies)
 
 
 def policies_to_finish(plan: CommitPlan, config: PipelineConfig) -> tuple[PolicyConfig, ...]:
     """Return the policies with which a begun commit is finished (PC-A05).
 
-    The pipeline file's, so that one that never succeeds can be corrected or taken out of it. The
-    marker also where only the plan has it: the ledger is restored by the markers that plans have.
+    These are the policies of the pipeline file, so that one that always fails can be corrected or
+    removed. The marker is also written if only the plan has it, because the ledger is restored from
+    the markers that plans have.
     """
     return with_marker(config.commit.policies) if writes_marker(plan) else config.commit.policies
 
 
 def with_marker(policies: tuple[PolicyConfig, ...]) -> tuple[PolicyConfig, ...]:
-    """Return policies that end with a marker, whether they did before or not."""
+    """Return policies that end with a marker, whether the given ones do or not."""
     has_marker = any(policy.writes_marker for policy in policies)
     return policies if has_marker else (*policies, SuccessFilePolicy())
 

@@ -1,4 +1,4 @@
-"""What stands in a partition, and what would stand: read from ledger and work directory."""
+"""Read the current and the next content of a partition from ledger and work directory."""
 
 from __future__ import annotations
 
@@ -36,28 +36,27 @@ class Contents:
     """The contents of one pipeline's partitions. Changes nothing."""
 
     name: str
-    """The pipeline's."""
+    """The pipeline's name."""
     roots: Roots
     ledger: Ledger
     storage: Storage
 
     def standing(self, partition: Partition) -> Publication | None:
-        """Read what the partition's standing revision is made of; None when nothing stands."""
+        """Return the content of the partition's current revision; None if there is none."""
         plan = self.standing_plan(partition)
         return plan.publication if plan else None
 
     def standing_plan(self, partition: Partition) -> CommitPlan | None:
-        """Read the plan by which the standing revision was committed; None when nothing stands."""
+        """Return the plan that the current revision was committed by; None if there is none."""
         revisions = self.ledger.publications.revisions(partition)
         if not revisions:
             return None
         return self.commit_plan(revisions[-1].commit_plan)
 
     def files_of(self, publication: Publication) -> list[str]:
-        """Return the paths at which a proposed revision's files stand now.
+        """Return the current paths of a proposed revision's files.
 
-        A file that comes may be at its target already, where a commit began that the ledger no
-        longer knows of.
+        An added file may be at its target already if a commit began that the ledger has forgotten.
         """
         root = self.roots.partition(publication.partition)
         coming = {file.name for file in publication.adds}
@@ -73,7 +72,7 @@ class Contents:
         return staged if self.storage.exists(staged) else target
 
     def drafted(self, partition: Partition, state: PartitionState) -> Publication:
-        """Work out the next revision from all effective contributions."""
+        """Return the next revision, computed from all effective contributions."""
         return propose(
             partition,
             self.standing(partition),
@@ -83,10 +82,10 @@ class Contents:
         )
 
     def proposed(self, partition: Partition, publication: str) -> PublicationEntry:
-        """Return a proposal with the content that it would make.
+        """Return a proposal with its content.
 
         Raises:
-            PublicationLapsed: it was replaced meanwhile.
+            PublicationLapsed: it was replaced in the meantime.
         """
         entry = self.ledger.publications.find(partition, publication)
         if entry is None or entry.state is not PublicationState.PROPOSED:
@@ -101,10 +100,10 @@ class Contents:
         return replace(entry, publication=with_content(entry.publication, content))
 
     def planned_columns(self, partition: Partition) -> Iterator[pa.Schema]:
-        """Read which columns the files of a partition were planned to have, newest window first.
+        """Yield the planned columns of a partition's files, newest window first.
 
-        A plan that was lost tells none: no row stands by it. Windows that were reset tell theirs
-        only where what reset them found no file to take columns from.
+        A lost plan is skipped: no rows depend on it. Windows that were reset are included only if
+        the reset found no file to take columns from.
         """
         import pyarrow as pa
 
@@ -123,11 +122,11 @@ class Contents:
                 return
 
     def commit_plan(self, path: str) -> CommitPlan:
-        """Read the plan of one commit, which the ledger names from the work directory on."""
+        """Read the plan of one commit, whose path in the work directory the ledger has."""
         return read_stored(self.storage, f"{self.roots.work}/{path}", CommitPlan)
 
     def _parts_of(self, contribution: Contribution) -> list[PublishedFile]:
-        """Read a contribution's part files from its commit messages."""
+        """Return a contribution's part files, from its commit messages."""
         root = layout.plan_root(self.roots.work, contribution.window, contribution.plan_digest)
         staged_root = layout.relative_to_work(self.roots.work, root)
         found = []

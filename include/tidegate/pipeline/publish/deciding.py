@@ -1,4 +1,4 @@
-"""Take a person's decision on a publication that waits for one."""
+"""Record a person's decision on a publication that waits for one."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ class Decisions:
     """Decisions on held partitions of one pipeline, in the ledger and beside the publication.
 
     Runs on: one process per decision. Called: at least once.
-    Failure: a file without the ledger's decision is one that lets nothing out, of a process that
-    died before the ledger answered; an approval without a file is asked for again if the ledger is
+    Failure: a file without the ledger's decision is one that publishes nothing, of a process that
+    died before the ledger answered. An approval without a file has to be repeated if the ledger is
     lost.
     """
 
@@ -44,24 +44,24 @@ class Decisions:
         """Store a person's decision on the publication that was shown to them.
 
         Args:
-            partition: of the publication.
-            publication: its digest; a decision counts for no other content (PC-C06).
+            partition: the partition of the publication.
+            publication: its digest; a decision applies to no other content (PC-C06).
             approval: the decision.
 
         Raises:
             DecisionRefused: the publication was replaced, or its commit has begun.
-            NotHeld: it waits for no decision.
+            NotHeld: it is not waiting for a decision.
             PublicationLapsed: it can no longer be committed as it was shown.
-            NumberPassed: others recorded something newer each time (Transient).
+            NumberPassed: others recorded something newer at each attempt (Transient).
         """
         again_if(NumberPassed, functools.partial(self._decide, partition, publication, approval))
 
     def reopen(self, partition: Partition, now: datetime) -> None:
-        """Let a held partition be checked again.
+        """Allow a held partition to be checked again.
 
         Raises:
             NotHeld: it is not held, or its commit has begun.
-            NumberPassed: others recorded something newer each time (Transient).
+            NumberPassed: others recorded something newer at each attempt (Transient).
         """
         again_if(NumberPassed, functools.partial(self._reopen, partition, now))
 
@@ -71,7 +71,7 @@ class Decisions:
         number = self.ledger.publications.reserve(partition, None)
         decision = DecisionRecord(partition, publication, approval, why, number)
         decide = functools.partial(self.ledger.publications.decide, decision, approval)
-        # A file that the ledger refused, or one that is missing, must never let rows out.
+        # A file that the ledger refused, or one that is missing, must never publish rows.
         if entry is None:
             decide()
         elif approval.approved:
@@ -94,10 +94,10 @@ class Decisions:
     def _keep_unless_refused(
         self, decision: DecisionRecord, entry: PublicationEntry, tell: Callable[[], None]
     ) -> None:
-        """Write a decision that lets nothing out, then tell the ledger.
+        """Write a decision that publishes nothing, then record it in the ledger.
 
-        A restoration would believe a file that the ledger refused: it is taken back, but only where
-        the ledger said so. An answer that was lost may have been a yes.
+        A restoration would trust a file that the ledger refused, so the file is deleted, but only
+        if the ledger did refuse: a lost answer may have been an acceptance.
         """
         path = self._keep_decision(decision, entry)
         try:
@@ -116,7 +116,7 @@ class Decisions:
 
 
 def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:
-    """Return which checks failed, and what a person said to that."""
+    """Return the checks that failed, and the person's answer to them."""
     failed = verdict.critical_text if verdict else ""
     words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
     comment = f": {approval.comment}" if approval.comment else ""

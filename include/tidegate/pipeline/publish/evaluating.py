@@ -1,4 +1,4 @@
-"""Look whether a partition may be committed now: ledger and clock against the trigger (PC-C01)."""
+"""Evaluate whether a partition may be committed now: the trigger on ledger and clock (PC-C01)."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from tidegate.model.publication import Override
 
 ONLY_BY_COMMAND = {Reason.DEFAULT_PARTITION, Reason.TIME_UNPARSABLE, Reason.NO_POLICY}
-"""Their turn never comes by time: they wait for a person to name them (design §8)."""
+"""Never due by time: these partitions wait until a person names them (design §8)."""
 
 
 @dataclass(frozen=True)
 class Evaluator:
-    """Looks at the partitions of one pipeline.
+    """Evaluates the partitions of one pipeline.
 
-    Every step that relies on the trigger asks here itself: a step before it may have been skipped,
-    or marked as done by hand.
+    Every step that relies on the trigger evaluates it itself: a step before it may have been
+    skipped, or marked as done by hand.
     """
 
     config: PipelineConfig
     ledger: Ledger
 
     def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
-        """Look whether a partition may be committed, and keep the answer in the ledger.
+        """Evaluate whether a partition may be committed, and keep the answer in the ledger.
 
         Returns:
-            None when nothing is pending, or a person has to decide first.
+            None if nothing is pending, or a person has to decide first.
         """
         state = self.ledger.partitions.find(partition)
         if state is None:
@@ -70,19 +70,19 @@ class Evaluator:
         *,
         by_command: bool = False,
     ) -> Override | None:
-        """Make sure that a partition's turn has come, or that a person says so by name.
+        """Check that a partition is due, or that a person commits it by name.
 
         Args:
             partition: the partition.
-            looked: what `evaluate` found.
-            override: a person's word that the partition is complete.
+            looked: the result of `evaluate`.
+            override: a person's statement that the partition is complete.
             by_command: a person named the partition.
 
         Returns:
-            The override with what it overruled; None where none was needed.
+            The override with the reason that it overruled; None if none was needed.
 
         Raises:
-            NotCommittable: neither.
+            NotCommittable: it is neither due nor overridden.
         """
         if looked.committable or (by_command and looked.reason in ONLY_BY_COMMAND):
             return None

@@ -1,4 +1,4 @@
-"""Hold a partition while it is published, and end what was begun: finish it, or take it back."""
+"""Hold a partition while it is published, and end a begun commit: finish it, or take it back."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Finisher:
-    """Carries out commit plans, whoever wrote them.
+    """Carries out commit plans, whichever process wrote them.
 
     Runs on: one process per partition, under its claim. Called: at least once per revision.
-    Failure: the next call goes on by the same plan.
+    Failure: the next call continues with the same plan.
     """
 
     config: PipelineConfig
@@ -43,12 +43,13 @@ class Finisher:
     contents: Contents
     watch: Watch
     life_of: Callable[[str], Life]
-    """Finds out what became of the run that holds a partition."""
+    """Returns the state of the run that holds a partition."""
 
     def claim(self, partition: Partition, owner: str, now: datetime) -> Claim:
-        """Claim the partition; from a predecessor only while it is not moving files.
+        """Claim the partition; from a predecessor only if it is not moving files.
 
-        One that is inside its lock goes on undisturbed; one before it finds its claim gone.
+        A predecessor that is inside its lock continues undisturbed; one before it finds its claim
+        gone.
 
         Raises:
             ClaimHeld, PartitionBusy: another run is at work (Transient).
@@ -61,7 +62,7 @@ class Finisher:
             return held.claim(partition, holder)
 
     def renewing(self, partition: Partition, claim: Claim) -> Renewing:
-        """Keep a claim while a long step lasts."""
+        """Keep a claim during a long step."""
         timeout = self.config.execute.claim_timeout
         return renewing_claim(self.ledger, partition, claim, timeout)
 
@@ -70,10 +71,10 @@ class Finisher:
     ) -> tuple[Claim, Publication | None]:
         """Claim the partition and finish every commit that was begun; recording ends a claim.
 
-        One that misses a file is taken back instead, once something came in the file's place.
+        A commit that misses a file is taken back instead, if new rows replaced that file.
 
         Returns:
-            The claim, and what was finished last.
+            The claim, and the publication that was finished last.
         """
         claim = self.claim(partition, owner, now)
         finished = None
@@ -92,10 +93,10 @@ class Finisher:
     def finish(
         self, partition: Partition, claim: Claim, owner: str, now: datetime, only: str | None = None
     ) -> bool:
-        """Carry out an unrecorded publication that a predecessor left.
+        """Carry out an unrecorded publication of a predecessor.
 
         Returns:
-            Whether the wanted one stands with that.
+            Whether the wanted publication is committed by that.
         """
         entry = self.ledger.publications.unrecorded(partition)
         if entry is None:
@@ -107,7 +108,7 @@ class Finisher:
     def carry_out(
         self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime
     ) -> None:
-        """Make the revision of a commit plan stand, and record it."""
+        """Publish the revision of a commit plan, and record it."""
         plan = self.contents.commit_plan(path)
         publication, policies = plan.publication, policies_to_finish(plan, self.config)
         steps = _Steps(self.ledger, self.watch, publication, claim)
@@ -116,7 +117,7 @@ class Finisher:
         self.ledger.publications.record(revision_of(plan, path, owner, now), claim)
 
     def examine(self, publication: Publication, policies: Sequence[PolicyConfig]) -> None:
-        """Check what a commit needs before it begins.
+        """Check the requirements of a commit before it begins.
 
         Raises:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
@@ -125,7 +126,7 @@ class Finisher:
         self._publisher(publication, policies).examine(publication)
 
     def _take_back(self, begun: PublicationEntry, claim: Claim, owner: str) -> None:
-        """Give up a commit that was begun: first on the disk, then in the ledger."""
+        """Abandon a commit that was begun: first on disk, then in the ledger."""
         partition, digest = begun.publication.partition, begun.publication.digest
         plan = self.contents.commit_plan(str(begun.commit_plan))
         steps = _Steps(self.ledger, self.watch, plan.publication, claim)
@@ -141,7 +142,7 @@ class Finisher:
 
 @dataclass(frozen=True)
 class _Steps:
-    """Hands the publisher's progress to the ledger, under one claim."""
+    """Passes the publisher's progress to the ledger, under one claim."""
 
     ledger: Ledger
     watch: Watch

@@ -1,4 +1,4 @@
-"""Judge a partition as it would stand, and keep what was seen."""
+"""Judge the next content of a partition, and keep a record of it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Gatekeeper:
     """All checks on proposed revisions of one pipeline.
 
     Runs on: one process per partition. Called: at least once per proposal.
-    Failure: a record that stands without the ledger's verdict is written again as it is.
+    Failure: a record without the ledger's verdict is written again unchanged.
     """
 
     config: PipelineConfig
@@ -50,9 +50,9 @@ class Gatekeeper:
     def judge(
         self, partition: Partition, entry: PublicationEntry, now: datetime
     ) -> tuple[Verdict, Mapping[str, Any]]:
-        """Judge the partition as it would stand: the suite's checks, and row rules that hold it.
+        """Judge the next content of a partition: the suite's checks, and row rules that hold it.
 
-        A suite that fails it wins: nobody can let that out.
+        If the suite fails it, that verdict wins: nobody can approve it.
         """
         publication = entry.publication
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
@@ -68,7 +68,7 @@ class Gatekeeper:
         return verdict, report
 
     def keep(self, record: GateRecord) -> None:
-        """Keep what the gate saw beside the publication."""
+        """Keep the gate's record beside the publication."""
         partition, revision = record.publication.partition, record.publication.revision
         name = f"{record.publication.digest}-{record.number}"
         path = layout.gate_file(self.roots.work, partition, revision, name)
@@ -92,5 +92,5 @@ class Gatekeeper:
 
 
 def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
-    """Return which critical checks failed."""
+    """Return the critical checks that failed."""
     return Evaluation(False, Reason.GATE_FAILED, verdict.critical_text, now)

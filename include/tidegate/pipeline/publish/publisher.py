@@ -1,6 +1,6 @@
-"""From contributions to a standing revision.
+"""Turn contributions into the current revision.
 
-Propose, gate, commit, one partition at a time. Each step checks for itself what it relies on.
+Propose, gate, commit, one partition at a time. Each step checks its requirements itself.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Committer:
-    """The second half of a pipeline: once per partition.
+    """The second half of a pipeline, for one partition at a time.
 
     Runs on: one process per partition. Called: at least once per revision.
-    Failure: a publication that was prepared is finished by the next call, by the same written list;
-    one that was not is proposed again.
+    Failure: a publication that was prepared is finished by the next call, with the same written
+    list; one that was not is proposed again.
     """
 
     config: PipelineConfig
@@ -74,20 +74,20 @@ class Committer:
         *,
         by_command: bool = False,
     ) -> Proposal | None:
-        """Finish what a predecessor began; where nothing was, work out and store the next revision.
+        """Finish a commit that a predecessor began; otherwise compute and store the next revision.
 
-        What a person let out goes first, as it was shown; what came since waits for the revision
-        after it (design §4).
+        A revision that a person approved goes first, as it was shown; rows that arrived since wait
+        for the revision after it (design §4).
 
         Returns:
-            None when the partition's content is what stands, or a person has to decide first. Where
-            a predecessor's revision was finished, that one, whatever follows it: whoever commits it
-            tells its consumers, of whom nobody else thinks any more.
+            None if the partition's content would not change, or a person has to decide first. If a
+            predecessor's revision was finished, that revision, whatever follows it: the caller that
+            commits it notifies its consumers, and nobody else will.
 
         Raises:
             ClaimHeld: another run works on the partition (Transient).
-            NotCommittable: its turn has not come, and nobody overrules that.
-            LedgerBehind: the files know more than the ledger; nothing was changed.
+            NotCommittable: it is not due, and nobody overrides that.
+            LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
         self.watch.check_newest_window()
         self.watch.check_partition(partition)
@@ -112,15 +112,15 @@ class Committer:
         return self._proposal(stored, before)
 
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
-        """Check a partition as it would stand, and store the verdict; with a hold the claim ends.
+        """Check the next content of a partition, and store the verdict; a hold ends the claim.
 
-        A verdict that lets the commit go on, or that a person overruled, is not worked out again,
-        nor is that of a revision that stands.
+        A verdict that allows the commit, or that a person overruled, is not computed again, nor is
+        that of the current revision.
 
         Raises:
-            PublicationLapsed: the proposal was replaced meanwhile.
+            PublicationLapsed: the proposal was replaced in the meantime.
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
-            LedgerBehind: the files know more than the ledger; nothing was changed.
+            LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
         done = self.ledger.publications.find(partition, publication)
         if done is not None and done.state is PublicationState.RECORDED and done.verdict:
@@ -128,11 +128,11 @@ class Committer:
         entry = self.contents.proposed(partition, publication)
         if entry.verdict is not None and entry.may_be_committed:
             return entry.verdict
-        # Before a number is reserved: with that, the ledger would seem to know an older record.
+        # Before a number is reserved: afterwards the ledger would seem to know an older record.
         self.watch.check_records(partition)
         claim = self.finisher.claim(partition, owner, now)
         with self.finisher.renewing(partition, claim):
-            # A lost file is named with its window before an engine stumbles over it.
+            # A lost file is reported with its window before an engine fails on it.
             self.finisher.examine(entry.publication, ())
             verdict, report = self.gatekeeper.judge(partition, entry, now)
         why = failed_why(verdict, now)
@@ -144,7 +144,7 @@ class Committer:
         try:
             self.ledger.publications.record_verdict(partition, publication, verdict, claim, held)
         except PublicationLapsed:
-            # The rows that came have a run of their own, which need not wait for the claim's end.
+            # The new rows get their own run, which need not wait until the claim expires.
             self.ledger.partitions.release(partition, claim)
             raise
         if verdict.outcome is Outcome.FAIL:
@@ -161,14 +161,14 @@ class Committer:
         *,
         by_command: bool = False,
     ) -> Committed:
-        """Make a checked publication stand (design §4, commit order).
+        """Publish a checked publication (design §4, commit order).
 
         Raises:
-            PublicationLapsed: a contribution came or changed since the check: propose again.
+            PublicationLapsed: a contribution was added or changed since the check: propose again.
             NotApproved: the gate held it and nobody approved.
-            NotCommittable: the partition's turn has not come, and nobody overruled that.
-            LedgerBehind: the files know more than the ledger, or another one took this one's place
-                once the revision stood.
+            NotCommittable: the partition is not due, and nobody overrode that.
+            LedgerBehind: the files are ahead of the ledger, or another ledger replaced this one
+            after the revision was published.
             PolicyUnknown: a policy that the pipeline file names cannot be built.
         """
         self.watch.check_partition(partition)
@@ -178,7 +178,7 @@ class Committer:
                 entry = self._committable(partition, publication)
                 self._check_turn(entry, now, by_command=by_command)
                 claim = self.finisher.claim(partition, owner, now)
-                # What was prepared has to be finished: a lost file or an unknown policy is found
+                # A prepared commit has to be finished: a lost file or an unknown policy is found
                 # before that, while the file can still be corrected.
                 with self.finisher.renewing(partition, claim):
                     self.finisher.examine(entry.publication, self.config.commit.policies)
@@ -187,7 +187,8 @@ class Committer:
                 )
                 self.finisher.carry_out(partition, path, claim, owner, now)
         finally:
-            # Where nothing was begun, or all was done before, others need not wait for its end.
+            # If nothing was begun, or all was done before, others need not wait until the claim
+            # expires.
             if self.ledger.publications.unrecorded(partition) is None:
                 self.ledger.partitions.release(partition, claim)
         made = self._made(partition, publication)
@@ -203,7 +204,7 @@ class Committer:
         """Return the revision that was committed.
 
         Raises:
-            LedgerBehind: another ledger stands there since.
+            LedgerBehind: another ledger has replaced this one.
         """
         for item in self.ledger.publications.revisions(partition):
             if item.digest == publication:
@@ -215,10 +216,10 @@ class Committer:
         )
 
     def _prepare(self, entry: PublicationEntry, claim: Claim, owner: str, now: datetime) -> str:
-        """Write a commit plan and begin the commit; where the plan stands.
+        """Write a commit plan and begin the commit; return the plan's path.
 
         Raises:
-            NumberPassed: something newer was recorded meanwhile (Transient).
+            NumberPassed: something newer was recorded in the meantime (Transient).
         """
         number = self.ledger.publications.reserve(entry.publication.partition, claim)
         plans = CommitPlans(self.config, self.roots, self.ledger, self.storage, self.contents)
@@ -227,7 +228,7 @@ class Committer:
         return path
 
     def _drafted(self, partition: Partition, claim: Claim) -> Publication | None:
-        """Work out the next revision; None, and noted, where it would be what stands."""
+        """Compute the next revision; None, and recorded, if the content would not change."""
         state = self.ledger.partitions.get(partition)
         with self.finisher.renewing(partition, claim):
             drafted = self.contents.drafted(partition, state)
@@ -238,7 +239,7 @@ class Committer:
         return drafted
 
     def _is_marked(self, partition: Partition) -> bool:
-        """Whether what stands has its marker: a commit that was taken back leaves none."""
+        """Return whether the current revision has its marker; one taken back has none."""
         plan = self.contents.standing_plan(partition)
         if plan is None or not writes_marker(plan):
             return True
@@ -247,7 +248,7 @@ class Committer:
     def _proposal(
         self, stored: PublicationEntry, before: PublicationEntry | None = None
     ) -> Proposal:
-        """Return what a stored proposal would make of its partition."""
+        """Return the effect of a stored proposal on its partition."""
         shown = stored.publication
         found = self.contents.proposed(shown.partition, shown.digest).publication
         return replace(_in_numbers(found), lapsed=_lapsed(before, found))
@@ -263,7 +264,7 @@ class Committer:
         return entry
 
     def _check_turn(self, entry: PublicationEntry, now: datetime, *, by_command: bool) -> None:
-        """Look at the trigger again, unless a person overruled it."""
+        """Evaluate the trigger again, unless a person overrode it."""
         partition = entry.publication.partition
         looked = self.evaluator.evaluate(partition, now)
         if looked is not None and entry.override is None:
@@ -282,7 +283,7 @@ def _in_numbers(publication: Publication) -> Proposal:
 
 
 def _lapsed(before: PublicationEntry | None, drafted: Publication) -> str | None:
-    """Return what changed against a proposal that somebody had already looked at (PC-C06)."""
+    """Return the changes since a proposal that somebody had already seen (PC-C06)."""
     if before is None or before.publication.digest == drafted.digest:
         return None
     if before.verdict is None and before.approval is None:

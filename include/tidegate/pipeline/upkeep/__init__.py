@@ -1,1 +1,1 @@
-"""Look at what was loaded and published, restore what was lost, delete what nobody needs."""
+"""Inspect what was loaded and published, restore what was lost, delete what is not needed."""

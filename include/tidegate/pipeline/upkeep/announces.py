@@ -1,9 +1,9 @@
-"""Tell from the files of announces which announces were, in which order, and which one is lost.
+"""Derive from the files of announces which announces were made, in which order, and which is lost.
 
-A window never changes once it was taken, it is taken only when the one before is sealed, and it
-joins on to the checkpoint that the windows before it reached. A file that contradicts this is of a
-process that had lost its fence; where no file tells of a window that the others need, its file is
-lost. Reads nothing.
+A window never changes after it was taken, it is taken only when the one before is sealed, and it
+starts at the checkpoint that the windows before it reached. A file that contradicts this was
+written by a process that had lost its fence; if no file has a window that the others need, its file
+is lost. Reads nothing.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.records import CommitFile, SealedFile
 
 Turn = tuple[int, datetime]
-"""When something was recorded: its number, and the clock among what was recorded before numbers
-were given."""
+"""When something was recorded: its number, and the clock for records from before numbers were
+given."""
 _NEVER: Turn = (-1, datetime.min.replace(tzinfo=UTC))
 
 
 @dataclass(frozen=True)
 class Announces:
-    """The announces of a pipeline, as far as files tell of them."""
+    """The announces of a pipeline, as far as the files have them."""
 
     files: tuple[SealedFile, ...]
-    """Of announces that were, in their order."""
+    """The files of valid announces, in their order."""
     missing: int | None
-    """A window without which the others do not join on; None: they do."""
+    """A window that has to be there for the others to join; None if they do."""
 
     def lacks(
         self, known: Mapping[int, str], plans: Sequence[CommitFile]
     ) -> tuple[int, str] | None:
-        """Return the first window, with its plan, that is relied on and that no file tells of.
+        """Return the first window, with its plan, that is relied on but is in no file.
 
         Args:
             known: the plan in effect of each window that a ledger knows as announced.
-            plans: the last one that counts a window tells of its plan in effect, unless it was
-                announced anew since.
+            plans: the last one that counts a window names the window's plan in effect, unless the
+                window was announced again since.
         """
         told = {(item.sealed.window.sequence, item.sealed.plan_digest) for item in self.files}
         last = {item.sealed.window.sequence: turn_of(item) for item in self.files}
@@ -58,15 +58,15 @@ class Announces:
         return min((known.items() | counted.items()) - told, default=None)
 
     def first(self) -> dict[int, SealedFile]:
-        """Return the first announce of each window that a file tells of, by window."""
+        """Return the first announce of each window, by window."""
         found = {item.sealed.window.sequence: item for item in reversed(self.files)}
         return dict(sorted(found.items()))
 
     def turns(self, plans: Sequence[CommitFile]) -> dict[int, Turn]:
-        """Return by window when it had been announced for the first time.
+        """Return when each window was announced for the first time, by window.
 
-        That was before each later window, and before each commit that counts it. The file that told
-        of it may be lost, and a replay wrote another one, whose number tells of a later time.
+        That was before each later window, and before each commit that counts it. The original file
+        may be lost, and replaced by a replay with a later number.
         """
         first = self.first()
         turns = {sequence: turn_of(item) for sequence, item in first.items()}
@@ -87,12 +87,12 @@ def turn_of(item: SealedFile) -> Turn:
 
 
 def turn_of_plan(item: CommitFile) -> Turn:
-    """Return when a commit was begun, if it was."""
+    """Return when a commit began, if it did."""
     return item.plan.number, item.plan.prepared_at
 
 
 def tell(files: Iterable[SealedFile]) -> Announces:
-    """Tell the announces that were from the files that stand."""
+    """Derive the valid announces from the existing files."""
     by_window: dict[int, list[SealedFile]] = defaultdict(list)
     for item in sorted(files, key=turn_of):
         by_window[item.sealed.window.sequence].append(item)
@@ -115,7 +115,7 @@ def tell(files: Iterable[SealedFile]) -> Announces:
 
 
 def _line(windows: Sequence[Window]) -> list[Window]:
-    """Leave out windows that never were, seen from the last one: the next does not begin there."""
+    """Leave out windows that never existed, because the next one does not begin there."""
     kept: list[Window] = []
     after: Window | None = None
     for window in reversed(windows):
@@ -128,17 +128,17 @@ def _line(windows: Sequence[Window]) -> list[Window]:
 
 
 def _begins_at(window: Window, checkpoint: Instant | None) -> bool:
-    """Return whether a window may have been taken at a checkpoint; some begin anew at any."""
+    """Return whether a window may have been taken at a checkpoint; some start anywhere."""
     if window.kind.replaces_everything:
         return True
-    # A rebuild reads up to the checkpoint, and leaves it where it is.
+    # A rebuild reads up to the checkpoint, and does not move it.
     is_rebuild = window.kind is WindowKind.REBUILD
     at = window.range.end_inclusive if is_rebuild else window.range.start_exclusive
     return (at.id if at else None) == (checkpoint.id if checkpoint else None)
 
 
 def _is_same(one: Window, other: Window | None) -> bool:
-    """Compare what a window was taken as; which run took it says nothing of that."""
+    """Return whether two windows are the same; the runs that took them may differ."""
     return other is not None and (one.kind, one.range, one.partitions) == (
         other.kind,
         other.range,

@@ -1,7 +1,7 @@
-"""Find which of a partition's written commit plans became revisions, and which one was under way.
+"""Find which of a partition's commit plans became revisions, and which one was under way.
 
-A plan is written before its commit begins, and also where that never happens because the content
-lapsed or a person said no. What tells is the target: the marker that stands, and files that moved.
+A plan is written before its commit begins, which may never happen because the content lapsed or a
+person rejected it. The target decides: the current marker, and files that were moved.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ class Chain:
     """The commits of one partition."""
 
     recorded: tuple[CommitFile, ...]
-    """By revision."""
+    """In the order of revisions."""
     unfinished: CommitFile | None
-    """What the next publish has to finish."""
+    """The commit that the next publish has to finish."""
 
 
 def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Chain:
-    """Tell the commits of one partition from its plans and from what stands in the target.
+    """Derive the commits of one partition from its plans and the target.
 
-    The marker is retracted before the first file moves. Where it stands, its revision is the last
-    whose commit began; where none stands, the newest plan that moved a file is under way. The plan
-    of an earlier revision is the one whose content its successor began from.
+    The marker is retracted before the first file moves. If there is a marker, its revision is the
+    last whose commit began; if there is none, the newest plan that moved a file is under way. The
+    plan of an earlier revision is the one with the content that its successor began from.
     """
     newest_first = sorted(
         plans,
@@ -56,7 +56,7 @@ def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Cha
 
 
 def _before_it(last: CommitFile, newest_first: Sequence[CommitFile]) -> tuple[CommitFile, ...]:
-    """Find the commits that a commit began from, oldest first."""
+    """Return the commits that a commit began from, oldest first."""
     before: list[CommitFile] = []
     for item in newest_first:
         successor = (before or [last])[-1].plan.publication
@@ -70,7 +70,7 @@ def _before_it(last: CommitFile, newest_first: Sequence[CommitFile]) -> tuple[Co
 
 @dataclass(frozen=True)
 class _Target:
-    """What stands where readers look."""
+    """The files that readers see."""
 
     roots: Roots
     storage: Storage
@@ -96,7 +96,7 @@ def _names(publication: Publication) -> frozenset[str]:
 
 
 def _before(publication: Publication) -> frozenset[str]:
-    """Name the files that stood before a publication."""
+    """Return the names of the files that a publication began from."""
     back = with_content(
         Publication(
             partition=publication.partition,

@@ -1,4 +1,4 @@
-"""Compare table, markers and ledger, and say what to do where they disagree (PC-F41).
+"""Compare table, markers and ledger, and name the remedy for each difference (PC-F41).
 
 Repairs nothing.
 """
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Findings:
-    """Looks at what one pipeline published. Changes nothing."""
+    """Inspects what one pipeline published. Changes nothing."""
 
     config: PipelineConfig
     roots: Roots
@@ -56,10 +56,10 @@ class Findings:
     watch: Watch
     forgotten: Forgotten
     missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
-    """Names what was kept of the source and is not there, as `Source.missing`."""
+    """Yields an error for each retained source file that is missing, as `Source.missing`."""
 
     def all(self) -> Iterator[str]:
-        """Yield where files, markers and ledger disagree, each with what helps, and each once."""
+        """Yield each difference between files, markers and ledger once, with its remedy."""
         yield from dict.fromkeys(self._all())
 
     def _all(self) -> Iterator[str]:
@@ -70,20 +70,20 @@ class Findings:
         try:
             check_owner(self.roots, self.ledger, self.storage)
         except TidegateError as refused:
-            # What another ledger knows says nothing of these files.
+            # The knowledge of another ledger does not apply to these files.
             yield str(refused)
             return
-        # A ledger that is behind tells of old files, and remedies that rest on it are refused.
+        # A ledger that is behind has old files, and remedies that rest on it are refused.
         behind = tuple(self._behind())
         forgotten = None if behind else self.forgotten.find()
         if forgotten is not None:
-            # Without the window no other remedy leads to an end.
+            # Without the window no other remedy succeeds.
             yield str(forgotten)
             return
         yield from behind or self._of_all_files()
 
     def _behind(self) -> Iterator[str]:
-        """Yield what the files know and the ledger does not, as far as they can be read."""
+        """Yield what the files have and the ledger lacks, as far as they can be read."""
         with contextlib.suppress(StateFileDamaged, FormatUnknown):
             yield from self.watch.findings()
 
@@ -96,7 +96,7 @@ class Findings:
         yield from self._readable(lambda: self._of_strays(listed))
 
     def _readable(self, found: Callable[[], Iterable[str]]) -> Iterable[str]:
-        """Return findings, or which file of the work directory they cannot be found without."""
+        """Return findings, or the unreadable file of the work directory that prevents them."""
         try:
             return list(found())
         except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
@@ -113,14 +113,14 @@ class Findings:
             yield from found
 
     def _of_source(self) -> Iterator[str]:
-        """Look for what the next load, and a backfill, cannot do without."""
+        """Check the files that the next load and a backfill need."""
         state = self.ledger.pipeline.find()
         if state is not None and state.checkpoint is not None:
             for missed in self.missing(state.checkpoint, state.first_start):
                 yield naming(str(missed), self.config.name)
 
     def _of_announces(self) -> Iterator[str]:
-        """Compare the ledger with the files that tell of windows, which a lost one is made of."""
+        """Compare the ledger with the files of announces, from which a lost ledger is restored."""
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
         lost = self.forgotten.announces.told()
         written_anew = {item.sealed.window.sequence for item in lost}
@@ -128,7 +128,7 @@ class Findings:
             try:
                 told = {item.sealed.plan_digest: item for item in records.sealed(sequence)}
                 if known.get(sequence) in told:
-                    # A lost ledger is made of plans, too.
+                    # A lost ledger is restored from plans, too.
                     read_plan(self.storage, told[known[sequence]].plan_uri)
             except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
                 yield str(unreadable)
@@ -145,7 +145,7 @@ class Findings:
                 )
 
     def _has_moved(self, state: PartitionState) -> bool:
-        """Return whether a commit came while its partition was looked at."""
+        """Return whether a commit happened while its partition was inspected."""
         now = self.ledger.partitions.find(state.partition)
         begun = self.ledger.publications.unrecorded(state.partition)
         return begun is not None or now is None or now.revision != state.revision
@@ -156,13 +156,13 @@ class Findings:
             if found:
                 check_tables(self.roots, self.config.name, self.storage)
         except PlacesOverlap as overlap:
-            # They are somebody else's to move.
+            # They belong to somebody else.
             yield str(overlap)
             return
         yield from map(self._of_stray, found)
 
     def _strays(self, listed: set[str]) -> list[str]:
-        """List files that no revision or commit names, before the look at the table or after."""
+        """List files that no revision or commit names, neither before nor after the listing."""
         root = self.roots.target
         found = [name for name in self.storage.list_files(root) if name not in listed]
         if not found:
@@ -177,7 +177,7 @@ class Findings:
         ]
 
     def _is_of_another_tool(self, name: str) -> bool:
-        """Return whether no reader sees a file, and no pipeline wrote it: it harms nobody."""
+        """Return whether no reader sees a file and no pipeline wrote it: it does no harm."""
         folder, _, plain = name.rpartition("/")
         if not is_hidden(name) or plain in {OWNER_FILE, self.config.commit.marker.name}:
             return False
@@ -192,7 +192,7 @@ class Findings:
 
     def _of_partition(self, state: PartitionState) -> Iterator[str]:
         plan = self.contents.standing_plan(state.partition)
-        # A marker that was renamed stands under its name until the next commit.
+        # A marker that was renamed keeps its name until the next commit.
         name = plan.marker_name if plan else self.config.commit.marker.name
         marker = f"{self.roots.partition(state.partition)}/{name}"
         if plan is None:
@@ -202,20 +202,20 @@ class Findings:
             return
         wrong = [found for file in plan.publication.content for found in self._of_file(state, file)]
         yield from wrong
-        # The marker cannot be written again for files that are not there; the next revision has
-        # its own.
+        # The marker cannot be written again for files that are missing; the next revision has its
+        # own.
         if not wrong or self.storage.exists(marker):
             yield from self._of_marker(state, plan, marker)
 
     def _of_pending(self, state: PartitionState) -> Iterator[str]:
-        """Look for the staged files that the next commit will move."""
+        """Check the staged files that the next commit will move."""
         if state.pending == "none":
             return
         for file in self.contents.drafted(state.partition, state).adds:
             staged = f"{self.roots.work}/{file.staged}"
             target = f"{self.roots.partition(state.partition)}/{file.name}"
             found = self.storage.length(staged)
-            # One that moved with a commit that the ledger does not know is looked at there.
+            # One that was moved by a commit unknown to the ledger is checked there.
             if found == file.length or (found is None and self.storage.exists(target)):
                 continue
             again = f"`{command('replay', self.config.name, file.window)}`"
@@ -267,10 +267,10 @@ class Findings:
             yield f"{path}: {problem}; put it back from a copy, or {without}"
 
     def _problem(self, path: str, file: PublishedFile) -> str | None:
-        """Compare a file with what was published.
+        """Compare a file with its published length and content.
 
         Raises:
-            SourceFileGone: it is missing; a commit may take it away at any time.
+            SourceFileGone: it is missing; a commit may remove it at any time.
         """
         found = self.storage.length(path)
         if found is not None and found != file.length:
@@ -280,7 +280,7 @@ class Findings:
         return None
 
     def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
-        """Return how a partition is published without a file that cannot be had again."""
+        """Return how to publish a partition without a file that cannot be recovered."""
         next_one = self.contents.drafted(state.partition, state)
         if file.name in {kept.name for kept in next_one.content}:
             again = self._typed("rebuild", state.partition)
@@ -289,7 +289,7 @@ class Findings:
         return self._bringing_out(state, "does without it")
 
     def _bringing_out(self, state: PartitionState, what: str) -> str:
-        """Return how the next revision of a partition comes out, and what it does."""
+        """Return how the next revision of a partition is published, and what it does."""
         if state.pending == "held":
             explain = self._typed("explain", state.partition)
             return f"decide on the next revision, which {what}: {explain} says how"
@@ -297,7 +297,7 @@ class Findings:
         return f"bring out the next revision, which {what}, with {published}"
 
     def _waiting_for(self, name: str) -> PartitionState | None:
-        """Find the partition whose next revision has a file among those that come."""
+        """Return the partition whose next revision adds a file."""
         folder, _, file = name.rpartition("/")
         for state in self.ledger.partitions.all():
             if state.partition.path == folder and state.pending != "none":
@@ -320,7 +320,7 @@ class Findings:
         return f"{problem}; move it out of the table, where readers that list files see it"
 
     def _replacing(self, marker: str, state: PartitionState) -> str:
-        """Return how a marker that is not the ledger's comes to be."""
+        """Return how a marker that is not the ledger's may have been written."""
         try:
             content = self.storage.read_bytes(marker)
         except SourceFileGone:
@@ -334,7 +334,7 @@ class Findings:
         return f"{away}, then {self._writing_again(state.partition)}"
 
     def _writing_again(self, partition: Partition) -> str:
-        """Return how a marker is written again: by the commit whose files stand."""
+        """Return how to write a marker again: by the commit of the current files."""
         published = self._typed("publish", partition)
         return f"{self._restoring()} finds the commit, and {published} writes its marker again"
 
@@ -346,7 +346,7 @@ class Findings:
         )
 
     def _is_listed(self, name: str) -> bool:
-        """Return whether the marker that stands names a file, so that readers need it."""
+        """Return whether the current marker lists a file, so that readers need it."""
         folder, _, file = name.rpartition("/")
         for state in self.ledger.partitions.all():
             if state.partition.path == folder:
@@ -355,7 +355,7 @@ class Findings:
         return False
 
     def _later_plans(self, folder: str) -> Iterator[CommitPlan]:
-        """Read the commit plans of a partition that the ledger has not come to."""
+        """Read the commit plans of a partition that are newer than the ledger."""
         for item in Records(self.roots, self.storage).commits():
             publication = item.plan.publication
             if publication.partition.path == folder:

@@ -1,4 +1,4 @@
-"""Find a window that neither the work directory nor the source tells any more. Changes nothing."""
+"""Find a window that is in neither the work directory nor the source. Changes nothing."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Forgotten:
-    """Knows whether a replay or a restoration can still fill up the work directory.
+    """Finds out whether a replay or a restoration can still complete the work directory.
 
-    What a window of plain files read is told by its listings alone. Where they went with all that
-    tells what the window brought, as in an old copy of the work directory, other remedies for what
-    is lost lead back to each other.
+    What a window of plain files read is only in its listings. If they are lost together with
+    everything that describes what the window brought, as in an old copy of the work directory, the
+    other remedies for lost files lead back to each other.
     """
 
     announces: LostAnnounces
     has_lost: Callable[[InstantRange], bool]
-    """Whether the source can never give a window again."""
+    """Returns whether the source can no longer supply a window."""
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Say what alone helps, where a file is missed.
+        """Raise the error with the only remedy that works, if a file is missing.
 
         Raises:
-            WorkBehind: a file is lost, and a window can never be told or read again.
-            StateFileLost: a file is lost; what it says helps.
+            WorkBehind: a file is lost, and a window can never be reconstructed or read again.
+            StateFileLost: a file is lost; the remedy in its message works.
         """
         try:
             yield

@@ -40,10 +40,10 @@ def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[Sour
 
 
 def _taken(instants: tuple[Instant, ...], windows: tuple[WindowState, ...]) -> dict[str, int]:
-    """Map instant ids to window sequences; a rebuild takes nothing in, it reads again.
+    """Map instant ids to window sequences; a rebuild takes in nothing, because it reads again.
 
-    A window that replaces everything took in all that lies before its end; another one, whose start
-    is no longer among the instants, only what no window before it had.
+    A window that replaces everything took in all instants up to its end; another window whose start
+    is no longer among the instants took in only what no window before it had.
     """
     position = {item.id: number for number, item in enumerate(instants)}
     found: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Tell announces whose file is lost from ledger, plan and messages. Changes nothing."""
+"""Reconstruct lost announces from ledger, plan and messages. Changes nothing."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LostAnnounces:
-    """Tells what windows brought that the ledger in use knows as announced.
+    """Reconstructs the announces that the ledger in use knows and that have lost their file.
 
-    The source is not asked, which may have forgotten what they read: plan and messages say it all,
-    and the ledger when it was announced and under which number. How far an idle source moved the
-    watermark before is told by neither.
+    The source is not asked, because it may have forgotten what the windows read: plan and messages
+    have all of it, and the ledger has the time and number of the announce. None of them has the
+    watermark that an idle source reached before.
     """
 
     roots: Roots
@@ -42,12 +42,12 @@ class LostAnnounces:
     storage: Storage
 
     def told(self) -> tuple[SealedFile, ...]:
-        """Tell every lost announce; one whose plan or messages are not whole is left out."""
+        """Return every lost announce, except those with an incomplete plan or message."""
         state = self.ledger.pipeline.find()
         return self._told_after(state) if state is not None else ()
 
     def untold(self) -> Iterator[Window]:
-        """Yield the windows whose announce is lost, and can be told by nothing."""
+        """Yield the windows whose announce is lost and cannot be reconstructed."""
         told = {item.sealed.window.sequence for item in self.told()}
         for item in self._sealed():
             sequence = item.window.sequence
@@ -69,7 +69,7 @@ class LostAnnounces:
         return tuple(told)
 
     def _standing(self, sequence: int) -> Sequence[SealedFile] | None:
-        """Read the files that tell of a window; None where one of them cannot be read."""
+        """Read the files of a window's announces; None if one of them cannot be read."""
         try:
             return Records(self.roots, self.storage).sealed(sequence)
         except (StateFileDamaged, FormatUnknown):
@@ -86,7 +86,7 @@ class LostAnnounces:
             return
         number, announced_at = _turn(item)
         sealed = drafted(scan, messages, before, announced_at, is_known=known.__contains__)
-        # What the ledger counts is what was announced, whatever became of the files.
+        # The ledger counts what was announced, whatever happened to the files.
         if _filled(sealed.contributions) == _filled(known.values()):
             yield SealedFile(uri, replace(sealed, number=number))
 
@@ -94,8 +94,8 @@ class LostAnnounces:
         """Read the message of each sub-split, in plan order.
 
         Raises:
-            StateFileLost: splits, or a message, are not there any more.
-            StateFileDamaged: one of them is not as it was written.
+            StateFileLost: splits, or a message, are missing.
+            StateFileDamaged: one of them was changed since it was written.
         """
         found = [
             read_stored(self.storage, layout.message_file(uri, part.id), CommitMessage)
@@ -113,14 +113,14 @@ def _turn(item: WindowState) -> Turn:
 
 
 def _is_lost(item: WindowState, standing: Sequence[SealedFile] | None) -> bool:
-    """Return whether no file tells of the plan in effect; not known where one cannot be read."""
+    """Return whether no file has the plan in effect; unknown if one cannot be read."""
     if standing is None:
         return False
     return item.plan_digest not in {file.sealed.plan_digest for file in standing}
 
 
 def _step_before(turn: Turn, announced: Iterable[SealedFile]) -> WatermarkStep | None:
-    """Return the step at which the watermark stood at some turn, by the announces that moved it."""
+    """Return the step of the watermark at some turn, from the announces that moved it."""
     moved = [
         item
         for item in announced
@@ -130,7 +130,7 @@ def _step_before(turn: Turn, announced: Iterable[SealedFile]) -> WatermarkStep |
 
 
 def _filled(items: Iterable[Contribution]) -> dict[Partition, tuple[tuple[str, ...], int, int]]:
-    """Tell contributions that brought something by what they are made of."""
+    """Return the content of contributions that brought rows, for comparison."""
     return {
         item.partition: (item.messages, item.rows, item.bytes) for item in items if item.messages
     }

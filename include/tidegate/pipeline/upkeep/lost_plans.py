@@ -1,4 +1,4 @@
-"""Tell commit plans that the work directory lost from ledger and marker. Changes nothing."""
+"""Reconstruct lost commit plans from ledger and marker. Changes nothing."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Marker:
-    """A marker that stands, and what it says."""
+    """A current marker and its content."""
 
     name: str
     text: str
@@ -37,11 +37,11 @@ class _Marker:
 
 @dataclass(frozen=True)
 class LostPlans:
-    """Tells the plans of revisions that the ledger in use has recorded.
+    """Reconstructs the plans of revisions that the ledger in use has recorded.
 
-    The ledger keeps what a commit added and removed, its verdict and its decision; what stood
-    before is in the plan before. The marker is the one that stands, and is written anew where none
-    does.
+    The ledger has the files that a commit added and removed, its verdict and its decision; the
+    files before it are in the plan before. The marker is the current one, and is written anew if
+    there is none.
     """
 
     config: PipelineConfig
@@ -51,7 +51,7 @@ class LostPlans:
     watch: Watch
 
     def told(self) -> tuple[CommitFile, ...]:
-        """Tell every lost plan; one that does not fit what stands is left out."""
+        """Return every lost plan, except those that do not match the current files."""
         return tuple(
             item for state in self.ledger.partitions.all() for item in self._of_partition(state)
         )
@@ -73,7 +73,7 @@ class LostPlans:
             before = plan.publication
 
     def _known(self, entry: RevisionEntry, before: Publication | None) -> PublicationEntry | None:
-        """Tell the publication of a revision, with its content; None where not all is known."""
+        """Return the publication of a revision, with its content; None if it is not fully known."""
         known = self.ledger.publications.find(entry.partition, entry.digest)
         base = before.revision if before else 0
         if known is None or known.publication.base_revision != base:
@@ -87,7 +87,7 @@ class LostPlans:
     def _plan(
         self, known: PublicationEntry, entry: RevisionEntry, state: PartitionState
     ) -> CommitPlan | None:
-        """Tell the plan of a revision; None where its marker tells of other files."""
+        """Return the plan of a revision; None if its marker has other files."""
         publication = known.publication
         marker = self._marker_of(publication)
         if marker is not None and _listed(marker.says["files"]) != _content(publication.content):
@@ -111,7 +111,7 @@ class LostPlans:
         return plan if marker else replace(plan, marker=self._written(plan, state))
 
     def _policies(self, marker: _Marker | None) -> tuple[PolicySpec, ...]:
-        """Name the policies of the pipeline file, with that of a marker that stands."""
+        """Return the policies of the pipeline file, with that of an existing marker."""
         named = self.config.commit.policies
         return tuple(
             policy.spec for policy in (with_marker(named) if marker is not None else named)
@@ -133,7 +133,7 @@ class LostPlans:
         return write_marker(plan.publication, facts)
 
     def _marker_of(self, publication: Publication) -> _Marker | None:
-        """Read the marker that stands for a revision, if it does."""
+        """Read the current marker if it belongs to a revision."""
         folder = self.roots.partition(publication.partition)
         for name in sorted(self.watch.marker_names(publication.partition)):
             path = f"{folder}/{name}"

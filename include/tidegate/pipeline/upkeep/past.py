@@ -1,4 +1,4 @@
-"""Read what files tell of a pipeline's past, and refuse one of which a part is lost.
+"""Read a pipeline's past from its files, and refuse one with missing parts.
 
 Changes nothing.
 """
@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Past:
-    """What was announced, committed, checked and decided."""
+    """The announces, commits, verdicts and decisions of a pipeline."""
 
     announces: Announces
     plans: Sequence[CommitFile]
     verdicts: Sequence[GateRecord]
     decisions: Sequence[DecisionRecord]
     lost_plans: Sequence[CommitFile]
-    """Those of the plans that the work directory lost, and the ledger in use still tells."""
+    """The plans that the work directory lost and that the ledger in use still has."""
     lost_announces: Sequence[SealedFile]
-    """The same of the announces."""
+    """The same for announces."""
     newest_number: int
-    """The greatest number of a record, also of an announce that never was; 0 if there is none."""
+    """The greatest number of a record, including announces that never took effect; 0 if none."""
 
 
 @dataclass(frozen=True)
@@ -52,23 +52,23 @@ class PastReader:
 
     roots: Roots
     ledger: Ledger
-    """The one in use: what it knows has to be told by the files, too, and helps where it is not."""
+    """The ledger in use: the files have to match it, and it helps if they are incomplete."""
     storage: Storage
     watch: Watch
     lost_plans: Callable[[], Sequence[CommitFile]]
-    """Tells the commit plans that the ledger in use knows, and the work directory lost."""
+    """Returns the commit plans that the ledger in use knows and the work directory lost."""
     lost_announces: Callable[[], Sequence[SealedFile]]
-    """The same of announces."""
+    """The same for announces."""
 
     def read(self) -> Past:
         """Read all records.
 
         Raises:
-            StateFileLost: a window that was announced has no file that tells of it, or no plan;
-                a marker tells of a commit that has no plan.
+            StateFileLost: a window that was announced is in no file, or has no plan; a marker names
+            a commit that has no plan.
             StateFileDamaged: a record cannot be read.
         """
-        # In this order: what one of them knows stands in those that are read after it.
+        # In this order: what one of them knows is in those that are read after it.
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
         lost, lost_announces = self.lost_plans(), self.lost_announces()
         plans = [*records.commits(), *lost]
@@ -97,9 +97,9 @@ class PastReader:
                 yield from records.sealed(sequence)
 
     def _came_too_late(self, item: SealedFile) -> bool:
-        """Return whether a file was written once a restoration had read all that there were.
+        """Return whether a file was written after a restoration had read all files.
 
-        By a process that had lost its fence by then: its number is below all fences.
+        Its process had lost its fence by then: its number is below all fences.
         """
         state = self.ledger.pipeline.find()
         return (
@@ -111,7 +111,7 @@ class PastReader:
         )
 
     def _was_replaced(self, item: SealedFile, sealed: Sequence[SealedFile]) -> bool:
-        """Return whether an announce lost its plan, which a replay no longer writes again."""
+        """Return whether an announce lost its plan and was replaced by a replay."""
         sequence, turn = item.sealed.window.sequence, turn_of(item)
         return any(
             each.sealed.window.sequence == sequence and turn_of(each) > turn for each in sealed
@@ -125,13 +125,13 @@ class PastReader:
     def _check_commits(
         self, announces: Announces, plans: Sequence[CommitFile], lost: Sequence[CommitFile]
     ) -> None:
-        """Compare the marker of each partition, which tells of a commit, with the newest plan."""
+        """Compare the marker of each partition, which names a commit, with the newest plan."""
         told = {item.path: item.plan.publication for item in lost}
         known = {item.partition for file in announces.files for item in file.sealed.contributions}
         known |= {item.plan.publication.partition for item in plans}
         known |= {state.partition for state in self.ledger.partitions.all()}
         for partition in sorted(known, key=lambda item: item.path):
-            # The marker first: it stands after the plan.
+            # The marker first: it is written after the plan.
             marker = self.watch.standing_marker(partition)
             if marker is not None:
                 self._check_commit(partition, marker["revision"], told)
@@ -139,10 +139,10 @@ class PastReader:
     def _check_commit(
         self, partition: Partition, revision: int, told: Mapping[str, Publication]
     ) -> None:
-        """Make sure that the commit of a standing marker has its plan, or that it is told.
+        """Check that the commit of the current marker has its plan, or that it is reconstructed.
 
-        A plan that was written since the others were read is one: who wrote it has lost its fence,
-        or recorded something, and that is noticed.
+        A plan that was written since the others were read is accepted: its writer has lost its
+        fence, or recorded something, which is noticed.
         """
         work = self.roots.work
         recorded = self.ledger.publications.revisions(partition)
@@ -157,7 +157,7 @@ class PastReader:
 
     @contextmanager
     def _naming(self, sequence: int, known: Mapping[int, str]) -> Iterator[None]:
-        """Say what helps where a file of a window is lost that the ledger in use does not know."""
+        """Name the remedy if a file is lost of a window that the ledger in use does not know."""
         try:
             yield
         except (StateFileLost, StateFileDamaged) as broken:
@@ -185,7 +185,7 @@ class PastReader:
         raise StateFileLost(path=_sealed_path(self.roots, sequence, digest), remedy=remedy)
 
     def _may_be_replayed(self, sequence: int, known: Mapping[int, str]) -> bool:
-        """Return whether the ledger in use lets a window be read again."""
+        """Return whether the ledger in use allows a window to be read again."""
         try:
             self.watch.check_newest_window()
         except LedgerBehind:
@@ -211,14 +211,14 @@ def sealed_plans(ledger: Ledger) -> dict[int, str]:
 def lost_announce(
     roots: Roots, ledger: Ledger, sequence: int, digest: str, *, is_told: bool
 ) -> StateFileLost:
-    """Make the error for a window that the ledger knows as announced, and no file tells of.
+    """Return the error for a window that the ledger knows as announced and that is in no file.
 
     Args:
-        roots: where the pipeline's files stand.
+        roots: the directories of the pipeline.
         ledger: the one in use.
-        sequence: of the window.
-        digest: of its plan in effect.
-        is_told: whether ledger, plan and messages tell what it brought.
+        sequence: that of the window.
+        digest: that of its plan in effect.
+        is_told: whether the window can be reconstructed from ledger, plan and messages.
     """
     remedy = _written_by_replay(ledger, sequence)
     if is_told:
@@ -238,5 +238,5 @@ def _written_by_replay(ledger: Ledger, sequence: int) -> str:
 
 
 def _sealed_path(roots: Roots, sequence: int, digest: str | None) -> str:
-    """Name the file that tells of a window's announce, as far as its plan is known."""
+    """Return the path of the file of a window's announce, as far as its plan is known."""
     return layout.sealed_file(layout.plan_root(roots.work, sequence, digest or "*"))

@@ -1,6 +1,6 @@
-"""Tell where a pipeline and each of its partitions stands, and why.
+"""Report the state of a pipeline and of each of its partitions, with the reason.
 
-Changes nothing but the `why` that the ledger keeps with a partition that waits.
+Changes nothing except the `why` that the ledger keeps for a waiting partition.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Reporter:
         )
 
     def _waiting(self, state: PartitionState) -> PublicationEntry | None:
-        """Return the proposal of a partition; what changed nothing is proposed to nobody."""
+        """Return the proposal of a partition; one that would change nothing is left out."""
         if state.pending == "none":
             return None
         return self.ledger.publications.proposed(state.partition)
@@ -112,14 +112,14 @@ class Reporter:
         return notes
 
     def _says_the_same(self, planned: Mapping[str, Any]) -> bool:
-        """Return whether a configuration in a plan, perhaps of another version, is today's."""
+        """Return whether a configuration in a plan, perhaps of another version, equals today's."""
         try:
             return PipelineConfig.from_resolved(planned).resolved() == self.config.resolved()
         except ValueError:
             return False
 
     def _changed_since(self, item: WindowState) -> list[str]:
-        """Say that a pipeline file changed under a running window, which does not notice."""
+        """Report a pipeline file that changed during a window, which continues with the old one."""
         sequence = item.window.sequence
         uri = self.ledger.plans.uri(sequence)
         if uri is None or not has_plan(self.storage, uri):

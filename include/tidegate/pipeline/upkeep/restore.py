@@ -1,8 +1,8 @@
-"""Write a pipeline's part of a ledger again from work directory and target (design §4).
+"""Rewrite a pipeline's part of a ledger from work directory and target (design §4).
 
-Every announce, commit, verdict and decision left a file with a number that the ledger had given;
-done again in the order of these numbers they give the ledger that was lost, but for claims and for
-windows that were not announced.
+Every announce, commit, verdict and decision left a file with a number that the ledger had assigned.
+Repeating them in the order of these numbers yields the ledger that was lost, except for claims and
+for windows that were not announced.
 """
 
 from __future__ import annotations
@@ -57,25 +57,25 @@ _CLAIM = timedelta(hours=1)
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 _MEMORY = "sqlite://"
 _NUMBERS = 1 << 20
-"""More than a ledger gives out between two restorations: what a process still holds of the ledger
-that was lost can never equal what the restored one gives."""
+"""More than a ledger assigns between two restorations, so that no number of the lost ledger that a
+process still holds equals one of the restored ledger."""
 
 
 @dataclass(frozen=True)
 class Restored:
-    """What was written again."""
+    """The result of a restoration."""
 
     windows: int
     revisions: int
     unfinished: tuple[str, ...]
     """Partitions whose commit was under way; the next publish finishes it."""
     undecided: tuple[str, ...] = ()
-    """Partitions with a decision that the ledger in use knew and no file tells."""
+    """Partitions with a decision that the ledger in use has and no file has."""
 
 
 @dataclass(frozen=True)
 class _Step:
-    """One thing that was recorded."""
+    """One recorded event."""
 
     turn: Turn
     act: Callable[[], None]
@@ -86,8 +86,8 @@ class Restorer:
     """Restores one pipeline's rows in a ledger, whether it knows the pipeline or not.
 
     Runs on: one process; others that work on the pipeline lose their fences. Called: by a person.
-    Failure: the rows are replaced in one transaction, so that a call that dies before it changed
-    nothing but fences. May be repeated at any time.
+    Failure: the rows are replaced in one transaction; a call that dies before it has changed only
+    fences. May be repeated at any time.
     """
 
     config: PipelineConfig
@@ -102,20 +102,20 @@ class Restorer:
 
         Raises:
             WorkUnknown: there is no work directory of this pipeline.
-            TargetOwned, WorkUnfit, WorkOwned: target and work directory are not its own.
+            TargetOwned, WorkUnfit, WorkOwned: target and work directory belong to another pipeline.
             WorkGone: the work directory has nothing of what the ledger in use knows.
             PartitionBusy: a process is moving files of a partition (Transient).
-            StateFileLost: no file tells of a window that was announced; nothing was changed.
+            StateFileLost: a window that was announced is in no file; nothing was changed.
             StateFileDamaged: a record cannot be read; nothing was changed.
-            PipelineChanged: the newest announce was made by a pipeline file that says otherwise;
-                without any, the ledger in use has registered another one.
-            LedgerMoved: another run recorded something meanwhile (Transient).
+            PipelineChanged: the newest announce was made by a different pipeline file; if there is
+            no announce, the ledger in use has registered a different one.
+            LedgerMoved: another run recorded something in the meantime (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
         if self._is_its_own(owner.ledger):
             check_owner(self.roots, self.ledger, self.storage)
         reader = self._reader(owner.ledger)
-        # What is refused takes nobody's fence.
+        # A restoration that is refused takes nobody's fence.
         if not reader.read().announces.files:
             check_identity(self.config, self.ledger, self.storage)
         before = fence_off(self.ledger)
@@ -157,12 +157,12 @@ class Restorer:
         )
 
     def _is_its_own(self, ledger_id: str) -> bool:
-        """Return whether the ledger in use is that of the target, and tells of it."""
+        """Return whether the ledger in use belongs to the target and knows its content."""
         state = self.ledger.pipeline.find()
         return state is not None and state.ledger_id == ledger_id
 
     def _undecided(self, made: Ledger) -> Iterator[str]:
-        """Yield the partitions of which the ledger in use knows a decision that is not restored."""
+        """Yield the partitions with a decision in the ledger in use that is not restored."""
         for state in self.ledger.partitions.all():
             known = self._decided(state)
             if known is None:
@@ -170,13 +170,13 @@ class Restorer:
             now = made.partitions.find(state.partition)
             found = made.publications.find(state.partition, known.publication.digest)
             is_told = found is not None and _is_decided(found)
-            # What the files know more than the ledger came after its decision.
+            # Files that are ahead of the ledger are newer than its decision.
             has_passed = now is not None and now.revision >= known.publication.revision
             if not is_told and not has_passed:
                 yield str(state.partition)
 
     def _decided(self, state: PartitionState) -> PublicationEntry | None:
-        """Find the newest publication of a partition on which a person decided."""
+        """Return the newest publication of a partition on which a person decided."""
         waiting = self.ledger.publications.proposed(state.partition)
         if waiting is not None and _is_decided(waiting):
             return waiting
@@ -185,9 +185,9 @@ class Restorer:
         return next((item for item in stood if item is not None and _is_decided(item)), None)
 
     def _await_movers(self) -> None:
-        """Make sure that nobody who has lost its fence is still moving files.
+        """Wait until no process that has lost its fence is still moving files.
 
-        Whoever takes a lock from here on looks at its fence first.
+        Any process that takes a lock from now on checks its fence first.
         """
         root = layout.locks_root(self.roots.work)
         for name in self.storage.list_files(root):
@@ -197,7 +197,7 @@ class Restorer:
 
 @dataclass
 class _Restoring:
-    """Does again in an empty ledger what the files tell."""
+    """Repeats in an empty ledger what the files record."""
 
     config: PipelineConfig
     roots: Roots
@@ -233,10 +233,10 @@ class _Restoring:
         )
 
     def keep(self, state: PipelineState) -> None:
-        """Keep what a ledger in use knows and no file tells.
+        """Keep what a ledger in use has and no file has.
 
-        Where the first window begins before one is announced, and how far the watermark came
-        while the source was idle.
+        This is the start of the first window before one is announced, and the watermark that an
+        idle source reached.
         """
         if state.started:
             self.ledger.pipeline.start_at(state.first_start, str(state.source_identity))
@@ -245,7 +245,7 @@ class _Restoring:
             self.ledger.pipeline.advance_watermark(state.watermark_step, found)
 
     def _advance_watermark(self, plans: Sequence[CommitFile]) -> None:
-        """Bring the watermark to that of the commits: what an idle source moved is no announce."""
+        """Advance the watermark to that of the commits; an idle source leaves no announce."""
         step = self.ledger.pipeline.get().watermark_step
         seen = [item.plan.watermark for item in plans if item.plan.watermark is not None]
         if step is not None and seen:
@@ -266,8 +266,8 @@ class _Restoring:
     def _check_identity(self, sealed: Sequence[SealedFile]) -> None:
         """Compare the pipeline file with the one that the newest announce was planned by.
 
-        Once something is announced, the identity stays; whoever changed the file must not have it
-        registered by losing the ledger.
+        After the first announce the identity is fixed; losing the ledger must not register a
+        changed file.
         """
         newest = max(sealed, key=turn_of, default=None)
         if newest is not None:
@@ -281,9 +281,9 @@ class _Restoring:
             )
 
     def _announcing_first(self, past: Past) -> Iterator[_Step]:
-        """Announce windows in their order where the file of the first announce was lost.
+        """Announce windows in their order if the file of the first announce was lost.
 
-        Yielded before all other steps, so that they come first among those of one turn.
+        Yielded before all other steps, so that they are the first ones of a turn.
         """
         first = past.announces.first()
         for sequence, turn in past.announces.turns(past.plans).items():
@@ -338,7 +338,7 @@ class _Restoring:
         self.ledger.publications.record(entry, claim)
 
     def _settle_unchanged(self) -> None:
-        """Leave nothing pending where a replay gave what stood already: that left no file."""
+        """Clear pending partitions that a replay did not change, which left no file."""
         contents = replace(self.contents, ledger=self.ledger)
         for state in self.ledger.partitions.all():
             begun = self.ledger.publications.unrecorded(state.partition)
@@ -352,7 +352,7 @@ class _Restoring:
     def _restore_proposals(
         self, verdicts: Sequence[GateRecord], decisions: Sequence[DecisionRecord]
     ) -> None:
-        """Give partitions that wait for gate or person their verdicts and decisions back."""
+        """Restore verdicts and decisions of partitions that wait for the gate or a person."""
         newest: dict[str, GateRecord] = {}
         for record in sorted(verdicts, key=lambda item: (item.number, item.verdict.checked_at)):
             if self._is_next(record.publication):
@@ -386,7 +386,7 @@ class _Restoring:
             self.ledger.partitions.restore_hold(publication.partition, held)
 
     def _is_next(self, publication: Publication) -> bool:
-        """Return whether a verdict may speak of what the partition's next revision would be."""
+        """Return whether a verdict may be about the partition's next revision."""
         state = self.ledger.partitions.find(publication.partition)
         return (
             state is not None
@@ -395,7 +395,7 @@ class _Restoring:
         )
 
     def _is_all(self, publication: Publication) -> bool:
-        """Return whether nothing came since: new rows end a hold."""
+        """Return whether no contribution was added since: new rows end a hold."""
         return dict(publication.contributions) == {
             str(item.window): item.plan_digest
             for item in self.ledger.contributions.to(publication.partition)
@@ -410,9 +410,9 @@ def _is_decided(entry: PublicationEntry) -> bool:
 
 
 def _emptied(sealed: SealedWindow, plans: Iterable[CommitFile]) -> Iterator[Contribution]:
-    """Return empty contributions to partitions that only a plan before brought rows for.
+    """Return empty contributions to partitions that only an earlier plan brought rows for.
 
-    The announce of that plan is lost; commits tell of the partitions.
+    The announce of that plan is lost; commits name the partitions.
     """
     publications = [item.plan.publication for item in plans]
     counting = {

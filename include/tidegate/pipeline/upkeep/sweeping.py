@@ -1,4 +1,4 @@
-"""Find what nobody needs any more in a work directory, and delete it (PC-F40)."""
+"""Find files in a work directory that are no longer needed, and delete them (PC-F40)."""
 
 from __future__ import annotations
 
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _SWEPT = (layout.MESSAGES, layout.EXCHANGE, layout.QUARANTINE, layout.STAGED)
-"""In this order, behind what announces a plan: who dies in between leaves nothing that speaks for
-what is gone."""
+"""In this order, after the file that announces a plan: an interrupted sweep leaves no file that
+refers to deleted ones."""
 _SWEEPER = "gc"
 _WRITING = timedelta(hours=1)
-"""A temporary file that is younger may belong to a process that lives."""
+"""A younger temporary file may belong to a running process."""
 
 
 @dataclass(frozen=True)
 class Garbage:
-    """A file that may go."""
+    """A file that may be deleted."""
 
     path: str
     bytes: int
     reason: str
     window: int | None = None
-    """Whose plan it belongs to: it is looked at again before it goes."""
+    """The window of its plan: checked again before the file is deleted."""
 
 
 @dataclass(frozen=True)
 class Sweeper:
-    """Takes garbage out of one pipeline's work directory; nothing else is touched.
+    """Deletes garbage in one pipeline's work directory, and nothing else.
 
     Runs on: one process. Called: by a person or a timer.
-    Failure: a sweep that is interrupted leaves some garbage; the next one takes it.
+    Failure: an interrupted sweep leaves some garbage, which the next one deletes.
     """
 
     config: PipelineConfig
@@ -62,15 +62,15 @@ class Sweeper:
     storage: Storage
     watch: Watch
     life_of: Callable[[str], Life]
-    """Finds out what became of the run that holds a window."""
+    """Returns the state of the run that holds a window."""
 
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:
-        """Find what no window, publication or hold needs, and that is old enough (PC-F40).
+        """Return files that no window, publication or hold needs and that are old enough (PC-F40).
 
         Raises:
-            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: what lies there is
-                another's.
-            LedgerBehind: the ledger does not know what is needed.
+            PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the files belong to
+                another pipeline.
+            LedgerBehind: the ledger does not know which files are needed.
         """
         check_identity(self.config, self.ledger, self.storage)
         check_owner(self.roots, self.ledger, self.storage)
@@ -84,10 +84,10 @@ class Sweeper:
         )
 
     def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
-        """Delete what `garbage` found and nobody has begun to need since, in that order.
+        """Delete the result of `garbage`, except files needed since, in that order.
 
         Returns:
-            What was deleted. The files of a window that a run works on stay.
+            The deleted files. The files of a window that a run works on are kept.
         """
         swept: list[Garbage] = []
         for sequence, items in itertools.groupby(garbage, lambda item: item.window):
@@ -101,12 +101,12 @@ class Sweeper:
     def _sweep_window(self, sequence: int, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
         """Delete files of one window's plans, unless a run has taken the window.
 
-        A replay may bring back a plan that was never announced. It takes the window first and waits
-        for this lock then, so that it finds either all of the plan or what is left of it.
+        A replay may reuse a plan that was never announced. It takes the window first and then waits
+        for this lock, so that it finds either all of the plan or what is left of it.
 
         Raises:
-            PartitionBusy: a run looks at its plan, or another sweep is at work.
-            WindowOpen: a run took the window meanwhile.
+            PartitionBusy: a run is examining its plan, or another sweep is running.
+            WindowOpen: a run took the window in the meantime.
         """
         with self.storage.lock(layout.window_lock(self.roots.work, sequence), _SWEEPER):
             state = self.ledger.windows.find(sequence)
@@ -120,10 +120,10 @@ class Sweeper:
             return deleted
 
     def _taken(self, state: WindowState) -> WindowState:
-        """Take a window from a run that is gone: if it wakes up, it must not announce what went.
+        """Take a window from an ended run, which must not announce deleted files if it resumes.
 
         Raises:
-            WindowOpen: another run took it meanwhile (Transient).
+            WindowOpen: another run took it in the meantime (Transient).
         """
         holder = self._holder(state)
         return self.ledger.windows.resume(state.window.sequence, holder, None)
@@ -136,14 +136,14 @@ class Sweeper:
             if posixpath.basename(folder) == layout.MESSAGES or any(
                 map(layout.is_sealed_file, names)
             ):
-                # A power cut must not bring back what speaks for files that are gone by then.
+                # A power failure must not bring back a file that refers to deleted ones.
                 self.storage.sync(folder)
         return garbage
 
     def _retired(self, cutoff: datetime) -> Iterator[Garbage]:
-        """Find files that a revision replaced long enough ago.
+        """Yield files that a revision replaced long enough ago.
 
-        A reader may have begun with the old revision just before that, however old its files were.
+        A reader may have opened the old revision just before, however old its files are.
         """
         for partition in (state.partition for state in self.ledger.partitions.all()):
             folder = layout.retired_root(self.roots.work, partition)
@@ -156,10 +156,10 @@ class Sweeper:
                         yield self._garbage(path, "replaced by a later revision")
 
     def _replaced_at(self, made: RevisionEntry) -> datetime:
-        """Return when a revision took the place of the one before.
+        """Return when a revision replaced the one before.
 
-        The commit's clock is that of a command which may have published for hours by then; its plan
-        was written just before the files moved, but may have been carried out much later.
+        The commit's clock is that of the command, which may have been publishing for hours; the
+        plan was written just before the files moved, but may have been carried out much later.
         """
         planned = self.storage.modified(f"{self.roots.work}/{made.commit_plan}")
         return max(made.committed_at, planned or made.committed_at)
@@ -171,19 +171,19 @@ class Sweeper:
                 yield self._garbage(path, "being written when its process died")
 
     def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
-        """Find attempts that lost, plans that were replaced or never announced."""
+        """Yield attempts that lost, and plans that were replaced or never announced."""
         for state in filter(self._is_free, self.ledger.windows.all()):
             for plan_digest, items in self._free(state).items():
-                # All or nothing: a message whose files went would be believed by a replay.
+                # All or nothing: a replay would trust a message whose files were deleted.
                 if plan_digest == state.plan_digest or all(
                     self._is_older(item.path, cutoff) for item in items
                 ):
                     yield from items
 
     def _is_free(self, state: WindowState) -> bool:
-        """Return whether nobody works on a window, or will go on with what is there.
+        """Return whether no run works on a window or will continue it.
 
-        An open one is finished by the next load, whoever left it.
+        An open window is finished by the next load, whichever run left it.
         """
         sequence = state.window.sequence
         return state.sealed and (
@@ -191,12 +191,12 @@ class Sweeper:
         )
 
     def _holder(self, state: WindowState) -> Holder:
-        # To take a window again notes no time.
+        # Taking a window again records no time.
         timeout = self.config.execute.claim_timeout
         return Holder(process_owner(_SWEEPER), state.taken_at, timeout, self.life_of)
 
     def _free(self, state: WindowState) -> Mapping[str, Sequence[Garbage]]:
-        """Return what of each plan of a free window nobody needs, however young."""
+        """Return the files of each plan of a free window that are not needed, of any age."""
         needed = self._needed(state)
         free: dict[str, list[Garbage]] = {}
         for plan_digest, paths in self._swept_by_plan(state).items():
@@ -210,10 +210,10 @@ class Sweeper:
         return free
 
     def _swept_by_plan(self, state: WindowState) -> dict[str, list[str]]:
-        """Return the files of each plan of a window that may go in some state, in their order.
+        """Return the deletable files of each plan of a window in some state, in their order.
 
-        What announces a plan stays where the ledger knows that it was announced, and the messages
-        of the plan in effect.
+        The file that announces a plan is kept if the ledger knows the announce, and so are the
+        messages of the plan in effect.
         """
         root = layout.window_root(self.roots.work, state.window.sequence)
         found: dict[str, list[str]] = {}
@@ -228,7 +228,7 @@ class Sweeper:
         return found
 
     def _needed(self, state: WindowState) -> set[str]:
-        """Name a window's quarantine, and the staged files that a publication may still move."""
+        """Return a window's quarantine, and the staged files that a publication may still move."""
         needed: set[str] = set()
         if state.plan_digest is None:
             return needed
