@@ -137,7 +137,9 @@ def test_read_any_files_together_equals_one_by_one(
         path = folder / data.draw(st.sampled_from("aab")) / f"{number}.parquet"
         whole = write(path, rows, LAYOUTS[layout], group_rows)
         start = data.draw(st.sampled_from([0, 0, 0, min(1, len(rows) - 1)]))
-        pieces.append(piece_of(whole.path, len(rows) - start, whole.size_bytes, start))
+        left = len(rows) - start
+        wanted = data.draw(st.sampled_from([left, left, left, max(1, left - 1)]))
+        pieces.append(piece_of(whole.path, wanted, whole.size_bytes, start))
     options = {"batch_rows": data.draw(st.integers(1, 20))}
     options |= data.draw(st.just({}) | st.builds(lambda limit: {"limit": limit}, st.integers(1, 9)))
 
@@ -223,6 +225,25 @@ def test_read_value_that_does_not_fit_names_its_file(tmp_path: Path) -> None:
         read(pieces, "n > 0", Narrow())
 
 
+def test_read_together_that_stops_half_way_goes_on_behind_the_rows_before(tmp_path: Path) -> None:
+    class Stopping(Widening):
+        stopped = False
+
+        def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
+            if sum(self.conformed) > 4 and not self.stopped:
+                self.stopped = True
+                raise SchemaIncompatible(path=piece.path, column="n", expected="", found="")
+            return super().conform(batch, piece, position)
+
+    pieces = [numbered(tmp_path / "in", [n, n + 1, n + 2], f"{n}.parquet") for n in (1, 4, 7)]
+    hooks = Stopping()
+
+    found = read(pieces, "n > 0", hooks, batch_rows=2)
+
+    assert hooks.stopped
+    assert found.column("n").to_pylist() == list(range(1, 10))
+
+
 def test_read_filter_that_cannot_be_computed_names_the_filter(tmp_path: Path) -> None:
     pieces = [
         write(tmp_path / "in" / f"{text}.parquet", [(1, text, AT)], WANTED, 1)
@@ -261,6 +282,20 @@ def test_read_given_up_half_way_leaves_no_file_open(tmp_path: Path) -> None:
     while _opened(tmp_path) and time.monotonic() < until:
         time.sleep(0.01)
     assert _opened(tmp_path) == []
+
+
+def test_read_given_up_before_a_file_of_another_layout_leaves_it_closed(tmp_path: Path) -> None:
+    pieces = [
+        write(tmp_path / "in" / f"{n}.parquet", [(n, "", AT)], layout, 1)
+        for n, layout in enumerate([WANTED, LAYOUTS[2]])
+    ]
+    batches = batches_of(pieces, "n >= 0", Widening())
+
+    assert next(batches).num_rows == 1
+    assert [Path(path).name for path in _opened(tmp_path)].count("1.parquet") == 1
+    batches.close()
+
+    assert "1.parquet" not in [Path(path).name for path in _opened(tmp_path)]
 
 
 def _opened(folder: Path) -> list[str]:
