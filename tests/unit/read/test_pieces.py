@@ -170,6 +170,16 @@ def test_read_files_of_two_folders_are_conformed_each_as_its_own(tmp_path: Path)
     assert found.column("folder").to_pylist() == list("aabba")
 
 
+@pytest.mark.parametrize("place", range(3))
+def test_read_part_of_a_file_among_others_has_no_other_rows(tmp_path: Path, place: int) -> None:
+    pieces = [numbered(tmp_path / "in", [n, n + 1, n + 2], f"{n}.parquet") for n in (0, 3, 6)]
+    pieces[place] = piece_of(pieces[place].path, 2, pieces[place].size_bytes)
+
+    found = read(pieces, "n >= 0")
+
+    assert found.column("n").to_pylist() == [n for n in range(9) if n != 3 * place + 2]
+
+
 def test_read_damaged_file_among_others_is_named_behind_the_rows_before(tmp_path: Path) -> None:
     pieces = [numbered(tmp_path / "in", range(n, n + 50), f"{n}.parquet") for n in (0, 50, 100)]
     content = bytearray(Path(pieces[1].path).read_bytes())
