@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from refusing import without_descriptors
 from tidegate.errors import PredicateInvalid, SchemaIncompatible, SourceFileDamaged, SourceFileGone
 from tidegate.physical import ParquetRows, joined_files
 from tidegate.predicate import Predicate
+from tidegate.read.merge import Conforming, MergedPiece, ReadOptions
+from tidegate.read.removed import WHOLE, FileStates, NewerThan, Removed, RemovedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -178,6 +181,49 @@ def test_read_part_of_a_file_among_others_has_no_other_rows(tmp_path: Path, plac
     found = read(pieces, "n >= 0")
 
     assert found.column("n").to_pylist() == [n for n in range(9) if n != 3 * place + 2]
+
+
+KEYS = RemovedKeys(("n",), pa.record_batch({"n": pa.array([1])}))
+
+
+@pytest.mark.parametrize(
+    ("states", "more"),
+    [
+        pytest.param(WHOLE, {"include_deleted": True}, id="gone rows are wanted"),
+        pytest.param(WHOLE, {"hidden": 1}, id="columns for keys"),
+        pytest.param(WHOLE, {"positional": True}, id="positions"),
+        pytest.param(WHOLE, {"rows": 2}, id="part of the file"),
+        pytest.param(WHOLE, {"text": None}, id="no filter"),
+        pytest.param(FileStates(Removed(), Removed()), {}, id="two states"),
+        pytest.param(FileStates(None, None), {}, id="gone as a whole"),
+        pytest.param(FileStates(None, Removed(pa.array([0]))), {}, id="deleted position"),
+        pytest.param(FileStates(None, Removed(keys=(KEYS,))), {}, id="deleted key"),
+        pytest.param(FileStates(None, Removed(passes=((KEYS,),))), {}, id="many deleted keys"),
+        pytest.param(FileStates(None, Removed(), kinds=True), {}, id="kinds"),
+        pytest.param(replace(WHOLE, newer=NewerThan("n", 1)), {}, id="new rows alone"),
+    ],
+)
+def test_file_is_joined_only_if_all_of_it_is_wanted_as_it_stands(
+    tmp_path: Path, states: FileStates, more: dict[str, Any]
+) -> None:
+    def joinable(
+        states: FileStates,
+        *,
+        text: str | None = "n > 0",
+        rows: int = 3,
+        include_deleted: bool = False,
+        **conforming: Any,
+    ) -> Any:
+        whole = numbered(tmp_path / "in", [1, 2, 3], "1.parquet")
+        piece = piece_of(whole.path, rows, whole.size_bytes)
+        wanted = Predicate.parse(text, WANTED, "source.read.filter") if text else None
+        with ParquetRows(pa.OSFile(piece.path)) as file:
+            how = Conforming(WANTED.names, lambda batch, _: batch, **conforming)
+            read = MergedPiece(file, piece, how, states)
+            return read.joinable(ReadOptions(wanted, include_deleted=include_deleted))
+
+    assert joinable(WHOLE) is not None
+    assert joinable(states, **more) is None
 
 
 def test_read_damaged_file_among_others_is_named_behind_the_rows_before(tmp_path: Path) -> None:
