@@ -1,4 +1,4 @@
-"""Plan the sub-splits that assemble rows which others would write to many small files (design §4a).
+"""Plan the sub-splits that assemble rows which others would write to many small files (design §4).
 
 Whether there are such rows is known only once they are read. So these splits are planned wherever
 it is possible; they run last, and do nothing where nothing was handed on.

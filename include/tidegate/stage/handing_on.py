@@ -1,4 +1,4 @@
-"""Decide which rows would make many small files, and hand them on to be assembled (design §4a).
+"""Decide which rows would make many small files, and hand them on to be assembled (design §4).
 
 A sub-split writes a file for every partition that its rows fall into. Where each of many sub-splits
 has a few rows of each of many partitions, the files would be slow to write and slow to read. Such
