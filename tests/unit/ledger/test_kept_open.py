@@ -134,17 +134,18 @@ def test_ledger_that_is_restored_inside_a_step_is_the_one_that_is_asked(
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.parametrize("replace", [put_in_place, put_beside_and_rename, remove_and_copy])
 def test_ledger_that_is_restored_while_it_is_being_read_is_asked_next(
-    engine: sa.Engine, path: Path, tmp_path: Path
+    engine: sa.Engine, path: Path, tmp_path: Path, replace: Callable[[Path, Path], None]
 ) -> None:
     backup = tmp_path / "backup.db"
     shutil.copy(path, backup)
     register(engine, "a")
 
     with Ledger(engine, "a").keeping_open():
-        with engine.connect() as connection:
-            connection.exec_driver_sql("SELECT 1")
-            put_beside_and_rename(backup, path)
+        with reading(engine) as connection:
+            connection.exec_driver_sql("SELECT * FROM pipeline").fetchall()
+            replace(backup, path)
 
         assert not is_known(engine, "a")
 
