@@ -256,6 +256,26 @@ def test_what_was_written_beside_a_reader_stands_in_the_file_once_it_has_read(
     assert names_in(path) == {"a"}
 
 
+def test_connection_that_could_not_write_back_is_not_kept(
+    engine: sa.Engine, path: Path, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    register(engine, "a")
+    shutil.copy(path, backup)
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM pipeline").fetchall()
+
+    with Ledger(engine, "a").keeping_open():
+        register(engine, "b")
+        reader.close()
+        put_in_place(backup, path)
+
+        assert not is_known(engine, "b")
+
+    assert names_in(path) == {"a"}
+
+
 def test_write_that_the_file_has_no_room_for_yet_is_done(engine: sa.Engine, path: Path) -> None:
     """It stands in the log. The next one is told that there is no room, if so."""
     unlimited = resource.getrlimit(resource.RLIMIT_FSIZE)
