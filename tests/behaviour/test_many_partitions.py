@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
@@ -13,12 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import NOW, SmallLake, known, local
+from tidegate.errors import StorageFull
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.message import CommitMessage
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
+from tidegate.pipeline.load.staging import stage_split
 from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.stage import layout
+from tidegate.storage import LocalStorage
+from tidegate.storage.calls import OsCalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -168,10 +173,26 @@ def test_rows_staged_again_after_a_death_have_the_same_bytes(folder: Path, tmp_p
 
 
 def stage_some(loading: Pipeline, plan_uri: str, indexes: list[int]) -> None:
-    from tidegate.pipeline.load.staging import stage_split
-
     for index in indexes:
         stage_split(loading.storage, plan_uri, index, "dead")
+
+
+def test_attempt_that_cannot_force_what_it_hands_on_to_the_disk_leaves_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
+    class Full(OsCalls):
+        def sync(self, descriptor: int) -> None:
+            if "exchange" in Path(f"/proc/self/fd/{descriptor}").readlink().parts:
+                raise OSError(errno.ENOSPC, "full")
+            super().sync(descriptor)
+
+    (planned,) = pipeline(folder, tmp_path).plan(Run("run", "cli"), NOW)
+
+    with pytest.raises(StorageFull):
+        stage_split(LocalStorage(Full()), planned.uri, 0, "w1")
+
+    left = [path for path in Path(planned.uri).rglob("*") if path.is_file()]
+    assert {path.name for path in left} == {"plan.json", "splits.jsonl"}
 
 
 def test_value_that_no_partition_may_have_is_told_only_of_rows_that_are_kept(

@@ -163,7 +163,7 @@ def _exchange_rows(splits: Sequence[Split]) -> Iterator[tuple[str, str]]:
     """Yield one line for each stage of an exchange, and one for the assembly.
 
     An exchange brings together the rows of a large commit (ICE-3.13), the assembly those of
-    partitions (design §4a).
+    partitions (design §4).
     """
     exchanges = [found for split in splits if (found := _exchange(split))]
     stages = Counter((found.stage, _does(found)) for found in exchanges)

@@ -15,7 +15,7 @@ would take half as long as all the rest."""
 class Assembly(Value):
     """Which rows a sub-split assembles, of those that the sub-splits before it handed on.
 
-    Rows of one target partition share a bucket (design §4a).
+    Rows of one target partition share a bucket (design §4).
     """
 
     bucket: int

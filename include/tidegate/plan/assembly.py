@@ -1,4 +1,4 @@
-"""Plan the sub-splits that assemble rows which others would write to many small files (design §4a).
+"""Plan the sub-splits that assemble rows which others would write to many small files (design §4).
 
 Whether there are such rows is known only once they are read. These splits are therefore planned
 wherever such rows are possible; they run last, and do nothing if no rows were handed on.

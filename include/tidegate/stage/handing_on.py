@@ -1,4 +1,4 @@
-"""Decide which rows would make many small files, and hand them on to be assembled (design §4a).
+"""Decide which rows would make many small files, and hand them on to be assembled (design §4).
 
 A sub-split writes a file for every partition of its rows. If many sub-splits have a few rows of
 each of many partitions, the files are slow to write and slow to read. Such rows go to sub-splits

@@ -125,8 +125,9 @@ def test_ledger_that_is_restored_inside_a_step_is_the_one_that_is_asked(
             assert is_known(engine, "b")
         replace(backup, path)
 
-        assert is_known(engine, "a")
+        # Already the first question: it opens the file again, if it has to be.
         assert not is_known(engine, "b")
+        assert is_known(engine, "a")
         register(engine, "c")
 
     assert names_in(path) == {"a", "c"}
@@ -134,17 +135,18 @@ def test_ledger_that_is_restored_inside_a_step_is_the_one_that_is_asked(
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
+@pytest.mark.parametrize("replace", [put_in_place, put_beside_and_rename, remove_and_copy])
 def test_ledger_that_is_restored_while_it_is_being_read_is_asked_next(
-    engine: sa.Engine, path: Path, tmp_path: Path
+    engine: sa.Engine, path: Path, tmp_path: Path, replace: Callable[[Path, Path], None]
 ) -> None:
     backup = tmp_path / "backup.db"
     shutil.copy(path, backup)
     register(engine, "a")
 
     with Ledger(engine, "a").keeping_open():
-        with engine.connect() as connection:
-            connection.exec_driver_sql("SELECT 1")
-            put_beside_and_rename(backup, path)
+        with reading(engine) as connection:
+            connection.exec_driver_sql("SELECT * FROM pipeline").fetchall()
+            replace(backup, path)
 
         assert not is_known(engine, "a")
 
@@ -250,6 +252,26 @@ def test_what_was_written_beside_a_reader_stands_in_the_file_once_it_has_read(
         put_in_place(backup, path)
 
         assert is_known(engine, "a")
+        assert not is_known(engine, "b")
+
+    assert names_in(path) == {"a"}
+
+
+def test_connection_that_could_not_write_back_is_not_kept(
+    engine: sa.Engine, path: Path, tmp_path: Path
+) -> None:
+    backup = tmp_path / "backup.db"
+    register(engine, "a")
+    shutil.copy(path, backup)
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT * FROM pipeline").fetchall()
+
+    with Ledger(engine, "a").keeping_open():
+        register(engine, "b")
+        reader.close()
+        put_in_place(backup, path)
+
         assert not is_known(engine, "b")
 
     assert names_in(path) == {"a"}

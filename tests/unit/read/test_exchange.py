@@ -94,6 +94,27 @@ def test_rows_of_a_round_are_ordered_by_place_and_then_as_they_came(
     assert found == sorted(range(len(places)), key=lambda number: places[number])
 
 
+def test_rows_of_one_place_keep_their_order_in_a_long_round() -> None:
+    rows = batches(["a"] * 5_000, [700])
+
+    found = bucket(written(rows, KeyPlacement(("key",), 1)), 0, 1)
+
+    assert [row["number"] for row in found] == list(range(5_000))
+
+
+def test_gather_of_a_file_without_its_end_is_refused() -> None:
+    file = io.BytesIO()
+    writer = SpreadWriter(file, SCHEMA, 1, NAME)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exchange, "_ROUND_BYTES", 1)
+        for batch in batches(["a"] * 3, [1]):
+            writer.append(batch, np.zeros(1, dtype=np.uint64))
+    writer.close()
+
+    with pytest.raises(pa.ArrowInvalid, match="other rows"):
+        bucket(file.getvalue(), 0, 1)
+
+
 def test_placement_by_row_id_brings_equal_ids_together_whatever_their_keys() -> None:
     rows = batches([str(number) for number in range(40)], [40])
 

@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ from refusing import without_descriptors
 from tidegate.errors import PredicateInvalid, SchemaIncompatible, SourceFileDamaged, SourceFileGone
 from tidegate.physical import ParquetRows, joined_files
 from tidegate.predicate import Predicate
+from tidegate.read.merge import Conforming, MergedPiece, ReadOptions
+from tidegate.read.removed import WHOLE, FileStates, NewerThan, Removed, RemovedKeys
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Sequence
@@ -137,7 +140,9 @@ def test_read_any_files_together_equals_one_by_one(
         path = folder / data.draw(st.sampled_from("aab")) / f"{number}.parquet"
         whole = write(path, rows, LAYOUTS[layout], group_rows)
         start = data.draw(st.sampled_from([0, 0, 0, min(1, len(rows) - 1)]))
-        pieces.append(piece_of(whole.path, len(rows) - start, whole.size_bytes, start))
+        left = len(rows) - start
+        wanted = data.draw(st.sampled_from([left, left, left, max(1, left - 1)]))
+        pieces.append(piece_of(whole.path, wanted, whole.size_bytes, start))
     options = {"batch_rows": data.draw(st.integers(1, 20))}
     options |= data.draw(st.just({}) | st.builds(lambda limit: {"limit": limit}, st.integers(1, 9)))
 
@@ -166,6 +171,59 @@ def test_read_files_of_two_folders_are_conformed_each_as_its_own(tmp_path: Path)
     found = read(pieces, "n >= 0")
 
     assert found.column("folder").to_pylist() == list("aabba")
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_read_part_of_a_file_among_others_has_no_other_rows(tmp_path: Path, place: int) -> None:
+    pieces = [numbered(tmp_path / "in", [n, n + 1, n + 2], f"{n}.parquet") for n in (0, 3, 6)]
+    pieces[place] = piece_of(pieces[place].path, 2, pieces[place].size_bytes)
+
+    found = read(pieces, "n >= 0")
+
+    assert found.column("n").to_pylist() == [n for n in range(9) if n != 3 * place + 2]
+
+
+KEYS = RemovedKeys(("n",), pa.record_batch({"n": pa.array([1])}))
+
+
+@pytest.mark.parametrize(
+    ("states", "more"),
+    [
+        pytest.param(WHOLE, {"include_deleted": True}, id="gone rows are wanted"),
+        pytest.param(WHOLE, {"hidden": 1}, id="columns for keys"),
+        pytest.param(WHOLE, {"positional": True}, id="positions"),
+        pytest.param(WHOLE, {"rows": 2}, id="part of the file"),
+        pytest.param(WHOLE, {"text": None}, id="no filter"),
+        pytest.param(FileStates(Removed(), Removed()), {}, id="two states"),
+        pytest.param(FileStates(None, None), {}, id="gone as a whole"),
+        pytest.param(FileStates(None, Removed(pa.array([0]))), {}, id="deleted position"),
+        pytest.param(FileStates(None, Removed(keys=(KEYS,))), {}, id="deleted key"),
+        pytest.param(FileStates(None, Removed(passes=((KEYS,),))), {}, id="many deleted keys"),
+        pytest.param(FileStates(None, Removed(), kinds=True), {}, id="kinds"),
+        pytest.param(replace(WHOLE, newer=NewerThan("n", 1)), {}, id="new rows alone"),
+    ],
+)
+def test_file_is_joined_only_if_all_of_it_is_wanted_as_it_stands(
+    tmp_path: Path, states: FileStates, more: dict[str, Any]
+) -> None:
+    def joinable(
+        states: FileStates,
+        *,
+        text: str | None = "n > 0",
+        rows: int = 3,
+        include_deleted: bool = False,
+        **conforming: Any,
+    ) -> Any:
+        whole = numbered(tmp_path / "in", [1, 2, 3], "1.parquet")
+        piece = piece_of(whole.path, rows, whole.size_bytes)
+        wanted = Predicate.parse(text, WANTED, "source.read.filter") if text else None
+        with ParquetRows(pa.OSFile(piece.path)) as file:
+            how = Conforming(WANTED.names, lambda batch, _: batch, **conforming)
+            read = MergedPiece(file, piece, how, states)
+            return read.joinable(ReadOptions(wanted, include_deleted=include_deleted))
+
+    assert joinable(WHOLE) is not None
+    assert joinable(states, **more) is None
 
 
 def test_read_damaged_file_among_others_is_named_behind_the_rows_before(tmp_path: Path) -> None:
@@ -223,6 +281,25 @@ def test_read_value_that_does_not_fit_names_its_file(tmp_path: Path) -> None:
         read(pieces, "n > 0", Narrow())
 
 
+def test_read_together_that_stops_half_way_goes_on_behind_the_rows_before(tmp_path: Path) -> None:
+    class Stopping(Widening):
+        stopped = False
+
+        def conform(self, batch: pa.RecordBatch, piece: Piece, position: int) -> pa.RecordBatch:
+            if sum(self.conformed) > 4 and not self.stopped:
+                self.stopped = True
+                raise SchemaIncompatible(path=piece.path, column="n", expected="", found="")
+            return super().conform(batch, piece, position)
+
+    pieces = [numbered(tmp_path / "in", [n, n + 1, n + 2], f"{n}.parquet") for n in (1, 4, 7)]
+    hooks = Stopping()
+
+    found = read(pieces, "n > 0", hooks, batch_rows=2)
+
+    assert hooks.stopped
+    assert found.column("n").to_pylist() == list(range(1, 10))
+
+
 def test_read_filter_that_cannot_be_computed_names_the_filter(tmp_path: Path) -> None:
     pieces = [
         write(tmp_path / "in" / f"{text}.parquet", [(1, text, AT)], WANTED, 1)
@@ -261,6 +338,20 @@ def test_read_given_up_half_way_leaves_no_file_open(tmp_path: Path) -> None:
     while _opened(tmp_path) and time.monotonic() < until:
         time.sleep(0.01)
     assert _opened(tmp_path) == []
+
+
+def test_read_given_up_before_a_file_of_another_layout_leaves_it_closed(tmp_path: Path) -> None:
+    pieces = [
+        write(tmp_path / "in" / f"{n}.parquet", [(n, "", AT)], layout, 1)
+        for n, layout in enumerate([WANTED, LAYOUTS[2]])
+    ]
+    batches = batches_of(pieces, "n >= 0", Widening())
+
+    assert next(batches).num_rows == 1
+    assert [Path(path).name for path in _opened(tmp_path)].count("1.parquet") == 1
+    batches.close()
+
+    assert "1.parquet" not in [Path(path).name for path in _opened(tmp_path)]
 
 
 def _opened(folder: Path) -> list[str]:
