@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from tidegate.physical.protocol import BATCH_BYTES, FilterStopped, Joinable
-from tidegate.physical.pushed_filter import STOPPED, TOGETHER_ROWS, as_batches, descriptor_of
+from tidegate.physical.pushed_filter import (
+    STOPPED,
+    TOGETHER_ROWS,
+    as_batches,
+    decoded,
+    descriptor_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -83,7 +89,7 @@ def joined_batches(
             sources = [copies.enter_context(descriptor_of(file.file)) for file in files]
             scanned = pl.scan_parquet(sources, use_statistics=predicate.is_plain)
             passed = scanned.select(columns.names).filter(predicate.expression)
-            for frame in passed.collect_batches(chunk_size=batch_rows, maintain_order=True):
+            for frame in decoded(passed, batch_rows):
                 yield from as_batches(frame, columns)
     except STOPPED as stopped:
         raise FilterStopped(str(stopped)) from stopped

@@ -129,13 +129,23 @@ def filtered_batches(
             schema.names + ([counted] if counted else [])
         )
         passed = wanted.filter(passing.predicate.expression)
-        for frame in passed.collect_batches(chunk_size=batch_rows, maintain_order=True):
+        for frame in decoded(passed, batch_rows):
             kept = frame
             if gone is not None and counted is not None:
                 positions = frame.get_column(counted).to_arrow()
                 alive = ~gone[integers(positions).astype(np.int64) - start]
                 kept = frame.drop(counted).filter(pl.Series(pl.from_arrow(boolean_column(alive))))
             yield from as_batches(kept, schema)
+
+
+def decoded(passed: pl.LazyFrame, batch_rows: int) -> Iterator[pl.DataFrame]:
+    """Decode the rows that pass, in frames of as many rows, in their order.
+
+    Raises:
+        Exception: one of `STOPPED`, before the first frame.
+    """
+    # `collect_batches` would end, as if there were no more rows, where a thread of polars panics.
+    yield from passed.collect(engine="streaming").iter_slices(batch_rows)
 
 
 def descriptor_of(file: pa.NativeFile) -> IO[bytes]:

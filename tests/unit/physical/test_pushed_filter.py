@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -22,7 +23,6 @@ from tidegate.read.removed import FileStates, Removed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from tidegate.model.plan import Piece
 
@@ -39,6 +39,9 @@ SCHEMA = pa.schema(
         pa.field("price", pa.decimal128(7, 2)),
         pa.field("weight", pa.decimal128(30, 9)),
     ]
+)
+SCHEMA_OF_NUMBERS = pa.schema(
+    [pa.field("n", pa.int64(), nullable=False), pa.field("m", pa.int64(), nullable=False)]
 )
 ROW = st.tuples(
     st.none() | st.integers(-5, 5),
@@ -285,6 +288,25 @@ def test_read_filter_that_cannot_be_computed_names_the_filter(write: Callable[..
 
     with pytest.raises(PredicateInvalid, match=r"source\.read\.filter"):
         read(Format(), path, "cast(text as int) > 0", 0, 2)
+
+
+@pytest.mark.parametrize("files", [1, 3])
+def test_read_page_on_which_polars_panics_is_no_end_of_the_rows(tmp_path: Path, files: int) -> None:
+    rows = pa.table({"n": [1] * 80, "m": [0, 1] * 40}, SCHEMA_OF_NUMBERS)
+    paths = [str(tmp_path / f"{number}.parquet") for number in range(files)]
+    for path in paths:
+        pq.write_table(rows, path, compression="none")
+    content = bytearray(Path(paths[0]).read_bytes())
+    # A page of `m` is the bits of an index, their number, and 40 times both values.
+    content[content.index(b"\xaa" * 10) - 2] = 47
+    Path(paths[0]).write_bytes(content)
+
+    def ends() -> None:
+        wanted = Predicate.parse("n > 0", SCHEMA_OF_NUMBERS, "source.read.filter")
+        list(read_pieces([piece_of(path, 80) for path in paths], Format(), filter=wanted))
+
+    with pytest.raises(SourceFileDamaged, match=r"0\.parquet.*bit_width"):
+        ends()
 
 
 def test_read_damaged_page_under_a_filter_names_the_file(
