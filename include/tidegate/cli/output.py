@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.text import Text
 
 from tidegate.errors import (
     ConfigInvalid,
@@ -86,7 +87,7 @@ class Output:
         for renderable in renderables:
             if isinstance(renderable, str):
                 # A line break inside a command would split it when it is pasted.
-                self._people.print(escape(self._named(renderable)), soft_wrap=True)
+                self._people.print(self._named(renderable), soft_wrap=True)
             else:
                 self._people.print(renderable)
 
@@ -95,7 +96,8 @@ class Output:
         if not self.as_json:
             for number, command in enumerate(commands):
                 lead = "Next: " if number == 0 else "  or: "
-                self._people.print(f"[dim]{lead}[/dim][bold]{escape(command)}", soft_wrap=True)
+                said = Text.assemble((lead, "dim"), (command, "bold"))
+                self._people.print(said, soft_wrap=True)
 
     def fail(self, error: TidegateError) -> NoReturn:
         """Print an error once, in full, and end the command."""
@@ -103,8 +105,9 @@ class Output:
         if self.as_json:
             typer.echo(json.dumps({"error": error.to_json()}, indent=2, ensure_ascii=False))
         else:
-            lead = f"[bold red]{error.code}[/bold red]{f' ({again})' if again else ''}: "
-            self._beside.print(lead + escape(self._named(str(error))), soft_wrap=True)
+            lead = f" ({again}): " if again else ": "
+            said = Text.assemble((error.code, "bold red"), lead, self._named(str(error)))
+            self._beside.print(said, soft_wrap=True)
         raise typer.Exit(exit_code(error))
 
     def _named(self, message: str) -> str:
@@ -135,9 +138,7 @@ def reporting(pipeline: str | None = None, *, as_json: bool) -> Iterator[Output]
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr, highlight=False)
-    return (
-        console
-        if console.is_terminal
-        else Console(stderr=stderr, highlight=False, width=_PLAIN_WIDTH)
-    )
+    # Cells of tables quote values, in which `[x]` and `:m:` are neither markup nor emoji.
+    made = partial(Console, stderr=stderr, highlight=False, markup=False, emoji=False)
+    console = made()
+    return console if console.is_terminal else made(width=_PLAIN_WIDTH)

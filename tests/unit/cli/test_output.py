@@ -6,6 +6,7 @@ import json
 
 import pytest
 import typer
+from rich.table import Table
 
 from tidegate.cli.output import FAILED, MISUSED, NOTHING, exit_code, reporting
 from tidegate.errors import (
@@ -46,6 +47,17 @@ GONE = SourceFileGone(path="s3://lake/[a].parquet")
 )
 def test_error_of_a_command_has_its_exit_code(error: TidegateError, code: int) -> None:
     assert exit_code(error) == code
+
+
+@pytest.mark.parametrize("text", ["[/a] is no time", "[red]b", "y-M-d H:m:s"])
+def test_cells_are_printed_as_they_are(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    table = Table("why")
+    table.add_row(text)
+
+    with reporting(as_json=False) as output:
+        output.show({}, table, text)
+
+    assert capsys.readouterr().out.count(text) == 2
 
 
 def test_error_for_people_is_said_once_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
