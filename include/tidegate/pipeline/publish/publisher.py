@@ -112,7 +112,7 @@ class Committer:
         return self._proposal(stored, before)
 
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
-        """Check the next content of a partition, and store the verdict; a hold ends the claim.
+        """Check a proposed revision, and store the verdict; a hold ends the claim.
 
         A verdict that allows the commit, or that a person overruled, is not computed again, nor is
         that of the current revision.
