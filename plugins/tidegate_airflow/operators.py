@@ -63,7 +63,7 @@ class PipelineJob(SparkSubmitOperator):
         """Run the job with a request and wait for it.
 
         Args:
-            context: that of the task.
+            context: the context of the task.
             request: the arguments of the job's step, JSON-ready.
             place: directory in the work directory to which the job writes its error.
         """

@@ -58,8 +58,8 @@ def tail_of(tail: bytes, number: int) -> bytes:
     """Return the end of a file that has only one of the stripes of another.
 
     Args:
-        tail: that of the other file, see `stripes`.
-        number: that of the stripe, which stays at its offset.
+        tail: the tail of the other file, see `stripes`.
+        number: the number of the stripe, which stays at its offset.
 
     Returns:
         Footer, postscript and its length, to be placed after the stripe.

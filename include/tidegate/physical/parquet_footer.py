@@ -56,7 +56,7 @@ class ParquetFooter:
     """A footer without its file, which may be closed.
 
     Args:
-        end: that of the file.
+        end: the end of the file.
         parquet: the file, opened by Arrow.
     """
 

@@ -69,7 +69,7 @@ def portions(groups: Sequence[RowGroup], start: int, end: int) -> Iterator[tuple
     """Divide a range of rows into portions to decode: a row group, or some small ones.
 
     Args:
-        groups: those of the file.
+        groups: the row groups of the file.
         start: physical position of the first row.
         end: one past the last.
 

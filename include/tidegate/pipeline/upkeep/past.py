@@ -216,8 +216,8 @@ def lost_announce(
     Args:
         roots: the directories of the pipeline.
         ledger: the one in use.
-        sequence: that of the window.
-        digest: that of its plan in effect.
+        sequence: the sequence of the window.
+        digest: the digest of its plan in effect.
         is_told: whether the window can be reconstructed from ledger, plan and messages.
     """
     remedy = _written_by_replay(ledger, sequence)
