@@ -146,8 +146,7 @@ class PlanSplits(PipelineJob):
             try:
                 return self.submit(context, request, pipeline.roots.work)
             except WindowOpen as held:
-                # A window that was dropped in the meantime belongs to nobody: the next driver plans
-                # anew.
+                # A window dropped in the meantime belongs to nobody: the next driver plans anew.
                 with suppress(WindowNotFound):
                     pipeline.take_over(held.sequence, run, now)
 

@@ -1,6 +1,6 @@
 """Read Avro container files: the header, the positions of blocks, and their bytes. Knows no types.
 
-Each block begins with its numbers of rows and bytes, so that a range of rows is found without
+Each block begins with its counts of rows and bytes, so that a range of rows is found without
 decoding the rows before it.
 """
 
@@ -39,7 +39,7 @@ class Block:
 
     @property
     def row_group(self) -> RowGroup:
-        """Return the block as a part of a file."""
+        """The block as a part of a file."""
         return RowGroup(self.rows, self.end - self.start, self.offset)
 
 

@@ -67,8 +67,7 @@ def primitive(kind: str, schema: Mapping[str, Any]) -> AvroType:
     if kind == "bytes" and logical == "decimal":
         return _decimal("bytes", schema)
     if kind == "long" and logical in _TIMESTAMPS:
-        # Iceberg's writers state which of its two types it is; its readers take a missing value as
-        # no.
+        # Iceberg's writers state which of its two types it is; its readers default to no zone.
         zone = "UTC" if schema.get("adjust-to-utc") else None
         return plain("long", pa.timestamp(_TIMESTAMPS[logical], zone))
     carrier, meaning = _TIMES.get(logical, ("", None))

@@ -45,8 +45,7 @@ class ParquetRows:
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
         # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
-        # Pages with checksums (Iceberg writes them) are verified, so that a flipped bit is
-        # detected.
+        # Pages with checksums (Iceberg writes them) are verified to detect flipped bits.
         self._parquet = pq.ParquetFile(
             file,
             pre_buffer=False,

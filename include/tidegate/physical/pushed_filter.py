@@ -111,7 +111,7 @@ def filtered_batches(
         rows: physical position of the first row, and one past the last; one of its `portions`.
         passing: which of them are wanted.
         batch_rows: the number of passing rows in each batch but the last, so that batches do not
-        depend on timing.
+            depend on timing.
 
     Raises:
         Exception: one of `STOPPED`; all batches before it are correct.
@@ -121,8 +121,7 @@ def filtered_batches(
     # Counting rows costs next to nothing; a join with the positions would cost a third more.
     counted = None if gone is None else _free_name(schema)
     with descriptor_of(file) as copy:
-        # polars computes with minima and maxima as if they enclosed the values computed between
-        # them.
+        # polars assumes that values computed from minima and maxima enclose all between them.
         scanned = pl.scan_parquet(
             copy, row_index_name=counted, use_statistics=passing.predicate.is_plain
         )

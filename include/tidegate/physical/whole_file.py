@@ -29,7 +29,7 @@ class WholeFile:
     columns: tuple[str, ...]
     """All columns of the file, in its order."""
     constants: Mapping[str, pa.Scalar]
-    """The columns that the file does not have, with the value of all its rows."""
+    """The output columns that the file does not have, with the value of all its rows."""
 
 
 def is_whole(piece: Piece, file: ParquetRows) -> bool:

@@ -49,7 +49,7 @@ def copy_whole(storage: Storage, part: WholePart, path: str) -> None:
 
     Raises:
         SourceFileGone, SourceFileDamaged: the file changed since its footer was read; each kind of
-        source may have its own errors.
+            source may have its own errors.
         StorageFull: no space is left (Transient).
     """
     decided = part.file.footer.end

@@ -65,7 +65,7 @@ class PastReader:
 
         Raises:
             StateFileLost: a window that was announced is in no file, or has no plan; a marker names
-            a commit that has no plan.
+                a commit that has no plan.
             StateFileDamaged: a record cannot be read.
         """
         # In this order: what one of them knows is in those that are read after it.

@@ -108,7 +108,7 @@ class Restorer:
             StateFileLost: a window that was announced is in no file; nothing was changed.
             StateFileDamaged: a record cannot be read; nothing was changed.
             PipelineChanged: the newest announce was made by a different pipeline file; if there is
-            no announce, the ledger in use has registered a different one.
+                no announce, the ledger in use has registered a different one.
             LedgerMoved: another run recorded something in the meantime (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
