@@ -85,8 +85,8 @@ def spread(
     """Write rows in rounds of one batch per bucket; rows of the same place keep their order.
 
     Args:
-        batches: of the schema.
-        schema: of the file.
+        batches: the rows, in batches of the schema.
+        schema: the schema of the file.
         placement: assigns rows to buckets.
         file: a new file, which is not closed.
         name: the name of the file, by which a misplaced file is noticed.

@@ -185,7 +185,7 @@ class Restorer:
         return next((item for item in stood if item is not None and _is_decided(item)), None)
 
     def _await_movers(self) -> None:
-        """Wait until no process that has lost its fence is still moving files.
+        """Check that no process that has lost its fence is still moving files.
 
         Any process that takes a lock from now on checks its fence first.
         """
