@@ -1,4 +1,4 @@
-"""Registers Tidegate with Airflow; everything else stands in the package beside this file.
+"""Register Tidegate with Airflow; everything else is in the package beside this file.
 
 Airflow executes each `.py` below `plugins/` that `.airflowignore` does not hide, so this is the
 only one (AF-9.2).

@@ -73,6 +73,5 @@ class PartitionApproval(ApprovalOperator):
                 now=utc_now(),
             )
         except (DecisionRefused, NotHeld, PublicationLapsed) as gone:
-            # It was decided on the command line, or a newer proposal with a run of its own replaced
-            # it.
+            # It was decided on the command line, or replaced by a newer proposal with its own run.
             raise AirflowSkipException(str(gone)) from gone

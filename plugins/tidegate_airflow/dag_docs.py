@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 HEAD = """# The DAGs
 
-Each file of `include/pipelines/` becomes three DAGs. This page is made from the DAGs themselves by
-`make dag-docs`; the pipeline `flights` of the demo stands for all.
+Each file of `include/pipelines/` becomes three DAGs. This page is generated from the DAGs by
+`make dag-docs`, with the pipeline `flights` of the demo as an example.
 """
 
 

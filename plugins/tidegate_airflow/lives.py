@@ -16,7 +16,7 @@ def life_in_airflow(owner: str) -> Life:
     """Return the state of a holder, from inside a task or an Airflow trigger.
 
     Between its tasks a run renews nothing, and may be queued for hours: it lives as long as Airflow
-    has it as unfinished. A retry or a clear of the same run needs no answer, because it has the
+    lists it as unfinished. A retry or a clear of the same run needs no answer, because it has the
     same name. Once the run has ended, or was deleted, its time decides: a task of it that is being
     stopped renews until then. If Airflow does not answer, the run may live.
 

@@ -31,22 +31,21 @@ _LOG = logging.getLogger(__name__)
 DOC = """
 ### {name}: load
 
-Takes the source's next commits as one window, reads them merged inside Spark, and stages the rows
-beside the table, where no reader sees them. Then it announces which partitions were touched.
+Takes the source's next commits as one window, merge-reads them in Spark, and stages the rows
+beside the table, where no reader sees them. Then it announces the partitions that were touched.
 
 | task | does | leaves behind |
 |---|---|---|
-| `wait_for_changes` | looks at the source's metadata; skips the run when there is nothing | – |
+| `wait_for_changes` | reads the source's metadata; skips the run if there is nothing | – |
 | `plan_splits` | takes the window, plans its splits | `plan.json`, `splits.jsonl` |
-| `merge_read` | reads the splits, stages part files; no JVM for little | part files, messages |
+| `merge_read` | reads the splits, stages part files; no JVM for small ones | part files, messages |
 | `announce` | seals the window; moves checkpoint and watermark | ledger, an event per partition |
 
-**A retry, a clear, a backfill** of the same days end with the same rows: a window that is sealed is
-replayed, and where nothing changed, nothing is written. A run while another window is open waits
-for it.
+**A retry, a clear, a backfill** of the same days result in the same rows: a sealed window is
+replayed, and nothing is written if nothing changed. A run waits while another window is open.
 
-**Backfill** from this page (Trigger, Backfill). The partitions follow in `{name}_publish` by
-themselves.
+**Backfill** from this page (Trigger, Backfill). The partitions follow in `{name}_publish`
+automatically.
 """
 
 
@@ -56,7 +55,7 @@ def load_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, Any]
     with DAG(
         dag_id=f"{config.name}_load",
         dag_display_name=f"{config.name}: load",
-        # A plain cron string would give intervals of length zero (AF-3.2).
+        # A plain cron string would result in intervals of length zero (AF-3.2).
         schedule=CronDataIntervalTimetable(schedule, timezone=config.timezone)
         if schedule
         else None,

@@ -63,7 +63,7 @@ class PipelineJob(SparkSubmitOperator):
         """Run the job with a request and wait for it.
 
         Args:
-            context: that of the task.
+            context: the context of the task.
             request: the arguments of the job's step, JSON-ready.
             place: directory in the work directory to which the job writes its error.
         """
@@ -146,8 +146,7 @@ class PlanSplits(PipelineJob):
             try:
                 return self.submit(context, request, pipeline.roots.work)
             except WindowOpen as held:
-                # A window that was dropped in the meantime belongs to nobody: the next driver plans
-                # anew.
+                # A window dropped in the meantime belongs to nobody: the next driver plans anew.
                 with suppress(WindowNotFound):
                     pipeline.take_over(held.sequence, run, now)
 

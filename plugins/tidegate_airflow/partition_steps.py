@@ -105,8 +105,7 @@ def check_partition(name: str, context: Context) -> str:
     if verdict.outcome is Outcome.HOLD:
         stored = pipeline.ledger.publications.find(proposal.partition, proposal.digest)
         if stored is not None and stored.is_approved:
-            # It was approved on the command line, or in the run that asked first: nobody is asked
-            # twice.
+            # Approved on the command line, or in the run that asked first: nobody is asked twice.
             return COMMIT
         context["ti"].xcom_push(key="report", value=report)
         context["ti"].xcom_push(key=SHOWN, value=proposal.digest)

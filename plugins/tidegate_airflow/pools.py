@@ -1,6 +1,6 @@
 """Name the pools that the DAGs use, and create the missing ones.
 
-A task in a pool that does not exist stays `scheduled` for ever, without an error (AF-3.26).
+A task in a pool that does not exist stays `scheduled` forever, without an error (AF-3.26).
 """
 
 from __future__ import annotations

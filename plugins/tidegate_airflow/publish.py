@@ -29,28 +29,28 @@ MAX_WAITING = 200
 DOC = """
 ### {name}: publish
 
-One run per partition. It waits until the partition is complete, checks it as it would stand, and
+One run per partition. It waits until the partition is complete, checks the proposed revision, and
 publishes it: data files, then the marker.
 
-| task | does | when not |
+| task | does | otherwise |
 |---|---|---|
 | `wait_commit_policy` | waits for watermark and delay, without a slot | skips: nothing is pending |
-| `propose` | works out the next revision's files, claims the partition | skips: content unchanged |
+| `propose` | computes the next revision's files, claims the partition | skips: content unchanged |
 | `quality_gate` | runs the expectation suite on the whole partition | `fail` ends the run |
 | `approve` | only if held: asks a person (Required Actions) | rejected or unanswered: stays held |
-| `commit` | files, marker, ledger, published event | skips: new rows came meanwhile |
+| `commit` | files, marker, ledger, published event | skips: new rows arrived |
 
-**What was approved goes out as it was shown**; rows that came since make the next revision.
+**Approved content is published as it was shown**; newer rows make the next revision.
 
-**Marking a task as done brings nothing out**: each task checks for itself what it relies on. To
-publish a partition that is not over, say so by name: `tidegate publish {name} PARTITION --final -m
-WHY`. That stands in the marker, and a held partition still waits for its approval.
+**Marking a task as done publishes nothing**: each task checks its requirements itself. To publish
+a partition that is not complete, name it: `tidegate publish {name} PARTITION --final -m WHY`. The
+marker records this, and a held partition still waits for its approval.
 
 **A green run does not mean published**: after a rejection, or without an answer in time, the run
-ends green and the partition is `held`. `tidegate status {name}` tells, and `tidegate approve |
-reject | reopen` takes it from there.
+ends green and the partition is `held`. `tidegate status {name}` shows this, and `tidegate approve |
+reject | reopen` continue from there.
 
-**Publish one partition by hand**: Trigger, Advanced, Partition Key, for example `{key}`; or the
+**Publish one partition by hand**: Trigger, Advanced, Partition Key, for example `{key}`; or set the
 parameter `partition`.
 """
 

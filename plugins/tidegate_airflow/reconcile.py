@@ -22,10 +22,10 @@ _LOG = logging.getLogger(__name__)
 DOC = """
 ### {name}: reconcile
 
-The ledger is the truth; Airflow's events are a mirror of it. Once an hour this DAG announces again
-every partition that is pending and that no run works on: after lost events, a paused publish DAG,
-or a new Airflow database. A partition that already waits gets a second run, which finds nothing and
-skips. What is held for a decision is never announced here.
+The ledger is the source of truth, and Airflow's events mirror it. Once an hour this DAG announces
+again every partition that is pending and that no run works on: after lost events, a paused publish
+DAG, or a new Airflow database. A partition that is already waiting gets a second run, which finds
+nothing and skips. Partitions that are held for a decision are never announced here.
 """
 
 

@@ -98,7 +98,7 @@ class AirflowClient:
         try:
             return self._is_healthy()
         except (AirflowBusy, AirflowRefused):
-            return True  # nobody could say
+            return True  # the state is unknown
 
     def unpause(self, dag_id: str) -> None:
         """Unpause a DAG."""

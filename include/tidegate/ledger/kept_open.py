@@ -87,8 +87,7 @@ class KeptOpen(sa.pool.NullPool):
     def _pop(self) -> ConnectionPoolEntry | None:
         with self._guard:
             if self._process != os.getpid():
-                # SQLite loses its locks in a fork: the parent's connections are not even closed
-                # here.
+                # SQLite loses its locks in a fork: connections of the parent are not even closed.
                 self._of_parent, self._idle = self._idle, []
                 self._process = os.getpid()
             return self._idle.pop() if self._idle else None

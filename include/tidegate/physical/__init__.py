@@ -1,6 +1,6 @@
-"""The files of tables as bounded batches of physical rows, whatever their file format.
+"""Read the files of tables as bounded batches of physical rows, in any file format.
 
-Knows formats of files, not of tables: what a column means, and which rows were deleted, is told
+Knows file formats, not table formats: the meaning of columns and the deleted rows are determined
 elsewhere.
 """
 

@@ -17,14 +17,14 @@ Flags = npt.NDArray[np.bool_]
 Codes = npt.NDArray[np.intp]
 
 FEW_CODES = 1 << 16
-"""Below this many codes, tables by code are cheaper than sorting."""
+"""Below this many codes, arrays indexed by code are cheaper than sorting."""
 
 
 def integers(column: pa.Array) -> npt.NDArray[Any]:
-    """View a column of integers.
+    """Return a view of a column of integers.
 
     Returns:
-        As many integers of the same width; what stands where the column is NULL is not defined.
+        As many integers of the same width; values where the column is NULL are undefined.
     """
     kind = np.dtype(str(column.type))
     if not len(column):
@@ -34,12 +34,12 @@ def integers(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def missing(column: pa.Array) -> Flags | None:
-    """Return where a column is NULL; None if it nowhere is."""
+    """Return where a column is NULL; None if there are no NULLs."""
     return flags(column.is_null()) if column.null_count else None
 
 
 def flags(column: pa.BooleanArray) -> Flags:
-    """Unpack booleans without NULL."""
+    """Unpack booleans without NULLs."""
     return integers(column.cast(pa.uint8())).view(np.bool_)
 
 
@@ -50,16 +50,16 @@ def boolean_column(values: Flags) -> pa.BooleanArray:
 
 
 def integer_column(values: Integers) -> pa.Int64Array:
-    """Hand integers to Arrow."""
+    """Wrap integers as an Arrow array."""
     return pa.Int64Array.from_buffers(pa.int64(), len(values), [None, pa.py_buffer(values)])
 
 
 def dense_codes(codes: Codes, size: int) -> tuple[Codes, list[int]]:
-    """Renumber codes so that each number occurs.
+    """Renumber codes without gaps.
 
     Args:
         codes: int[n], each at least 0 and less than `size`.
-        size: how many different codes there may be.
+        size: the number of possible codes.
 
     Returns:
         The new codes, and the old code of each.
@@ -74,10 +74,10 @@ def dense_codes(codes: Codes, size: int) -> tuple[Codes, list[int]]:
 
 
 def distinct(values: Integers) -> tuple[Codes, list[int]]:
-    """Number the different values of a column, the smallest first.
+    """Number the distinct values of a column, the smallest first.
 
     Returns:
-        For each row the number of its value, and the values.
+        The number of each row's value, and the values.
     """
     if not len(values):
         return np.zeros(0, dtype=np.intp), []
@@ -91,7 +91,7 @@ def distinct(values: Integers) -> tuple[Codes, list[int]]:
 
 
 def repeated_text(text: str, rows: int) -> pa.StringArray:
-    """Make a column that has one text in every row."""
+    """Return a column with the same text in every row."""
     encoded = text.encode()
     offsets = np.arange(rows + 1, dtype=np.int32) * np.int32(len(encoded))
     return pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(encoded * rows))

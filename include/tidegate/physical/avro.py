@@ -1,7 +1,7 @@
-"""Avro files: blocks are the atoms (ICE-6.20), found without decoding any.
+"""Read Avro files: blocks are the atoms (ICE-6.20), found without decoding any.
 
-polars decodes rows into columns, ten times faster than a Python object per value. It is given the
-plain types that have the same bytes, so that only bytes are left to it and no meaning.
+polars decodes rows into columns, ten times faster than with a Python object per value. It receives
+plain types with the same bytes, so that it handles only bytes and not their meaning.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
     from tidegate.physical.protocol import Joinable, Passing
 
-# Blocks are read compressed; a quarter leaves room for what they become.
+# Blocks are read compressed; a quarter leaves room for their decompressed size.
 _READ_BYTES = BATCH_BYTES // 4
 
 
 class AvroRows:
-    """See `PhysicalRows`. As many blocks as make up one batch are decoded at a time.
+    """See `PhysicalRows`. The blocks of one batch are decoded at a time.
 
     Args:
         file: open for random reads; closed with this.
 
     Raises:
-        OSError, pa.ArrowException: it is no Avro file, or not whole.
+        OSError, pa.ArrowException: it is not an Avro file, or is incomplete.
     """
 
     def __init__(self, file: pa.NativeFile) -> None:
@@ -45,23 +45,23 @@ class AvroRows:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns, typed as their logical types say."""
+        """The columns, with the types of their logical types."""
         return self._schema
 
     @property
     def rows(self) -> int:
-        """All rows by the counts before the blocks."""
+        """All rows, from the counts before the blocks."""
         return sum(block.rows for block in self._container.blocks)
 
     @property
     def row_groups(self) -> tuple[RowGroup, ...]:
-        """Blocks; many and small."""
+        """The blocks, many and small."""
         return tuple(block.row_group for block in self._container.blocks)
 
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Decode the blocks that the range touches, slice what they have too much."""
+        """Decode the blocks that overlap the range, and slice off rows outside it."""
         for first, blocks in self._bundles(start, end, batch_rows):
             rows = sum(block.rows for block in blocks)
             batch = self._decode(blocks, rows, columns)
@@ -73,12 +73,12 @@ class AvroRows:
     def filtered(
         self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
-        """Nothing decodes and filters Avro in one step."""
+        """Return None: Avro is not decoded and filtered in one step."""
         del columns, start, end, passing, batch_rows
         return None
 
     def joinable(self, columns: Sequence[str]) -> None:
-        """Nothing decodes Avro files together."""
+        """Return None: Avro files are not decoded together."""
         del columns
 
     def joining(self, first: Joinable) -> None:

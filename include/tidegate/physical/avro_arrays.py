@@ -1,4 +1,4 @@
-"""Bring whole arrays of plain types into the types that an Avro schema means. Knows no schema."""
+"""Convert whole arrays of plain types to the types of an Avro schema. Knows no schema."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def structs(
     """Build the fields of structs.
 
     Args:
-        array: has those fields that have a `build`.
-        meaning: with all fields.
-        builds: per field of `meaning`; None for one that is always NULL.
+        array: has the fields that have a `build`.
+        meaning: the type with all fields.
+        builds: one per field of `meaning`; None for a field that is always NULL.
     """
     found = iter(range(array.type.num_fields))
     fields = [
@@ -40,7 +40,7 @@ def structs(
 
 
 def lists(array: pa.Array, meaning: pa.ListType, build: Build) -> pa.ListArray:
-    """Build the elements of lists; NULL lists stay NULL, and offsets as they are."""
+    """Build the elements of lists; NULL lists stay NULL, and offsets do not change."""
     narrow = array.cast(pa.list_(array.type.value_field))
     return _nested(narrow, meaning, build(narrow.values))
 
@@ -64,7 +64,7 @@ def _nested(lists: pa.ListArray, meaning: pa.DataType, values: pa.Array) -> pa.A
 
 
 def decimals(array: pa.Array, meaning: pa.Decimal128Type) -> pa.Decimal128Array:
-    """Build decimals from their digits as big-endian two's complement of any length.
+    """Build decimals from their digits, as big-endian two's complement of any length.
 
     Raises:
         pa.ArrowInvalid: a value has more digits than the type.
@@ -82,7 +82,7 @@ def decimals(array: pa.Array, meaning: pa.Decimal128Type) -> pa.Decimal128Array:
     source = np.zeros(1, np.uint8)
     if bytes_buffer is not None and bytes_buffer.size:
         source = np.frombuffer(bytes_buffer, np.uint8)
-    # Place 0 is the lowest byte: Arrow's order. Beyond a value's bytes stands its sign.
+    # Place 0 is the lowest byte: Arrow's order. Places beyond a value's bytes have its sign.
     places = np.arange(_DECIMAL_BYTES)
     at = offsets[1:, None] - 1 - places
     inside = places < lengths[:, None]
@@ -96,7 +96,7 @@ def decimals(array: pa.Array, meaning: pa.Decimal128Type) -> pa.Decimal128Array:
 
 
 def _validity(array: pa.Array) -> pa.Buffer | None:
-    """Return a bitmap from offset zero, whatever slice this is."""
+    """Return a bitmap from offset zero, for slices as well."""
     if not array.null_count:
         return None
     return boolean_column(flags(array.is_valid())).buffers()[1]

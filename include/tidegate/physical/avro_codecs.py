@@ -1,4 +1,4 @@
-"""The compressions of Avro blocks. Each gives all bytes of a block, or raises `pa.ArrowInvalid`."""
+"""The codecs of Avro blocks. Each returns all bytes of a block, or raises `pa.ArrowInvalid`."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _whole(rows: bytes, *, ended: bool) -> bytes:
 
 
 def _zstandard(block: memoryview) -> bytes:
-    # Blocks need not say how long they become, so that one call cannot do it.
+    # Blocks need not contain their decompressed length, so that one call is not enough.
     with pa.CompressedInputStream(pa.BufferReader(block), "zstd") as stream:
         return bytes(stream.read())
 
@@ -66,7 +66,7 @@ def _snappy(block: memoryview) -> bytes:
 
 
 def _snappy_length(compressed: memoryview) -> int:
-    """Read how long a block becomes, which snappy writes before it."""
+    """Return the length of a decompressed block, which snappy writes before it."""
     length = 0
     for index, byte in enumerate(compressed[:5]):
         length |= (byte & 0x7F) << (7 * index)
@@ -86,4 +86,4 @@ CODECS: Mapping[str, Decompress] = MappingProxyType(
         "xz": _xz,
     }
 )
-"""By the name that the header gives."""
+"""By their names in the header."""

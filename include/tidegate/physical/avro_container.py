@@ -1,7 +1,7 @@
-"""Avro container files: the header, where the blocks are, and their bytes. Knows no types.
+"""Read Avro container files: the header, the positions of blocks, and their bytes. Knows no types.
 
-Blocks say before their bytes how many rows and bytes they have, so that a range of rows is found
-without decoding what comes before it.
+Each block begins with its counts of rows and bytes, so that a range of rows is found without
+decoding the rows before it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _LOOK_AHEAD = 1 << 20
-"""Bytes per request while looking for blocks, which an object store answers one by one."""
+"""Bytes per request while locating blocks, which an object store serves one by one."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Block:
 
     rows: int
     offset: int
-    """Where its counts begin."""
+    """Position of its counts."""
     start: int
-    """Where its rows begin, as they were compressed."""
+    """Position of its rows, which may be compressed."""
     end: int
     """One past its last row; the sync marker follows."""
 
@@ -50,7 +50,7 @@ class AvroContainer:
         file: open for random reads.
 
     Raises:
-        OSError, pa.ArrowException: it is no Avro file, or not whole.
+        OSError, pa.ArrowException: it is not an Avro file, or is incomplete.
     """
 
     def __init__(self, file: pa.NativeFile) -> None:
@@ -93,7 +93,7 @@ def read_long(reader: BinaryIO) -> int:
 
 
 def write_long(value: int) -> bytes:
-    """Encode one integer as `read_long` reads it."""
+    """Encode an integer for `read_long`."""
     rest = (value << 1) ^ (value >> 63)
     encoded = bytearray()
     while rest >= 0x80:
@@ -109,7 +109,7 @@ def write_bytes(value: bytes) -> bytes:
 
 
 def write_container(schema: Any, rows: int, encoded: bytes) -> bytes:
-    """Make an uncompressed file of one block."""
+    """Return an uncompressed file of one block."""
     sync = bytes(_SYNC_BYTES)
     entries = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
     header = b"".join(write_bytes(name) + write_bytes(value) for name, value in entries.items())

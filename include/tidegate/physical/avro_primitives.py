@@ -1,7 +1,7 @@
-"""What Avro types without children mean, and which plain type has the same bytes.
+"""The meaning of Avro types without children, and a plain type with the same bytes for each.
 
-A type with a meaning of its own, such as a decimal or a time, is decoded as a plain one, and its
-arrays are brought into their meaning whole.
+A type with a logical type, such as a decimal or a time, is decoded as a plain type, and its arrays
+are then converted as a whole.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class AvroType:
     decoded: Any
     """The Avro schema of the plain type with the same bytes."""
     build: Callable[[pa.Array], pa.Array]
-    """Brings decoded arrays into their meaning."""
+    """Converts decoded arrays to their logical type."""
 
 
 def plain(decoded: Any, meaning: pa.DataType) -> AvroType:
-    """Return a type whose arrays become what they mean by a cast."""
+    """Return a type whose arrays are converted by a cast."""
     return AvroType(meaning, decoded, lambda array: array.cast(meaning))
 
 
@@ -67,7 +67,7 @@ def primitive(kind: str, schema: Mapping[str, Any]) -> AvroType:
     if kind == "bytes" and logical == "decimal":
         return _decimal("bytes", schema)
     if kind == "long" and logical in _TIMESTAMPS:
-        # Iceberg's writers say which of its two types it is; its readers take silence for a no.
+        # Iceberg's writers state which of its two types it is; its readers default to no zone.
         zone = "UTC" if schema.get("adjust-to-utc") else None
         return plain("long", pa.timestamp(_TIMESTAMPS[logical], zone))
     carrier, meaning = _TIMES.get(logical, ("", None))
@@ -75,7 +75,7 @@ def primitive(kind: str, schema: Mapping[str, Any]) -> AvroType:
 
 
 def fixed(schema: Mapping[str, Any], name: str) -> AvroType:
-    """Read a type of fixed length, decoded under a name of its own."""
+    """Read a type of fixed length, decoded under its own name."""
     decoded = {"type": "fixed", "name": name, "size": schema["size"]}
     if schema.get("logicalType") == "decimal":
         return _decimal(decoded, schema)
@@ -92,7 +92,7 @@ def _decimal(decoded: Any, schema: Mapping[str, Any]) -> AvroType:
 
 
 def enum(symbols: Sequence[str]) -> AvroType:
-    """Read an enumeration: in bytes, the place of a word."""
+    """Read an enumeration, which is encoded as the position of a symbol."""
     words = pa.array(symbols, pa.string())
     meaning = pa.string()
     return AvroType(meaning, "int", words.take)

@@ -1,7 +1,7 @@
-"""What the columns of an Avro file mean, and how to get there from what a plain decoder gives.
+"""The meaning of the columns of an Avro file, and the conversion from plainly decoded arrays.
 
-Names of types are resolved, and maps taken for the arrays of pairs that they are in bytes: what is
-left to the decoder are records, arrays, and plain types where they stand.
+Names of types are resolved, and maps are read as the arrays of pairs that they are in bytes: the
+decoder handles only records, arrays, and inline plain types.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class AvroField:
 
     name: str
     type: AvroType | None
-    """None: of the type null, which has no bytes and is not decoded."""
+    """None: the type null, which has no bytes and is not decoded."""
     field_id: Any
-    """As the header gives it; None: not at all."""
+    """As in the header; None if it has none."""
 
     @property
     def field(self) -> pa.Field:
@@ -36,11 +36,11 @@ class AvroField:
 
 
 def read_columns(schema: Any) -> tuple[AvroField, ...]:
-    """Read a file's schema, as its header gives it.
+    """Read a file's schema from its header.
 
     Raises:
         pa.ArrowNotImplementedError: a union of several types, or a type within itself.
-        pa.ArrowInvalid: it is no schema of a record.
+        pa.ArrowInvalid: it is not the schema of a record.
     """
     try:
         return _SchemaReader().fields(schema)
@@ -52,7 +52,7 @@ def read_columns(schema: Any) -> tuple[AvroField, ...]:
 
 
 def record(fields: Sequence[AvroField], name: str) -> Any:
-    """Return the schema by which a record is decoded."""
+    """Return the schema for decoding a record."""
     decoded = [
         {"name": child.name, "type": child.type.decoded}
         for child in fields
@@ -63,11 +63,11 @@ def record(fields: Sequence[AvroField], name: str) -> Any:
 
 @dataclass
 class _SchemaReader:
-    """Reads one schema; remembers the types that it names."""
+    """Reads one schema, and remembers the types that it names."""
 
     named: dict[str, Any] = field(default_factory=dict)
     open: list[str] = field(default_factory=list)
-    """Named types that the one being read lies in."""
+    """Named types around the one being read."""
     made: int = 0
 
     def fields(self, schema: Any) -> tuple[AvroField, ...]:
@@ -85,7 +85,7 @@ class _SchemaReader:
         return fields
 
     def _nullable(self, schema: Any) -> AvroType | None:
-        """Read the type of a value that may be missing; None if it always is."""
+        """Read the type of a value that may be missing; None if it is always missing."""
         if not isinstance(schema, list):
             return None if _kind(schema) == "null" else self._type(schema)
         kinds = [member for member in schema if _kind(member) != "null"]
@@ -158,7 +158,7 @@ class _SchemaReader:
         )
 
     def _remember(self, schema: Mapping[str, Any]) -> str:
-        """Keep a named type under its short and its full name."""
+        """Store a named type under its short and its full name."""
         name = str(schema["name"])
         self.named[name] = self.named[name.rpartition(".")[2]] = schema
         if "namespace" in schema:
@@ -166,7 +166,7 @@ class _SchemaReader:
         return name
 
     def _name(self) -> str:
-        # Types are decoded where they stand, never by name, so that each needs a name of its own.
+        # Types are decoded inline, never by reference, so that each needs its own name.
         self.made += 1
         return f"t{self.made}"
 

@@ -1,7 +1,7 @@
-"""Find the timestamps of a Parquet file that have neither a zone nor a unit of their own: INT96.
+"""Find the timestamps of a Parquet file that have neither a zone nor a unit: INT96.
 
-They are read as microseconds, which hold every year, as Spark and Iceberg read them: nanoseconds
-in 64 bits end in 2262, and Arrow counts on past their end.
+They are read as microseconds, which can represent every year, as in Spark and Iceberg: 64-bit
+nanoseconds end in 2262, and Arrow's values wrap around after that.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 UNIT = "us"
 _ZONELESS = b"tidegate:int96"
-"""Metadata key of such a column, at every depth: what writers mean are moments of UTC or clocks."""
+"""Metadata key of such a column, at every depth: writers mean either UTC or wall clock time."""
 
 
 def is_zoneless(field: pa.Field) -> bool:
-    """Return whether a column was marked."""
+    """Return whether a column is marked as INT96."""
     return _ZONELESS in (field.metadata or {})
 
 
@@ -29,7 +29,7 @@ def with_marks(schema: pa.Schema, parquet: pq.ParquetSchema) -> pa.Schema:
     """Mark the INT96 columns of a file's schema.
 
     Args:
-        schema: as Arrow reads the file.
+        schema: the file's schema as Arrow reads it.
         parquet: its leaves, in the same order.
     """
     leaves = [parquet.column(index).physical_type == "INT96" for index in range(len(parquet.names))]

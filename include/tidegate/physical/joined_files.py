@@ -1,6 +1,6 @@
-"""Decode and filter small files of one layout in one step: most of what they cost is to be opened.
+"""Decode and filter small files of one layout in one step, because opening dominates their cost.
 
-Knows open files that are decoded whole; which of them belong together otherwise is told.
+Knows open files that are decoded whole; the caller decides which of them may be combined.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from tidegate.predicate import Predicate
 
 MOST_FILES = 32
-"""Most files that are open for one step; with more of them next to nothing is gained."""
+"""The most files that are open for one step; more files gain next to nothing."""
 
 
 def joinable(file: pa.NativeFile, parquet: pq.ParquetFile, columns: pa.Schema) -> Joinable:
-    """Return what lets other files be decoded with one for which `can_push` is true.
+    """Return what other files need to be decoded with one for which `can_push` is true.
 
     Args:
         file: the open file.
@@ -50,7 +50,7 @@ def joinable(file: pa.NativeFile, parquet: pq.ParquetFile, columns: pa.Schema) -
 
 
 def joining(file: pa.NativeFile, parquet: pq.ParquetFile, first: Joinable) -> Joinable | None:
-    """Return the same of another file; None unless its columns are those of the first one."""
+    """Return the same for another file; None unless its columns are those of the first one."""
     stored, schema = first.layout
     if not parquet.schema.equals(stored):
         return None
@@ -73,15 +73,15 @@ def are_few(files: Sequence[Joinable]) -> bool:
 def joined_batches(
     files: Sequence[Joinable], predicate: Predicate, batch_rows: int
 ) -> Iterator[pa.RecordBatch]:
-    """Decode the rows of files that pass, file after file.
+    """Decode the rows of files that pass a filter, file after file.
 
     Args:
-        files: with equal columns; `are_few`.
-        predicate: names physical columns only.
-        batch_rows: most rows at a time.
+        files: with equal columns, and `are_few`.
+        predicate: uses physical columns only.
+        batch_rows: the most rows per batch.
 
     Raises:
-        FilterStopped: decoding so came to its end; all batches before are right.
+        FilterStopped: decoding failed; all batches before it are correct.
     """
     columns = files[0].columns
     try:
@@ -96,7 +96,7 @@ def joined_batches(
 
 
 def _stored_bytes(parquet: pq.ParquetFile, columns: Sequence[int]) -> int:
-    """Add up what values take that are not compressed."""
+    """Return the uncompressed bytes of values."""
     metadata = parquet.metadata
     groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
     return sum(group.column(index).total_uncompressed_size for group in groups for index in columns)

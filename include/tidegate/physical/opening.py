@@ -1,4 +1,4 @@
-"""Which file format is read by what."""
+"""Open a file with the reader of its format."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ FORMATS: Mapping[str, Callable[[pa.NativeFile], PhysicalRows]] = MappingProxyTyp
 
 
 def open_rows(file: pa.NativeFile, file_format: str) -> PhysicalRows:
-    """Read what a file says of itself; no rows yet.
+    """Open a file and read its metadata, but no rows.
 
     Args:
         file: open for random reads; closed with the rows, or here if it cannot be read.
         file_format: one of `FORMATS`.
 
     Raises:
-        OSError, pa.ArrowException: it is no such file.
+        OSError, pa.ArrowException: the file does not have this format.
     """
     try:
         rows = FORMATS[file_format](file)

@@ -1,4 +1,4 @@
-"""ORC files: stripes are the atoms (ICE-6.18), the tail says everything before one is read."""
+"""Read ORC files: stripes are the atoms (ICE-6.18), described by the tail before any is read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tidegate.physical.protocol import Joinable, Passing
 
 _COMPRESSION = 4
-"""How much larger than its bytes in the file a stripe is taken to become."""
+"""The assumed ratio of a stripe's size in memory to its size in the file."""
 
 
 class OrcRows:
@@ -46,17 +46,17 @@ class OrcRows:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns, typed as their Iceberg attributes say where they have any."""
+        """The columns, with the types of their Iceberg attributes if they have any."""
         return self._schema
 
     @property
     def rows(self) -> int:
-        """All rows by the tail."""
+        """All rows, from the tail."""
         return int(self._orc.nrows)
 
     @cached_property
     def row_groups(self) -> tuple[RowGroup, ...]:
-        """Stripes by the tail."""
+        """The stripes, from the tail."""
         groups = stripes(self._orc.reader.serialized_file_tail())
         if sum(group.rows for group in groups) != self.rows:
             problem = f"expected {self.rows} rows in the stripes of the ORC tail, found {groups}"
@@ -66,7 +66,7 @@ class OrcRows:
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Decode the stripes that the range touches, slice what they have too much."""
+        """Decode the stripes that overlap the range, and slice off rows outside it."""
         first = 0
         for number, stripe in enumerate(self.row_groups):
             low, high = max(start, first), min(end, first + stripe.rows)
@@ -79,12 +79,12 @@ class OrcRows:
     def filtered(
         self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
-        """Nothing decodes and filters ORC in one step."""
+        """Return None: ORC is not decoded and filtered in one step."""
         del columns, start, end, passing, batch_rows
         return None
 
     def joinable(self, columns: Sequence[str]) -> None:
-        """Nothing decodes ORC files together."""
+        """Return None: ORC files are not decoded together."""
         del columns
 
     def joining(self, first: Joinable) -> None:
@@ -94,7 +94,7 @@ class OrcRows:
     def _stripe(
         self, number: int, columns: Sequence[str], batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Decode one stripe; its batches have `batch_rows` rows at most."""
+        """Decode one stripe into batches of at most `batch_rows` rows."""
         rows = self.row_groups[number].rows
         if not columns:
             yield from _sliced(counted_rows(rows), batch_rows)
@@ -122,7 +122,7 @@ class OrcRows:
     def _scanned(
         self, number: int, columns: list[str], batch_rows: int
     ) -> Iterator[pa.RecordBatch]:
-        """Decode a stripe piece by piece: a third of the time of a whole one, and of its memory."""
+        """Decode a stripe in pieces, in a third of the time and memory of a whole one."""
         # It imports pandas, which costs as much as reading many small stripes whole.
         import pyarrow.dataset as ds
 
@@ -136,7 +136,7 @@ class OrcRows:
         )
 
     def _file_of(self, number: int) -> pa.NativeFile:
-        """Return a file that has only one stripe, because whole files only can be scanned."""
+        """Return a file with a single stripe, because only whole files can be scanned."""
         if len(self.row_groups) == 1:
             return self._file
         stripe = self.row_groups[number]
@@ -145,7 +145,7 @@ class OrcRows:
         return pa.PythonFile(WithOtherEnd(self._file, length, tail), mode="r")
 
     def _name_the_column(self, number: int, columns: Sequence[str]) -> None:
-        """Find the column with a timestamp that has no nanoseconds in 64 bits (ICE-6.18)."""
+        """Find the column with a timestamp that does not fit in 64-bit nanoseconds (ICE-6.18)."""
         for name in columns:
             if has_timestamps(self._physical.field(name).type):
                 try:
@@ -177,7 +177,7 @@ def _between(
 
 
 def _rows_of_bytes(stripe: RowGroup) -> int:
-    """Return how many rows have `BATCH_BYTES`; a tail tells compressed bytes only."""
+    """Return the number of rows in `BATCH_BYTES`; a tail has compressed bytes only."""
     most_bytes = BATCH_BYTES // _COMPRESSION
     return max(1, most_bytes * stripe.rows // max(1, stripe.size_bytes))
 

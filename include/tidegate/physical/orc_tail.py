@@ -1,6 +1,7 @@
-"""ORC files' tails: where the stripes are, which pyarrow does not tell, and a tail for one of them.
+"""Read the tails of ORC files for stripes, which pyarrow does not expose, and write a tail for one.
 
-Knows of protocol buffers only what this needs: variable-length integers and nested messages.
+Implements only the necessary parts of protocol buffers: variable-length integers and nested
+messages.
 """
 
 from __future__ import annotations
@@ -20,32 +21,32 @@ _POSTSCRIPT_FOOTER_LENGTH, _POSTSCRIPT_COMPRESSION, _POSTSCRIPT_METADATA_LENGTH 
 _FOOTER_STRIPES, _FOOTER_ROWS = 3, 6
 _STRIPE_OFFSET, _STRIPE_ROWS = 1, 5
 _STRIPE_LENGTHS = frozenset({2, 3, 4})
-"""Index, rows, and footer of a stripe."""
+"""Lengths of index, rows, and footer of a stripe."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _FIXED_LENGTHS = {_FIXED64: 8, _FIXED32: 4}
 _CHUNK_BYTES = 1 << 10
-"""Length of the pieces of a footer, less than any writer compresses at a time."""
+"""Length of the pieces of a footer, smaller than any writer's compression block."""
 
 
 class _Field(NamedTuple):
     number: int
     value: int
-    """Of a variable-length integer, else 0."""
+    """The value of a variable-length integer, else 0."""
     content: bytes
-    """Of a nested message, else empty."""
+    """The content of a nested message, else empty."""
     raw: bytes
-    """As it stands in the message."""
+    """The bytes of the field in the message."""
 
 
 def stripes(tail: bytes) -> tuple[RowGroup, ...]:
     """Return the stripes of a file in order.
 
     Args:
-        tail: as `serialized_file_tail` gives it: a FileTail message, uncompressed.
+        tail: the result of `serialized_file_tail`: a FileTail message, uncompressed.
 
     Raises:
-        pa.ArrowInvalid: it is none.
+        pa.ArrowInvalid: it is not such a message.
     """
     footer = _nested(tail, _TAIL_FOOTER)
     return tuple(
@@ -54,14 +55,14 @@ def stripes(tail: bytes) -> tuple[RowGroup, ...]:
 
 
 def tail_of(tail: bytes, number: int) -> bytes:
-    """Write the end of a file that has only one of the stripes of another.
+    """Return the end of a file that has only one of the stripes of another.
 
     Args:
-        tail: of the other file, see `stripes`.
-        number: of the stripe, which stays at its offset.
+        tail: the tail of the other file, see `stripes`.
+        number: the number of the stripe, which stays at its offset.
 
     Returns:
-        Footer, postscript and its length, to stand behind the stripe.
+        Footer, postscript and its length, to be placed after the stripe.
     """
     postscript, footer = _nested(tail, _TAIL_POSTSCRIPT), _nested(tail, _TAIL_FOOTER)
     stripe = [field for field in _fields(footer) if field.number == _FOOTER_STRIPES][number]
@@ -86,7 +87,7 @@ def _stripe(message: bytes) -> RowGroup:
 
 
 def _uncompressed_chunks(footer: bytes) -> bytes:
-    """Cut a footer into chunks that say of themselves that they are not compressed."""
+    """Cut a footer into chunks that are marked as not compressed."""
     chunks = (footer[at : at + _CHUNK_BYTES] for at in range(0, len(footer), _CHUNK_BYTES))
     return b"".join((len(chunk) << 1 | 1).to_bytes(3, "little") + chunk for chunk in chunks)
 
@@ -99,7 +100,7 @@ def _fields(message: bytes) -> Iterator[_Field]:
     """Yield the fields of a message.
 
     Raises:
-        pa.ArrowInvalid: it is none.
+        pa.ArrowInvalid: it is not a message.
     """
     at = 0
     try:

@@ -1,7 +1,7 @@
-"""What the columns of an ORC file mean by their Iceberg attributes: field ids and types.
+"""Read field ids and types of the columns of an ORC file from their Iceberg attributes.
 
-ORC has fewer types than Iceberg, whose writers say in attributes what a column stands for. Columns
-without attributes stay as they are.
+ORC has fewer types than Iceberg, whose writers record the Iceberg type in attributes. Columns
+without attributes stay unchanged.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from tidegate.physical.protocol import id_metadata
 
 _UUID_BYTES = 16
 _MOST_BYTES = (1 << 31) - 1
-"""Longest value of a fixed length that Arrow has."""
+"""The longest fixed length that Arrow supports."""
 _TIMESTAMP_UNITS = {b"MICROS": "us", b"NANOS": "ns"}
 
 
 def meant(field: pa.Field) -> pa.Field:
-    """Give a field, at every depth, its field id under `FIELD_ID` and the type it stands for.
+    """Return a field, at every depth, with its field id under `FIELD_ID` and its Iceberg type.
 
     Raises:
-        pa.ArrowInvalid: an attribute has no sense.
+        pa.ArrowInvalid: an attribute is invalid.
     """
     attributes = field.metadata or {}
     metadata = id_metadata(field.name, attributes.get(b"iceberg.id"))

@@ -1,4 +1,4 @@
-"""A file that begins as another one and ends in its own way; nothing is copied."""
+"""Read a file with a different end, without copying it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
 
 
 class WithOtherEnd(io.RawIOBase):
-    """Reads from a file up to some byte, and from there what stands in its place.
+    """Reads a file up to some byte, and other bytes after it.
 
     Args:
         file: open for random reads; not closed with this.
         length: bytes of the file that are kept.
-        end: what follows them.
+        end: the bytes that follow them.
     """
 
     def __init__(self, file: pa.NativeFile, length: int, end: bytes) -> None:

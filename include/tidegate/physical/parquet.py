@@ -1,4 +1,4 @@
-"""Parquet files: row groups are the atoms, the footer says everything before a page is read."""
+"""Read Parquet files: row groups are the atoms, described by the footer before a page is read."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from tidegate.physical.protocol import Joinable, Passing
 
 
-# Views are Arrow's way to share memory, and the file says only how its writer held the column; most
-# kernels do not know them, and polars decodes what is typed plainly.
+# Views are Arrow's way to share memory, and the file only records how its writer held the column;
+# most kernels do not support them, and polars decodes columns of plain types.
 _VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 
 _LISTS = (
@@ -45,7 +45,7 @@ class ParquetRows:
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
         # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
-        # Writers that give pages checksums (Iceberg's does) want a flipped bit to be found.
+        # Pages with checksums (Iceberg writes them) are verified to detect flipped bits.
         self._parquet = pq.ParquetFile(
             file,
             pre_buffer=False,
@@ -55,17 +55,17 @@ class ParquetRows:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The columns, typed as Arrow reads them, but for views."""
+        """The columns, typed as Arrow reads them, but without views."""
         return _without_views(int96.with_marks(self._parquet.schema_arrow, self._parquet.schema))
 
     @property
     def rows(self) -> int:
-        """All rows by the footer."""
+        """All rows, from the footer."""
         return int(self._parquet.metadata.num_rows)
 
     @cached_property
     def row_groups(self) -> tuple[RowGroup, ...]:
-        """Row groups by the footer."""
+        """Row groups, from the footer."""
         metadata = self._parquet.metadata
         groups = (metadata.row_group(index) for index in range(metadata.num_row_groups))
         return tuple(
@@ -74,14 +74,14 @@ class ParquetRows:
 
     @property
     def footer(self) -> ParquetFooter:
-        """The footer by itself, also once the file is closed."""
+        """The footer by itself, which can be used after the file is closed."""
         return ParquetFooter(FileEnd.of(self._file), self._parquet)
 
     def raw_bounds(self, column: str) -> tuple[int | None, int | None] | None:
-        """Return the smallest and largest stored number of a top-level column, by the footer.
+        """Return the smallest and largest stored number of a top-level column, from the footer.
 
         Returns:
-            (None, None) where every value is NULL; None where a row group does not say.
+            (None, None) if every value is NULL; None if a row group has no bounds.
         """
         found: list[int] = []
         metadata = self._parquet.metadata
@@ -99,7 +99,7 @@ class ParquetRows:
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Decode the row groups that the range touches, slice what they have too much."""
+        """Decode the row groups that overlap the range, and slice off rows outside it."""
         groups, position = self._groups_in(start, end)
         if not groups:
             return
@@ -114,7 +114,7 @@ class ParquetRows:
             position += batch.num_rows
             if position >= end:
                 return
-        # A damaged page header can end a column early, and Arrow says nothing.
+        # A damaged page header can end a column early without an error from Arrow.
         if position < min(end, self.rows):
             problem = f"expected {min(end, self.rows)} rows, found {position}"
             raise pa.ArrowInvalid(problem)
@@ -132,7 +132,7 @@ class ParquetRows:
     def filtered(
         self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
-        """Decode and filter in one step where `can_push` allows it."""
+        """Decode and filter in one step if `can_push` allows it."""
         if not can_push(self._file, self._parquet, columns):
             return None
         return self._filtered(columns, start, end, passing, batch_rows)
@@ -152,18 +152,18 @@ class ParquetRows:
             raise FilterStopped(str(stopped)) from stopped
 
     def joinable(self, columns: Sequence[str]) -> Joinable | None:
-        """Show the file to those that come next, where `can_push` allows it."""
+        """Return the file for decoding with later ones, if `can_push` allows it."""
         if not self.rows or not can_push(self._file, self._parquet, columns):
             return None
         schema = pa.schema([self.schema.field(name) for name in columns])
         return joined_files.joinable(self._file, self._parquet, schema)
 
     def joining(self, first: Joinable) -> Joinable | None:
-        """Compare the columns of two files: what holds of one of them holds of the other."""
+        """Compare the columns of two files, because equal columns can be decoded together."""
         return joined_files.joining(self._file, self._parquet, first)
 
     def _groups_in(self, start: int, end: int) -> tuple[list[int], int]:
-        """Pick the row groups that a range touches, and the position where they begin."""
+        """Return the row groups that overlap a range, and the position of their first row."""
         groups: list[int] = []
         first_position = position = 0
         for index, group in enumerate(self.row_groups):
@@ -175,7 +175,7 @@ class ParquetRows:
         return groups, first_position
 
     def _rows_of_bytes(self, index: int, wanted: set[str]) -> int:
-        """Return how many rows of the wanted columns have `BATCH_BYTES`, judged by one group."""
+        """Return how many rows of the wanted columns fit in `BATCH_BYTES`, judged by one group."""
         group = self._parquet.metadata.row_group(index)
         chunks = (group.column(position) for position in range(group.num_columns))
         size = sum(
@@ -195,7 +195,7 @@ class ParquetRows:
 
 
 def _without_views(schema: pa.Schema) -> pa.Schema:
-    """Type texts and binaries plainly; the same schema where none is a view."""
+    """Replace view types of texts and binaries; a schema without views is returned unchanged."""
     fields = [_without_view(field) for field in schema]
     return schema if fields == list(schema) else pa.schema(fields, schema.metadata)
 
@@ -225,12 +225,12 @@ def _compressed_bytes(group: pq.RowGroupMetaData) -> int:
 
 
 def _offset(group: pq.RowGroupMetaData) -> int | None:
-    """Return the first byte of a row group, as split offsets name it."""
+    """Return the position of the first byte of a row group, as in split offsets."""
     if not group.num_columns:
         return None
     first = group.column(0)
     pages = (first.dictionary_page_offset, first.data_page_offset)
-    # Some writers say 0 where there is no dictionary, or no page at all.
+    # Some writers store 0 if there is no dictionary, or no page at all.
     return min((int(offset) for offset in pages if offset), default=None)
 
 
@@ -241,7 +241,7 @@ def _statistics(group: pq.RowGroupMetaData, column: str) -> pq.Statistics | None
 
 
 def _path(chunk: pq.ColumnChunkMetaData) -> str:
-    """Name the column of a chunk, as the footer says it a second time."""
+    """Return the column path of a chunk, which the footer has a second time."""
     try:
         return str(chunk.path_in_schema)
     except UnicodeDecodeError as broken:

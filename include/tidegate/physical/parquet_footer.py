@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says, for whoever wants to know the file without reading it."""
+"""The content of a Parquet footer, for decisions about a file without reading it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _END = 8
-"""Bytes behind the footer: its length and the magic word."""
+"""Bytes after the footer: its length and the magic word."""
 # Field ids of parquet.thrift.
 _ROW_GROUPS, _COLUMNS, _ENCRYPTION = 4, 1, 8
 _OTHER_FILE, _META, _CRYPTO = 1, 3, 8
@@ -29,22 +29,22 @@ _FIRST_SPARK_WITH_NEW_CALENDAR = 3
 
 _LARGE = {pa.large_string(): pa.string(), pa.large_binary(): pa.binary()}
 _LEFT_OUT = ("is_from_converted_type", "force_set_converted_type")
-"""How a writer spelled a type, not which it is."""
+"""How a writer declared a type, which does not affect the type."""
 
 Layout = tuple[Any, ...]
-"""Compared only: equal layouts are columns of the same names, order, types and nullability."""
+"""For comparison only: equal layouts have the same column names, order, types and nullability."""
 
 
 @dataclass(frozen=True)
 class FileEnd:
-    """The length of a file and all that stands behind its pages: two files with one end match."""
+    """The length and footer of a file, by which two files are compared."""
 
     length: int
     footer: bytes
 
     @classmethod
     def of(cls, file: pa.NativeFile) -> Self:
-        """Read it from an open file, whatever that holds."""
+        """Read it from an open file, whatever its content."""
         length = file.size()
         last = file.read_at(min(_END, length), max(0, length - _END))
         footer = int.from_bytes(last[:4], "little")
@@ -56,8 +56,8 @@ class ParquetFooter:
     """A footer without its file, which may be closed.
 
     Args:
-        end: of the file.
-        parquet: as Arrow opened it.
+        end: the end of the file.
+        parquet: the file, opened by Arrow.
     """
 
     def __init__(self, end: FileEnd, parquet: pq.ParquetFile) -> None:
@@ -75,22 +75,22 @@ class ParquetFooter:
     def layout(self) -> Layout:
         """The columns as they are stored, and as Arrow types them.
 
-        Arrow's large types are left out: they say how a writer held texts and lists in memory, and
-        the bytes are the same. The names that nested columns have inside stand in the paths.
+        Arrow's large types are left out: they record how a writer held texts and lists in memory,
+        and the bytes are the same. The names inside nested columns are in the paths.
         """
         leaves = [self._columns.column(index) for index in range(len(self._columns))]
         return tuple(map(_shape, self._schema)), tuple(map(_leaf, leaves))
 
     @property
     def key_values(self) -> Mapping[bytes, bytes]:
-        """What the writer noted."""
+        """The writer's metadata."""
         return self._metadata.metadata or {}
 
     @property
     def is_of_old_calendar(self) -> bool:
         """Whether old times and dates may be counted by the calendar that ended in 1582.
 
-        Readers that know the note count them otherwise; those that do not, do not.
+        Readers that know this metadata convert them; other readers do not.
         """
         notes = self.key_values
         spark = notes.get(_SPARK, b"3").partition(b".")[0]
@@ -103,19 +103,19 @@ class ParquetFooter:
 
     @property
     def has_pandas_index(self) -> bool:
-        """Whether pandas makes a column the index of its frames, so that it is no column there."""
+        """Whether pandas makes a column the index of its frames instead of a column."""
         note = self.key_values.get(b"pandas")
         if note is None:
             return False
         try:
             return any(isinstance(column, str) for column in json.loads(note)["index_columns"])
         except (ValueError, TypeError, KeyError):
-            # What cannot be read may say so.
+            # Unreadable metadata may name an index.
             return True
 
     @property
     def codecs(self) -> frozenset[str]:
-        """The codecs of all column chunks, as Arrow calls them."""
+        """The codecs of all column chunks, with Arrow's names."""
         return frozenset(
             str(group.column(index).compression)
             for group in self._groups()
@@ -124,13 +124,13 @@ class ParquetFooter:
 
     @cached_property
     def largest_group(self) -> tuple[int, int]:
-        """The most rows, and the most uncompressed bytes, that a row group has."""
+        """The maximum of rows, and of uncompressed bytes, over the row groups."""
         sizes = [(group.num_rows, group.total_byte_size) for group in self._groups()]
         return max((rows for rows, _ in sizes), default=0), max((b for _, b in sizes), default=0)
 
     @property
     def groups(self) -> int:
-        """How many row groups there are."""
+        """The number of row groups."""
         return int(self._metadata.num_row_groups)
 
     @property
@@ -144,7 +144,7 @@ class ParquetFooter:
 
     @property
     def is_plain(self) -> bool:
-        """Whether nothing is encrypted, and every column chunk stands in this file."""
+        """Whether nothing is encrypted, and every column chunk is in this file."""
         whole = self._thrift
         chunks = (chunk for group in whole.get(_ROW_GROUPS, ()) for chunk in group[_COLUMNS])
         return _ENCRYPTION not in whole and not any(
@@ -152,10 +152,10 @@ class ParquetFooter:
         )
 
     def exact_bounds(self, column: str) -> tuple[int, int] | None:
-        """Return the smallest and the largest stored number of a top-level column without NULL.
+        """Return the smallest and the largest stored number of a top-level column without NULLs.
 
         Returns:
-            None where a row group does not say both exactly, or may have a NULL.
+            None if a row group does not have both exactly, or may have a NULL.
         """
         position = self._position(column)
         if position is None:

@@ -1,4 +1,4 @@
-"""What every file format can do: tell its columns and row groups, give ranges of rows."""
+"""The protocol of all file formats: return columns and row groups, and read ranges of rows."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
     from tidegate.predicate import Predicate
 
 BATCH_ROWS = 131_072
-"""Most rows decoded at a time; a tenth less CPU than the 65,536 of ICE-6.2, measured."""
+"""Most rows decoded at a time; 10 % less CPU than with the 65,536 of ICE-6.2, as measured."""
 BATCH_BYTES = 32 << 20
-"""Most bytes decoded at a time, by the footer; bounds memory where rows are wide (ICE-6.2)."""
+"""Most bytes decoded at a time, from the footer; bounds memory for wide rows (ICE-6.2)."""
 FIELD_ID = b"PARQUET:field_id"
-"""Metadata key under which every format gives the field ids of its columns, at every depth."""
+"""Metadata key of field ids in the schema of every format, at every depth."""
 
 
 def id_metadata(name: str, identity: Any) -> dict[bytes, bytes] | None:
-    """Return the metadata of a column that a file's own schema gives a field id.
+    """Return the metadata of a column with a field id in the file's schema.
 
     Args:
         name: the column.
-        identity: a number, or one in text; None: the file gives it none.
+        identity: a number, or its text; None: the column has no field id.
 
     Raises:
-        pa.ArrowInvalid: it is no number.
+        pa.ArrowInvalid: it is not a number.
     """
     if identity is None:
         return None
@@ -49,22 +49,22 @@ class RowGroup:
     size_bytes: int
     """Compressed bytes of all columns."""
     offset: int | None = None
-    """Where it begins in the file; None where that is not known."""
+    """Its position in the file; None if it is not known."""
 
 
 @dataclass(frozen=True)
 class Passing:
-    """Which rows of a range are wanted."""
+    """The wanted rows of a range."""
 
     predicate: Predicate
-    """Names physical columns only."""
+    """Uses physical columns only."""
     without: pa.Int64Array | None = None
-    """Ascending physical positions of rows that are not wanted, whatever they hold."""
+    """Ascending physical positions of rows that are left out, whatever their values."""
 
 
 @dataclass(frozen=True, eq=False)
 class Joinable:
-    """An open Parquet file, all rows of which can be decoded together with those of others."""
+    """An open Parquet file whose rows can all be decoded together with those of others."""
 
     file: pa.NativeFile
     layout: tuple[pq.ParquetSchema, pa.Schema]
@@ -72,18 +72,18 @@ class Joinable:
     columns: pa.Schema
     """Physical columns to decode."""
     indices: Sequence[int]
-    """Positions of their values among all that the file stores."""
+    """Positions of their values among all stored values."""
     rows: int
     size_bytes: int
-    """Of their values, not compressed."""
+    """Uncompressed bytes of their values."""
 
 
 class PhysicalRows(Protocol):
-    """One open file; a context that closes it. Used by one thread at a time."""
+    """One open file; a context manager that closes it. Used by one thread at a time."""
 
     @property
     def schema(self) -> pa.Schema:
-        """Columns as the file has them, with their field ids under `FIELD_ID` where it has any."""
+        """The columns of the file, with their field ids under `FIELD_ID` if it has any."""
         ...
 
     @property
@@ -93,25 +93,25 @@ class PhysicalRows(Protocol):
 
     @property
     def row_groups(self) -> tuple[RowGroup, ...]:
-        """The parts of the file in order; their rows add up to `rows`."""
+        """The parts of the file in order; the sum of their rows is `rows`."""
         ...
 
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Decode the rows from physical position `start` up to, without, `end` (ICE-6.3).
+        """Decode the rows from physical position `start` up to, but excluding, `end` (ICE-6.3).
 
         Args:
-            columns: top-level columns to decode; none gives batches that only count rows.
-            start: zero-based; row groups before it are not touched.
-            end: one past the last row; not beyond `rows`.
-            batch_rows: most rows at a time.
+            columns: top-level columns to decode; an empty list yields batches that only count rows.
+            start: zero-based; row groups before it are not read.
+            end: one past the last row; at most `rows`.
+            batch_rows: the most rows per batch.
 
         Yields:
             The position of a batch's first row, and the batch, with at least one row.
 
         Raises:
-            UnreadableValue: a value is right, but cannot be held.
+            UnreadableValue: a value is valid, but cannot be represented.
             OSError, pa.ArrowException: the file is damaged.
         """
         ...
@@ -119,23 +119,23 @@ class PhysicalRows(Protocol):
     def filtered(
         self, columns: Sequence[str], start: int, end: int, passing: Passing, batch_rows: int
     ) -> Iterator[pa.RecordBatch] | None:
-        """Decode only the rows that pass; None where that is not surely the same as filtering.
+        """Decode only the rows that pass; None if filtering afterwards might differ.
 
         Raises:
-            FilterStopped: decoding so came to its end; all batches before are right.
+            FilterStopped: decoding failed; all batches before it are correct.
         """
         ...
 
     def joinable(self, columns: Sequence[str]) -> Joinable | None:
-        """Return what lets other files be decoded with this one; None where they cannot be.
+        """Return what other files need to be decoded with this one; None if they cannot be.
 
         Args:
-            columns: as `filtered` has them.
+            columns: as for `filtered`.
         """
         ...
 
     def joining(self, first: Joinable) -> Joinable | None:
-        """Return what lets the file be decoded with another one; None unless it has its columns."""
+        """Return what decodes the file with another one; None unless their columns are equal."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -143,15 +143,15 @@ class PhysicalRows(Protocol):
 
 
 class FilterStopped(Exception):
-    """Decoding with a pushed filter could not go on."""
+    """Decoding with a pushed filter could not continue."""
 
 
 class UnreadableValue(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no types
-    """A column has a value that no array of its type can hold.
+    """A column has a value that no array of its type can represent.
 
     Attributes:
         column: its top-level column.
-        problem: the value, and what it does not fit.
+        problem: the value, and the limit that it exceeds.
     """
 
     def __init__(self, column: str, problem: str) -> None:
@@ -161,5 +161,5 @@ class UnreadableValue(pa.ArrowInvalid):  # type: ignore[misc]  # pyarrow has no 
 
 
 def counted_rows(rows: int) -> pa.RecordBatch:
-    """Give a batch of rows without columns."""
+    """Return a batch of rows without columns."""
     return pa.RecordBatch.from_struct_array(pa.nulls(rows, pa.struct([])))

@@ -1,8 +1,8 @@
-"""Decode and filter in one step with polars, where the outcome is provably that of two steps.
+"""Decode and filter in one step with polars, if the result is provably that of two steps.
 
-Half the work of decoding with Arrow and filtering then, because values of rows that fail are never
-made. Only plain column types of files that are open on this machine are read so; whatever polars
-cannot read is read the plain way, from the row where it stopped.
+This is half the work of decoding with Arrow and filtering afterwards, because values of rows that
+fail are never created. It is used only for plain column types of files that are open on this
+machine; if polars cannot read a file, Arrow continues from the row where it stopped.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 
     from tidegate.physical.protocol import Passing, RowGroup
 
-# polars decodes whole row groups, and some ahead: memory stays bounded by refusing large ones, and
-# by giving it one at a time, which costs a tenth less, too.
+# polars decodes whole row groups, and some ahead: memory is bounded by rejecting large ones, and by
+# passing one at a time, which is also 10 % cheaper.
 _GROUP_ROWS = 1 << 21
 _GROUP_BYTES = 128 << 20
-# Opening a file anew costs as much as decoding some thousand rows: small groups go together.
+# Opening a file again costs as much as decoding some thousand rows: small groups are combined.
 TOGETHER_ROWS = 1 << 18
-"""Most rows of what is decoded together."""
+"""The most rows that are decoded together."""
 TOGETHER_BYTES = 8 << 20
-"""Most compressed bytes of what is decoded together."""
+"""The most compressed bytes that are decoded together."""
 
 STOPPED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
-"""What polars raises on a file or a value that it cannot read."""
+"""The errors of polars for a file or a value that it cannot read."""
 
 
 def can_push(file: pa.NativeFile, parquet: pq.ParquetFile, columns: Sequence[str]) -> bool:
@@ -66,15 +66,15 @@ def can_push(file: pa.NativeFile, parquet: pq.ParquetFile, columns: Sequence[str
 
 
 def portions(groups: Sequence[RowGroup], start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Divide a range of rows into what is decoded at a time: a row group, or some small ones.
+    """Divide a range of rows into portions to decode: a row group, or some small ones.
 
     Args:
-        groups: of the file.
+        groups: the row groups of the file.
         start: physical position of the first row.
         end: one past the last.
 
     Yields:
-        Adjacent ranges, none of them empty, that make up the range.
+        Adjacent ranges that make up the range, none of them empty.
     """
     low = position = rows = size_bytes = 0
     for group in groups:
@@ -103,25 +103,25 @@ def filtered_batches(
     passing: Passing,
     batch_rows: int,
 ) -> Iterator[pa.RecordBatch]:
-    """Decode the rows of a range that pass.
+    """Decode the rows of a range that pass a filter.
 
     Args:
         file: the open file, for which `can_push` is true.
         schema: physical columns to decode.
         rows: physical position of the first row, and one past the last; one of its `portions`.
         passing: which of them are wanted.
-        batch_rows: rows that pass the predicate in each batch but the last, so that batches do not
+        batch_rows: the number of passing rows in each batch but the last, so that batches do not
             depend on timing.
 
     Raises:
-        Exception: one of `STOPPED`; all batches before are right.
+        Exception: one of `STOPPED`; all batches before it are correct.
     """
     start, end = rows
     gone = _flags(passing.without, start, end) if passing.without is not None else None
     # Counting rows costs next to nothing; a join with the positions would cost a third more.
     counted = None if gone is None else _free_name(schema)
     with descriptor_of(file) as copy:
-        # polars computes with minima and maxima as if what lies between followed from them.
+        # polars assumes that values computed from minima and maxima enclose all between them.
         scanned = pl.scan_parquet(
             copy, row_index_name=counted, use_statistics=passing.predicate.is_plain
         )
@@ -149,13 +149,13 @@ def decoded(passed: pl.LazyFrame, batch_rows: int) -> Iterator[pl.DataFrame]:
 
 
 def descriptor_of(file: pa.NativeFile) -> IO[bytes]:
-    """Return an open file once more, to be closed by itself."""
+    """Return a duplicate of an open file, which is closed separately."""
     return os.fdopen(os.dup(file.fileno()), "rb")
 
 
 def as_batches(frame: pl.DataFrame, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a frame as Arrow has them: none, or one batch."""
-    # Texts are copied on the way to Arrow, which costs half in one chunk.
+    """Yield the rows of a frame as Arrow batches: none or one."""
+    # Texts are copied for Arrow, which costs half as much in one chunk.
     table = frame.rechunk().to_arrow(compat_level=pl.CompatLevel.oldest()).cast(schema)
     yield from table.combine_chunks().to_batches()
 

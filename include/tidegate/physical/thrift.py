@@ -1,6 +1,6 @@
-"""Read Thrift's compact encoding, in which a Parquet footer is written.
+"""Decode Thrift's compact encoding, which Parquet footers use.
 
-Arrow tells most of a footer, but not whether bounds are exact and whether columns are encrypted.
+Arrow exposes most of a footer, but not whether bounds are exact and whether columns are encrypted.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT, _UUID = 7, 8, 9, 10, 11, 12, 13
 _INTEGERS = (4, 5, 6)
 _MANY = 15
 _FIXED = {3: 1, _DOUBLE: 8, _UUID: 16}
-"""Kinds of fixed size; a byte is one, too."""
+"""Kinds of fixed size, including a byte."""
 
 
 def read_struct(content: bytes) -> Struct:
-    """Decode the struct that some bytes begin with.
+    """Decode the struct at the beginning of some bytes.
 
     Raises:
-        pa.ArrowInvalid: they end early, or hold what the encoding does not know.
+        pa.ArrowInvalid: they end early, or have an unknown encoding.
     """
     try:
         return _ThriftReader(content).struct()
@@ -55,7 +55,7 @@ class _ThriftReader:
         while (header := self._byte()) != 0:
             step, kind = header >> 4, header & 0x0F
             field = field + step if step else self._zigzag()
-            # A boolean field is its header.
+            # A boolean field consists of its header only.
             found[field] = kind == _TRUE if kind in (_TRUE, _FALSE) else self._value(kind)
         return found
 

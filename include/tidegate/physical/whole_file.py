@@ -1,4 +1,4 @@
-"""A file that may be published as it is, as a kind of source gives it."""
+"""A file that may be published as it is, as the reader of a source returns it."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class WholeFile:
-    """A Parquet file with exactly the rows of a piece, each of which comes out as it stands there.
+    """A Parquet file with exactly the rows of a piece, all of which are read unchanged.
 
-    No delete touches it, and its columns are those that come out: not renamed, moved or cast. What
-    its pages are like, and what the pipeline file does to rows, is for others to judge.
+    No delete applies to it, and its columns are not renamed, moved or cast. The caller judges its
+    pages, and what the pipeline file does to rows.
     """
 
     path: str
-    """On a mounted file system."""
+    """Its path on a mounted file system."""
     footer: ParquetFooter
     columns: tuple[str, ...]
     """All columns of the file, in its order."""
     constants: Mapping[str, pa.Scalar]
-    """The columns that come out and that the file does not have, with the value of all its rows."""
+    """The output columns that the file does not have, with the value of all its rows."""
 
 
 def is_whole(piece: Piece, file: ParquetRows) -> bool:

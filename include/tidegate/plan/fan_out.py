@@ -22,7 +22,7 @@ class FanOut:
     """The finest transform of the event time among the keys; None if there is none."""
     timezone: str
     has_other_keys: bool = False
-    """Whether there are other keys, for whose values bounds of event times tell nothing."""
+    """Whether there are other keys, whose values do not follow from bounds of event times."""
     most: int | None = None
     """The largest number of partitions that are written, as in a rebuild; None: no limit."""
 

@@ -85,11 +85,11 @@ def spread(
     """Write rows in rounds of one batch per bucket; rows of the same place keep their order.
 
     Args:
-        batches: of the schema.
-        schema: of the file.
+        batches: the rows, in batches of the schema.
+        schema: the schema of the file.
         placement: assigns rows to buckets.
         file: a new file, which is not closed.
-        name: that of the file, by which a misplaced file is noticed.
+        name: the name of the file, by which a misplaced file is noticed.
 
     Returns:
         The number of rows.
@@ -125,9 +125,9 @@ class SpreadWriter:
 
     Args:
         file: a new file, which is not closed.
-        schema: that of the rows.
+        schema: the schema of the rows.
         buckets: the number of buckets, at least 1.
-        name: that of the file, see `spread`.
+        name: the name of the file, see `spread`.
     """
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, buckets: int, name: str) -> None:

@@ -55,7 +55,7 @@ class HandedOn:
         """Hand on the rows of a batch that is scattered over many partitions.
 
         Args:
-            split: that of the batch.
+            split: the split of the batch.
             batch: all columns of its rows.
 
         Returns:

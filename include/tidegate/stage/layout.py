@@ -76,7 +76,7 @@ def sealed_file(plan_root: str, number: int | None = None) -> str:
 
     Args:
         plan_root: directory of the plan.
-        number: that of the announce if the plan was announced before; None for the first announce.
+        number: the number of the announce if the plan was announced before, else None.
     """
     return posixpath.join(plan_root, "sealed.json" if number is None else f"sealed-{number}.json")
 

@@ -107,7 +107,6 @@ class PartWriters:
         Args:
             to: the destination.
             rows: at least one, in memory that no other destination shares.
-            rows: at least one, in memory that no other destination shares.
         """
         part = self._opened(to)
         start = 0

@@ -106,11 +106,11 @@ class PartitionComputer:
     """The partitions that rows of one schema go to (PC-P01).
 
     Args:
-        schema: that of the batches.
+        schema: the schema of the batches.
         fields: `target.partition_by`, in declared order; empty for an unpartitioned target.
         timezone: the pipeline's zone, for `day()`, `hour()`, `month()`.
         default_name: directory value of the default partition, which the text of no value may equal
-        (PC-P07).
+            (PC-P07).
 
     Raises:
         ColumnMissing: a key names a column that the schema does not have.

@@ -37,7 +37,7 @@ class RowRules:
 
     Args:
         rules: `rows` of the pipeline file.
-        schema: that of the batches.
+        schema: the schema of the batches.
 
     Raises:
         PredicateInvalid: a rule's predicate does not fit the schema.

@@ -115,7 +115,7 @@ def stage_sub_split(
 
     Args:
         batches: the sub-split's rows in plan order, each with at least one row.
-        schema: that of the batches.
+        schema: the schema of the batches.
         spec: how rows are judged, split and written.
         place: directories and names.
         storage: the storage of the part files.

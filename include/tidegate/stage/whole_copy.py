@@ -38,7 +38,7 @@ class WholePart:
 def copy_whole(storage: Storage, part: WholePart, path: str) -> None:
     """Copy a file, then compare copy and source with the file that was chosen.
 
-    Damage inside a page is not detected; it is where pages are decoded.
+    Damage inside a page is detected only if the page is decoded, which it is not here.
 
     *Failure:* a part of the copy stays in the attempt's directory, which no message names.
 
@@ -49,7 +49,7 @@ def copy_whole(storage: Storage, part: WholePart, path: str) -> None:
 
     Raises:
         SourceFileGone, SourceFileDamaged: the file changed since its footer was read; each kind of
-        source may have its own errors.
+            source may have its own errors.
         StorageFull: no space is left (Transient).
     """
     decided = part.file.footer.end

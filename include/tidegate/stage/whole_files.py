@@ -49,7 +49,7 @@ class WholeFiles:
 
     Args:
         reader: opens files.
-        schema: that of the batches that reading returns.
+        schema: the schema of the batches that reading returns.
         spec: how rows are staged; it must not have row rules.
     """
 

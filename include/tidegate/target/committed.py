@@ -35,7 +35,7 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     Args:
         path: the table root.
         marker: the only name that a marker may have, for a table that has others beside it; by
-        default any name.
+            default any name.
 
     Returns:
         A dataset of exactly the files that the markers list; partition keys are text columns.

@@ -58,7 +58,7 @@ def propose(
         base_revision: the current revision, 0 for none.
         contributions: all effective contributions to the partition.
         parts_of: reads the part files of a contribution; called only for contributions that are not
-        published yet.
+            published yet.
 
     Returns:
         The difference; `is_empty` if the content would not change.

@@ -122,7 +122,7 @@ def find_markers(
 
     Raises:
         MarkerInvalid: a file with the usual name, or with that of another marker here, is not a
-        marker.
+            marker.
     """
     candidates = [name for name in names if _may_be_marker(name, only)]
     read = {name: _marker_at(root, name) for name in candidates}

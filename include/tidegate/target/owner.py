@@ -79,7 +79,7 @@ class Grounds:
             ledger: id that the ledger in use assigned to it; None if the ledger does not know it.
             worked_in: work directory in which the ledger's windows were planned, if it has any.
             was_published: whether files may have been published to the target; a missing target
-            that never had files is created again, because nothing is lost.
+                that never had files is created again, because nothing is lost.
 
         Returns:
             Whether both files exist, so that nothing has to be written.
@@ -90,7 +90,7 @@ class Grounds:
             WorkOwned: another pipeline works in the work directory.
             LedgerLost: target or work directory belong to the pipeline in another ledger.
             TargetGone: the target has no file, although the work directory is the pipeline's, and
-            something was published.
+                something was published.
             OwnerInvalid: one of the files has other content.
         """
         self._check_above(pipeline)

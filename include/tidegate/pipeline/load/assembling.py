@@ -34,7 +34,7 @@ class HandedOnFile:
         storage: the storage of the file.
         root: directory that the file's name is relative to.
         path: the path of the new file.
-        schema: that of the rows.
+        schema: the schema of the rows.
         buckets: the number of buckets, at least 1.
     """
 

@@ -48,8 +48,8 @@ class Finisher:
     def claim(self, partition: Partition, owner: str, now: datetime) -> Claim:
         """Claim the partition; from a predecessor only if it is not moving files.
 
-        A predecessor that is inside its lock continues undisturbed; one before it finds its claim
-        gone.
+        A predecessor that is inside its lock continues undisturbed; one that has not entered it
+        finds its claim gone.
 
         Raises:
             ClaimHeld, PartitionBusy: another run is at work (Transient).

@@ -1,4 +1,4 @@
-"""Judge the next content of a partition, and keep a record of it."""
+"""Judge the proposed revision of a partition, and keep a record of it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Gatekeeper:
     def judge(
         self, partition: Partition, entry: PublicationEntry, now: datetime
     ) -> tuple[Verdict, Mapping[str, Any]]:
-        """Judge the next content of a partition: the suite's checks, and row rules that hold it.
+        """Judge the proposed revision: the suite's checks, and row rules that hold the partition.
 
         If the suite fails it, that verdict wins: nobody can approve it.
         """

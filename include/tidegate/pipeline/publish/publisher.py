@@ -112,7 +112,7 @@ class Committer:
         return self._proposal(stored, before)
 
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
-        """Check the next content of a partition, and store the verdict; a hold ends the claim.
+        """Check a proposed revision, and store the verdict; a hold ends the claim.
 
         A verdict that allows the commit, or that a person overruled, is not computed again, nor is
         that of the current revision.
@@ -168,7 +168,7 @@ class Committer:
             NotApproved: the gate held it and nobody approved.
             NotCommittable: the partition is not due, and nobody overrode that.
             LedgerBehind: the files are ahead of the ledger, or another ledger replaced this one
-            after the revision was published.
+                after the revision was published.
             PolicyUnknown: a policy that the pipeline file names cannot be built.
         """
         self.watch.check_partition(partition)
@@ -187,8 +187,7 @@ class Committer:
                 )
                 self.finisher.carry_out(partition, path, claim, owner, now)
         finally:
-            # If nothing was begun, or all was done before, others need not wait until the claim
-            # expires.
+            # If nothing was begun, or all was done before, others need not wait for expiry.
             if self.ledger.publications.unrecorded(partition) is None:
                 self.ledger.partitions.release(partition, claim)
         made = self._made(partition, publication)

@@ -202,8 +202,7 @@ class Findings:
             return
         wrong = [found for file in plan.publication.content for found in self._of_file(state, file)]
         yield from wrong
-        # The marker cannot be written again for files that are missing; the next revision has its
-        # own.
+        # The marker cannot be written again for missing files; the next revision has its own.
         if not wrong or self.storage.exists(marker):
             yield from self._of_marker(state, plan, marker)
 

@@ -65,7 +65,7 @@ class PastReader:
 
         Raises:
             StateFileLost: a window that was announced is in no file, or has no plan; a marker names
-            a commit that has no plan.
+                a commit that has no plan.
             StateFileDamaged: a record cannot be read.
         """
         # In this order: what one of them knows is in those that are read after it.
@@ -216,8 +216,8 @@ def lost_announce(
     Args:
         roots: the directories of the pipeline.
         ledger: the one in use.
-        sequence: that of the window.
-        digest: that of its plan in effect.
+        sequence: the sequence of the window.
+        digest: the digest of its plan in effect.
         is_told: whether the window can be reconstructed from ledger, plan and messages.
     """
     remedy = _written_by_replay(ledger, sequence)

@@ -108,7 +108,7 @@ class Restorer:
             StateFileLost: a window that was announced is in no file; nothing was changed.
             StateFileDamaged: a record cannot be read; nothing was changed.
             PipelineChanged: the newest announce was made by a different pipeline file; if there is
-            no announce, the ledger in use has registered a different one.
+                no announce, the ledger in use has registered a different one.
             LedgerMoved: another run recorded something in the meantime (Transient).
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
@@ -185,7 +185,7 @@ class Restorer:
         return next((item for item in stood if item is not None and _is_decided(item)), None)
 
     def _await_movers(self) -> None:
-        """Wait until no process that has lost its fence is still moving files.
+        """Check that no process that has lost its fence is still moving files.
 
         Any process that takes a lock from now on checks its fence first.
         """
