@@ -247,6 +247,32 @@ def test_changes_of_small_commits_are_settled_before_they_spread(tmp_path: Path)
     assert found == expected
 
 
+def test_small_files_of_many_folders_keep_the_values_of_their_own_paths(tmp_path: Path) -> None:
+    folder = tmp_path / "orders"
+    for number in range(6):
+        place = folder / f"shop={number // 2}"
+        place.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"id": [number]}), place / f"{number}.parquet")
+    described = {
+        "name": "orders",
+        "source": {
+            "kind": "files",
+            "path": str(folder),
+            "partition_by": {"shop": "int"},
+            "read": {"filter": "id >= 0"},
+        },
+        "target": {"path": str(tmp_path / "out"), "partition_by": {"shop": "shop"}},
+        "commit": {"trigger": "process-time"},
+    }
+    file = tmp_path / "orders.yaml"
+    file.write_text(json.dumps(described))
+    loading = open_pipeline(file, ledger=f"sqlite:///{tmp_path}/ledger.db")
+
+    ids, _ = staged(loading, LocalExecutor(2))
+
+    assert ids == {"shop=0": [0, 1], "shop=1": [2, 3], "shop=2": [4, 5]}
+
+
 # Keys whose values no metadata tells
 
 
