@@ -23,7 +23,7 @@ _MOST_BUCKETS = 512
 
 
 def with_assembly(
-    splits: Sequence[Split], fan_out: FanOut | None, target_size: int
+    splits: Sequence[Split], fan_out: FanOut | None, target_size: int, row_width: int
 ) -> tuple[Split, ...]:
     """Add splits that assemble, unless no sub-split can have rows of many partitions.
 
@@ -31,13 +31,14 @@ def with_assembly(
         splits: the splits of a window.
         fan_out: counts the partitions of bounds; None: the target has no partitions.
         target_size: weight of a split, in bytes.
+        row_width: bytes that one row takes in memory.
 
     Returns:
         The given splits, followed by at most one for each of 512 buckets.
     """
     giving = [split for split in splits if any(part.may_hand_on for part in split.sub_splits)]
     parts = [part for split in giving for part in split.sub_splits if part.may_hand_on]
-    weight = sum(split.weight for split in giving)
+    weight = sum(_rows_weight(split, row_width) for split in giving)
     # A single light sub-split has all rows of its partitions in memory.
     is_alone = len(parts) == 1 and weight <= _BUCKET_WEIGHT
     if fan_out is None or is_alone or not any(_may_scatter(part, fan_out) for part in parts):
@@ -56,6 +57,14 @@ def with_assembly(
             for bucket in range(buckets)
         ),
     )
+
+
+def _rows_weight(split: Split, row_width: int) -> int:
+    """Return what the rows of a split weigh; those handed on are not in its many files any more."""
+    pieces = [piece for part in split.sub_splits for piece in part.pieces]
+    sizes = (max(piece.size_bytes, piece.rows * row_width) for piece in pieces)
+    # What gathers an exchange has no pieces, and its weight is that of rows.
+    return sum(sizes) or split.weight
 
 
 def _may_scatter(part: SubSplit, fan_out: FanOut) -> bool:

@@ -49,7 +49,7 @@ def test_every_bucket_is_assembled_once_and_behind_all_others(
 ) -> None:
     before = tuple(split(number, weight=weight) for number, weight in enumerate(weights))
 
-    after = with_assembly(before, REGIONS, target)
+    after = with_assembly(before, REGIONS, target, 1)
 
     found = assemblies(after)
     assert after[: len(before)] == before
@@ -73,7 +73,7 @@ def test_every_bucket_is_assembled_once_and_behind_all_others(
     ],
 )
 def test_other_plans_assemble_nothing(splits: list[Split], fan_out: FanOut | None) -> None:
-    assert with_assembly(splits, fan_out, TARGET) == tuple(splits)
+    assert with_assembly(splits, fan_out, TARGET, 1) == tuple(splits)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,16 @@ def test_other_plans_assemble_nothing(splits: list[Split], fan_out: FanOut | Non
     ],
 )
 def test_plans_whose_rows_may_be_scattered_assemble(splits: list[Split], fan_out: FanOut) -> None:
-    assert assemblies(with_assembly(splits, fan_out, TARGET))
+    assert assemblies(with_assembly(splits, fan_out, TARGET, 1))
+
+
+def test_what_opening_files_costs_makes_no_buckets() -> None:
+    tiny = [Piece(FileSlice(f"f{number}.parquet"), 10, 1_000) for number in range(64)]
+    splits = [Split((SubSplit((piece,)),), 4 << 20) for piece in tiny]
+
+    assert [it.buckets for it in assemblies(with_assembly(splits, REGIONS, 48 << 20, 8))] == [1]
+    wide = assemblies(with_assembly(splits, REGIONS, 48 << 20, 1 << 20))
+    assert {it.buckets for it in wide} == {14}, "640 rows of one MiB"
 
 
 def test_rows_that_meet_by_what_they_change_are_assembled_after_that() -> None:
@@ -98,7 +107,7 @@ def test_rows_that_meet_by_what_they_change_are_assembled_after_that() -> None:
         *(Split((SubSplit((), replace(begin, stage=n, bucket=0)),), 1 << 20) for n in (1, 2)),
     ]
 
-    after = with_assembly([*exchanged, split(1)], REGIONS, TARGET)
+    after = with_assembly([*exchanged, split(1)], REGIONS, TARGET, 1)
 
     assert [it.stage for it in after] == [0, 1, 2, 0, 3]
     assert after[-1].weight == 2 << 20, "what spreads hands on nothing"
@@ -110,4 +119,4 @@ def test_files_read_for_a_check_alone_are_not_counted() -> None:
 
     alone = [split(0), Split((SubSplit((checked,)),), 1 << 30)]
 
-    assert with_assembly(alone, REGIONS, TARGET) == tuple(alone)
+    assert with_assembly(alone, REGIONS, TARGET, 1) == tuple(alone)

@@ -247,8 +247,13 @@ class Loader:
             for split in read_splits(self.storage, uri)
             if any(part.id not in done for part in split.sub_splits)
         ]
-        parts = (part for split in pending for part in split.sub_splits)
-        return len(pending), sum(piece.size_bytes for part in parts for piece in part.pieces)
+        return len(pending), sum(map(_bytes_of, pending))
+
+
+def _bytes_of(split: Split) -> int:
+    """Return the bytes of a split's files; of rows that others handed on, what they weigh."""
+    pieces = [piece for part in split.sub_splits for piece in part.pieces]
+    return sum(piece.size_bytes for piece in pieces) if pieces else split.weight
 
 
 def _planned(

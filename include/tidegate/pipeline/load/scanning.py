@@ -184,7 +184,7 @@ class Scanner:
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
         splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
-        splits = with_assembly(splits, fan_out, target)
+        splits = with_assembly(splits, fan_out, target, width)
         return _Found(units, pieces, splits, target, len(footers.paths))
 
     def _fan_out(self, window: Window) -> FanOut | None:

@@ -6,6 +6,7 @@ Read from the work directory. Changes nothing.
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from tidegate.errors import StateFileLost
 from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord
 from tidegate.model.sealed import SealedWindow
 from tidegate.stage import layout
-from tidegate.stage.stored import read_stored
+from tidegate.stage.stored import as_stored, read_content, read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,6 +25,12 @@ if TYPE_CHECKING:
 
 _PLANS, _VERDICTS, _DECISIONS = ("",), (".gate",), (".decision",)
 """The part before `.json` in the names of records."""
+
+
+@functools.lru_cache(maxsize=4)
+def _decoded(content: bytes) -> SealedWindow:
+    """Decode an announce once per process: each partition of a window asks for it several times."""
+    return SealedWindow.from_text(content)
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,8 @@ class Records:
         # A file that disappears between listing and reading was never announced: a sweep deletes
         # only such files.
         with contextlib.suppress(StateFileLost):
-            yield SealedFile(uri, read_stored(self.storage, f"{uri}/{name}", SealedWindow))
+            content = read_content(self.storage, f"{uri}/{name}")
+            yield SealedFile(uri, as_stored(f"{uri}/{name}", lambda: _decoded(content)))
 
     def commits(self) -> Iterator[CommitFile]:
         """Read every commit plan."""
