@@ -191,10 +191,7 @@ class Life:
         executors: ExecutorFactory = in_turn,
     ) -> None:
         """Do every step; what is done already changes nothing."""
-        with (
-            patch("tidegate.plan.assembly.MANY_PARTITIONS", self.scenario.many),
-            patch("tidegate.stage.handing_on.MANY_PARTITIONS", self.scenario.many),
-        ):
+        with patch("tidegate.plan.assembly.MANY_PARTITIONS", self.scenario.many):
             self._live(storage, watch, executors)
 
     def _live(

@@ -22,3 +22,5 @@ class Assembly(Value):
     buckets: int
     stage: int
     """How many stages of the plan have to be through before."""
+    many: int
+    """From how many partitions of a sub-split on its rows are handed on."""

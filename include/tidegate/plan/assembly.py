@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _BUCKET_WEIGHT = 64 << 20
 """In bytes; in a bucket of this size, rows wait in memory for others of their partition."""
 _MOST_BUCKETS = 512
+_SMALL_FILE = 8 << 20
+"""Average bytes of source files per part file, below which part files are small."""
+_MANY_FILES = 64
+"""Fewer part files are not a problem, however small."""
 
 
 def with_assembly(
@@ -41,7 +45,10 @@ def with_assembly(
     weight = sum(_rows_weight(split, row_width) for split in giving)
     # A single light sub-split has all rows of its partitions in memory.
     is_alone = len(parts) == 1 and weight <= _BUCKET_WEIGHT
-    if fan_out is None or is_alone or not any(_may_scatter(part, fan_out) for part in parts):
+    if fan_out is None or is_alone:
+        return tuple(splits)
+    many = _many(parts, fan_out)
+    if not any(_may_scatter(part, fan_out, many) for part in parts):
         return tuple(splits)
     size = max(1, min(target_size, _BUCKET_WEIGHT))
     buckets = max(1, min(-(-weight // size), _MOST_BUCKETS))
@@ -50,7 +57,7 @@ def with_assembly(
         *splits,
         *(
             Split(
-                (SubSplit((), assembly=Assembly(bucket, buckets, stage)),),
+                (SubSplit((), assembly=Assembly(bucket, buckets, stage, many)),),
                 weight // buckets,
                 giving[0].term,
             )
@@ -67,6 +74,22 @@ def _rows_weight(split: Split, row_width: int) -> int:
     return sum(sizes) or split.weight
 
 
-def _may_scatter(part: SubSplit, fan_out: FanOut) -> bool:
+def _many(parts: Sequence[SubSplit], fan_out: FanOut) -> int:
+    """Return from how many partitions on a sub-split hands rows on.
+
+    From two on if bounds already show that the sub-splits together would write many small files of
+    many partitions, of which each has few.
+    """
+    pieces = [piece for part in parts for piece in part.pieces]
+    span = fan_out.at_least(merged_bounds(pieces)) if pieces else None
+    # A single row of the year 9999 makes a span of millions.
+    partitions = min(span or 0, sum(piece.rows for piece in pieces))
+    files = sum(fan_out.at_least(merged_bounds(part.pieces)) or 0 for part in parts)
+    is_small = sum(piece.size_bytes for piece in pieces) < files * _SMALL_FILE
+    is_many = files >= max(_MANY_FILES, 2 * partitions)
+    return 2 if partitions >= MANY_PARTITIONS and is_small and is_many else MANY_PARTITIONS
+
+
+def _may_scatter(part: SubSplit, fan_out: FanOut, many: int) -> bool:
     most = fan_out.at_most(merged_bounds(part.pieces))
-    return most is None or most >= MANY_PARTITIONS
+    return most is None or most >= many

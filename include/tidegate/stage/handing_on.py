@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidegate.model.assembly import MANY_PARTITIONS
 from tidegate.model.wire import text_digest
 from tidegate.read.exchange import BUCKET_BITS
 from tidegate.stage.partition_split import BatchSplit
@@ -40,13 +39,15 @@ class HandedOn:
     Args:
         append: takes the rows.
         buckets: the number of sub-splits that they are divided over, at least 1.
+        many: from how many partitions of the sub-split on its rows are handed on.
     """
 
-    def __init__(self, append: Append, buckets: int) -> None:
+    def __init__(self, append: Append, buckets: int, many: int) -> None:
         self.rows = 0
         """The number of rows handed on."""
         self._append = append
         self._buckets = buckets
+        self._many = many
         self._places: dict[Partition, int] = {}
 
     def scattered(
@@ -62,7 +63,7 @@ class HandedOn:
             The rows that are written to files here, and their partitions.
         """
         places = np.array([self._place(item) for item in split.partitions], dtype=np.uint64)
-        if len(split.partitions) < MANY_PARTITIONS:
+        if len(split.partitions) < self._many:
             return split, batch
         counts = np.bincount(split.codes, minlength=len(split.partitions))
         small = counts * _LARGE_SHARE <= batch.num_rows
@@ -79,7 +80,7 @@ class HandedOn:
         Returns:
             Whether they were taken; they are not if a sub-split has few partitions.
         """
-        if len(self._places) < MANY_PARTITIONS:
+        if len(self._places) < self._many:
             return False
         place = self._place(partition)
         for batch in batches:

@@ -101,7 +101,7 @@ def test_plan_names_the_stages_of_an_exchange() -> None:
 def test_plan_tells_splits_that_assemble_from_an_exchange() -> None:
     splits = [
         Split((SubSplit((), Exchange("c", 1, 3)),), 1),
-        *(Split((SubSplit((), assembly=Assembly(bucket, 2, 1)),), 1) for bucket in range(2)),
+        *(Split((SubSplit((), assembly=Assembly(bucket, 2, 1, 32)),), 1) for bucket in range(2)),
     ]
 
     text = text_of(stored_facts(_plan(), splits, "UTC"))

@@ -120,3 +120,28 @@ def test_files_read_for_a_check_alone_are_not_counted() -> None:
     alone = [split(0), Split((SubSplit((checked,)),), 1 << 30)]
 
     assert with_assembly(alone, REGIONS, TARGET, 1) == tuple(alone)
+
+
+@pytest.mark.parametrize(
+    ("files", "span", "weight", "many"),
+    [
+        pytest.param(100, 40, 1 << 20, 2, id="many small files of few days each"),
+        pytest.param(100, 31, 1 << 20, 32, id="few days"),
+        pytest.param(100, 60, 1 << 20, 32, id="hardly more files than days"),
+        pytest.param(32, 32, 1 << 20, 32, id="few files"),
+        pytest.param(100, 40, 32 << 20, 32, id="large files"),
+    ],
+)
+def test_bounds_that_show_many_small_files_let_few_partitions_be_handed_on(
+    files: int, span: int, weight: int, many: int
+) -> None:
+    def of_day(number: int) -> Split:
+        begin = FIRST + timedelta(days=number % span)
+        return split(number, TimeBounds(begin, begin), weight)
+
+    singles = tuple(of_day(number) for number in range(files))
+    unknown_beside = replace(DAYS, has_other_keys=True)
+
+    found = assemblies(with_assembly(singles, unknown_beside, TARGET, 8))
+
+    assert {it.many for it in found} == {many}

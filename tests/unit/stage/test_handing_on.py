@@ -69,7 +69,7 @@ def kept_of(handed_on: HandedOn, rows: pa.RecordBatch) -> list[tuple[str | None,
 )
 def test_each_row_is_kept_or_handed_on_once(groups: list[list[int]], buckets: int) -> None:
     taken = Taken()
-    handed_on = HandedOn(taken.append, buckets)
+    handed_on = HandedOn(taken.append, buckets, 32)
     wanted: Counter[tuple[str | None, int]] = Counter()
     kept: Counter[tuple[str | None, int]] = Counter()
     for numbers in groups:
@@ -92,7 +92,7 @@ def test_batch_of_few_partitions_keeps_its_rows(partitions: int, handed: int) ->
     taken = Taken()
     rows = batch([number % partitions for number in range(320)])
 
-    kept = kept_of(HandedOn(taken.append, 4), rows)
+    kept = kept_of(HandedOn(taken.append, 4, 32), rows)
 
     assert (len(taken.rows), len(kept)) == (handed, 320 - handed)
 
@@ -101,7 +101,7 @@ def test_partition_with_a_large_share_keeps_its_rows() -> None:
     taken = Taken()
     rows = batch([99] * 51 + [98] * 49 + list(range(300)))
 
-    kept = kept_of(HandedOn(taken.append, 4), rows)
+    kept = kept_of(HandedOn(taken.append, 4, 32), rows)
 
     # 52 of 400 are more than an eighth, 50 are not.
     assert Counter(place for place, _ in kept) == {"p99": 52}
@@ -110,8 +110,8 @@ def test_partition_with_a_large_share_keeps_its_rows() -> None:
 
 def test_rows_of_a_partition_share_their_bucket_in_every_task() -> None:
     one, other = Taken(), Taken()
-    HandedOn(one.append, 7).scattered(*split(range(40)))
-    HandedOn(other.append, 7).scattered(*split(range(39, -1, -1)))
+    HandedOn(one.append, 7, 32).scattered(*split(range(40)))
+    HandedOn(other.append, 7, 32).scattered(*split(range(39, -1, -1)))
 
     assert {row[:2] for row in one.rows} == {row[:2] for row in other.rows}
     assert len({row[0] for row in one.rows}) == 7, "buckets are shared out"
@@ -119,7 +119,7 @@ def test_rows_of_a_partition_share_their_bucket_in_every_task() -> None:
 
 def test_partitions_of_one_bucket_stand_one_behind_the_other() -> None:
     taken = Taken()
-    HandedOn(taken.append, 1).scattered(*split([*range(40), *range(40)]))
+    HandedOn(taken.append, 1, 32).scattered(*split([*range(40), *range(40)]))
 
     assert taken.places[:40] == taken.places[40:]
     assert sorted(taken.places[:40]) == [*range(40)]
@@ -127,7 +127,7 @@ def test_partitions_of_one_bucket_stand_one_behind_the_other() -> None:
 
 def test_small_buffers_are_taken_once_many_partitions_were_seen() -> None:
     taken = Taken()
-    handed_on = HandedOn(taken.append, 2)
+    handed_on = HandedOn(taken.append, 2, 32)
     partition = Partition((("place", "p1"),))
 
     handed_on.scattered(*split(range(31)))

@@ -235,7 +235,7 @@ class Bag(HandedOn):
     """Keeps what it is handed; with `wants`, nothing of others."""
 
     def __init__(self, wants: set[str] | None = None) -> None:
-        super().__init__(lambda *_: None, 1)
+        super().__init__(lambda *_: None, 1, 32)
         self.wants = wants
         self.held: dict[str, list[int]] = {}
 

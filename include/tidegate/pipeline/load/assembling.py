@@ -81,11 +81,10 @@ def handing_on(splits: Iterable[Split]) -> tuple[str, ...]:
     return tuple(part.id for split in splits for part in split.sub_splits if part.may_hand_on)
 
 
-def buckets_of(splits: Sequence[Split]) -> int:
-    """Return the number of sub-splits that assemble a plan's rows; 0: there are none."""
+def assembly_in(splits: Sequence[Split]) -> Assembly | None:
+    """Return how a plan assembles rows, as its last bucket says it; None if it does not."""
     # Splits that assemble come after all those that they wait for.
-    last = splits[-1].sub_splits[-1].assembly if splits else None
-    return last.buckets if last is not None else 0
+    return splits[-1].sub_splits[-1].assembly if splits else None
 
 
 def read_handed_on(

@@ -16,7 +16,7 @@ from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.assembling import (
     HandedOnFile,
-    buckets_of,
+    assembly_in,
     handing_on,
     read_handed_on,
 )
@@ -168,15 +168,15 @@ class _SplitTask:
         whole: Sequence[WholePart],
     ) -> tuple[Staged, SpreadFile | None]:
         """Write part files, and the file of rows that are handed on."""
-        buckets = _buckets(self.storage, self.plan_uri)
+        place, spec = self._place(sub_split), self._spec(config)
+        assembly = _assembly(self.storage, self.plan_uri)
+        if assembly is None:
+            staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
+            return staged, None
         path = layout.attempt_exchange(sub_split.id, self.name)
-        file = HandedOnFile(self.storage, self.plan_uri, path, rows.schema, max(buckets, 1))
-        place = replace(
-            self._place(sub_split),
-            handed_on=HandedOn(file.append, buckets) if buckets else None,
-        )
+        file = HandedOnFile(self.storage, self.plan_uri, path, rows.schema, assembly.buckets)
+        place = replace(place, handed_on=HandedOn(file.append, assembly.buckets, assembly.many))
         try:
-            spec = self._spec(config)
             staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
             return staged, file.finish()
         finally:
@@ -236,6 +236,6 @@ def _givers(storage: Storage, plan_uri: str) -> Sequence[str]:
 
 
 @functools.lru_cache(maxsize=4)
-def _buckets(storage: Storage, plan_uri: str) -> int:
+def _assembly(storage: Storage, plan_uri: str) -> Assembly | None:
     """Look at the end of a plan once per process."""
-    return buckets_of(_plan(storage, plan_uri)[1])
+    return assembly_in(_plan(storage, plan_uri)[1])

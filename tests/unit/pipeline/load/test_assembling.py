@@ -19,7 +19,7 @@ from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.assembling import (
     HandedOnFile,
-    buckets_of,
+    assembly_in,
     handing_on,
     read_handed_on,
 )
@@ -51,7 +51,7 @@ def hand_on(root: Path, giver: str, *batches: list[int]) -> SpreadFile | None:
 
 
 def assembled(root: Path, bucket: int, *givers: str) -> list[int]:
-    batches = read_handed_on(STORAGE, str(root), givers, Assembly(bucket, BUCKETS, 1))
+    batches = read_handed_on(STORAGE, str(root), givers, Assembly(bucket, BUCKETS, 1, 32))
     return [number for batch in batches for number in batch.column(0).to_pylist()]
 
 
@@ -114,8 +114,9 @@ def test_those_hand_on_that_stage_what_they_read() -> None:
     )
     plain, check = SubSplit((piece,)), SubSplit((checked,))
     spreads, gathers = SubSplit((piece,), begin), SubSplit((), Exchange("g", 1, 1, 1, 0))
-    assembles = [SubSplit((), assembly=Assembly(bucket, 2, 2)) for bucket in range(2)]
+    assembles = [SubSplit((), assembly=Assembly(bucket, 2, 2, 32)) for bucket in range(2)]
     splits = [Split((part,), 1) for part in (spreads, plain, gathers, check, *assembles)]
 
     assert handing_on(splits) == (plain.id, gathers.id)
-    assert (buckets_of(splits), buckets_of(splits[:4]), buckets_of([])) == (2, 0, 0)
+    assert assembly_in(splits) == assembles[-1].assembly
+    assert (assembly_in(splits[:4]), assembly_in([])) == (None, None)

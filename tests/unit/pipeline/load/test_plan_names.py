@@ -177,7 +177,7 @@ def test_what_was_assembled_goes_where_rows_may_be_handed_on_again(
 ) -> None:
     """Staged again, a sub-split may hand on other rows than before, and keep others."""
     life = Life(tmp_path)
-    reads, assembles = SubSplit(()), SubSplit((), assembly=Assembly(0, 1, 1))
+    reads, assembles = SubSplit(()), SubSplit((), assembly=Assembly(0, 1, 1, 32))
     root = f"{tmp_path}/work/windows/000001/p0"
     STORAGE.make_dirs(root)
     write_splits(STORAGE, root, [Split((reads,), 1), Split((assembles,), 1)])
