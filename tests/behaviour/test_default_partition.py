@@ -358,7 +358,7 @@ def test_rows_that_no_contribution_has_are_not_announced_and_the_remedy_helps(
         json.dumps({**said, "staged": {**said["staged"], "parts": said["staged"]["parts"][:1]}})
     )
 
-    with pytest.raises(RowsUnaccounted, match=r"expected the 2 rows .* found 1") as refused:
+    with pytest.raises(RowsUnaccounted, match=r"expected 2 rows .* found 1") as refused:
         pipeline.announce([planned], NOW)
     state = pipeline.ledger.pipeline.find()
     assert state is not None

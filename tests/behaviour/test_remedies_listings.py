@@ -175,7 +175,7 @@ def test_folder_with_a_start_whose_listing_was_lost_is_read_whole_with_what_came
     load(folder.pipeline(start="latest"))
     (folder.lake.work / "listings" / "000002.json").unlink()
     folder.put(3, 30)
-    with pytest.raises(StateFileLost, match=r"take `source\.start` out.*change both back") as lost:
+    with pytest.raises(StateFileLost, match=r"remove `source\.start`.*change both back") as lost:
         load(folder.pipeline(start="latest"))
     assert [*folder.pipeline(start="latest").findings()] == [naming(str(lost.value), "orders")]
 
