@@ -19,7 +19,7 @@ from tidegate.errors import (
     StorageDenied,
     StorageFull,
 )
-from tidegate.ledger.kept_open import KeptOpen, note_file
+from tidegate.ledger.kept_open import KeptOpen, watch_connections
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -125,8 +125,10 @@ def newest_migration() -> str:
 def _pool(address: sa.URL) -> dict[str, Any]:
     if address.get_backend_name() == "sqlite":
         # One in memory lives as long as its connection.
-        pool = KeptOpen if address.database else sa.pool.StaticPool
-        return {"connect_args": {"timeout": _BUSY_SECONDS}, "poolclass": pool}
+        shared: dict[str, Any] = {"connect_args": {"timeout": _BUSY_SECONDS}}
+        if not address.database:
+            return {**shared, "poolclass": sa.pool.StaticPool}
+        return {**shared, "poolclass": KeptOpen, "max_overflow": -1}
     return {"pool_size": 2, "max_overflow": 8, "pool_pre_ping": True}
 
 
@@ -136,10 +138,8 @@ def _prepare_sqlite(engine: sa.Engine) -> None:
     Otherwise a transaction that reads first and writes later would fail, instead of waiting, if
     another writer came in between.
     """
-
-    @event.listens_for(engine, "do_connect")
-    def _note(_dialect: object, entry: ConnectionPoolEntry, _where: object, _how: object) -> None:
-        note_file(entry, str(engine.url.database))
+    if isinstance(engine.pool, KeptOpen):
+        watch_connections(engine)
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _entry: ConnectionPoolEntry) -> None:

@@ -14,20 +14,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
+from sqlalchemy import event
+from sqlalchemy.exc import DisconnectionError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from sqlalchemy.pool import ConnectionPoolEntry
+    from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 _Stamp = tuple[int, ...]
 _FILE = "tidegate_file"
 _SEEN = "tidegate_seen"
+_PROCESS = "tidegate_process"
+_KEPT = "tidegate_kept"
 _SIZE = 2
 """Where the size is in a stamp; before it stands which file it is."""
 
 
-class KeptOpen(sa.pool.NullPool):
+class KeptOpen(sa.pool.QueuePool):
     """Opens a connection for each use, or reuses one that was opened inside `keeping`.
 
     A connection is reused only if its file is still at the same path and nobody else has changed
@@ -35,17 +39,19 @@ class KeptOpen(sa.pool.NullPool):
     to the log is written back to the file itself, because a copy of the file would lack the log
     beside it, and SQLite would apply the log to another file that is copied over this one.
 
-    Outside of `keeping` no connection is open. Threads take turns at the connections, and a forked
-    process opens its own.
+    Outside of `keeping` no connection is open. Threads have connections of their own, and so has a
+    forked process. Works only with `watch_connections`.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._guard = threading.Lock()
         self._steps = 0
-        self._idle: list[ConnectionPoolEntry] = []
-        self._process = os.getpid()
-        self._of_parent: list[ConnectionPoolEntry] = []
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether connections stay open for the next use."""
+        return self._steps > 0
 
     @contextlib.contextmanager
     def keeping(self) -> Iterator[None]:
@@ -57,46 +63,38 @@ class KeptOpen(sa.pool.NullPool):
         finally:
             with self._guard:
                 self._steps -= 1
-                is_last = not self._steps
-            if is_last:
+            if not self.is_keeping:
                 self.dispose()
 
-    def dispose(self) -> None:
-        """Close the connections that are not in use."""
-        while (entry := self._pop()) is not None:
-            entry.close()
 
-    def _do_get(self) -> ConnectionPoolEntry:
-        while (entry := self._pop()) is not None:
-            if _look(entry.info[_FILE]) == entry.info[_SEEN]:
-                return entry
-            entry.close()
-        return super()._do_get()
+def watch_connections(engine: sa.Engine) -> None:
+    """Reuse a connection only while that is safe; see `KeptOpen`."""
+    of_parents: list[Any] = []
 
-    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
-        if not (self._steps and _is_good(record) and self._put_back(record)):
-            super()._do_return_conn(record)
+    @event.listens_for(engine, "do_connect")
+    def _note(_dialect: object, entry: ConnectionPoolEntry, _where: object, _how: object) -> None:
+        path = str(engine.url.database)
+        entry.info[_FILE], entry.info[_SEEN] = path, _look(path)
+        entry.info[_PROCESS] = os.getpid()
 
-    def _put_back(self, entry: ConnectionPoolEntry) -> bool:
-        with self._guard:
-            # The last step may have ended in the meantime.
-            if self._steps:
-                self._idle.append(entry)
-            return self._steps > 0
+    @event.listens_for(engine, "checkout")
+    def _check(connection: Any, entry: ConnectionPoolEntry, proxy: PoolProxiedConnection) -> None:
+        if entry.info[_PROCESS] != os.getpid():
+            # SQLite loses its locks in a fork: connections of the parent are not even closed.
+            of_parents.append(connection)
+            entry.dbapi_connection = proxy.dbapi_connection = None  # type: ignore[misc]
+            raise DisconnectionError
+        if entry.info.pop(_KEPT, False) and _look(entry.info[_FILE]) != entry.info[_SEEN]:
+            raise DisconnectionError
 
-    def _pop(self) -> ConnectionPoolEntry | None:
-        with self._guard:
-            if self._process != os.getpid():
-                # SQLite loses its locks in a fork: connections of the parent are not even closed.
-                self._of_parent, self._idle = self._idle, []
-                self._process = os.getpid()
-            return self._idle.pop() if self._idle else None
-
-
-def note_file(entry: ConnectionPoolEntry, path: str) -> None:
-    """Record the file that a connection is about to be opened on."""
-    entry.info[_FILE] = path
-    entry.info[_SEEN] = _look(path)
+    @event.listens_for(engine, "checkin")
+    def _keep(connection: Any, entry: ConnectionPoolEntry) -> None:
+        if connection is None:
+            return
+        pool = engine.pool
+        entry.info[_KEPT] = isinstance(pool, KeptOpen) and pool.is_keeping and _is_good(entry)
+        if not entry.info[_KEPT]:
+            entry.invalidate()
 
 
 def _look(path: str) -> _Stamp | None:
