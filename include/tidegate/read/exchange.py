@@ -21,7 +21,7 @@ from tidegate.physical.arrays import Integers, flags, integer_column
 from tidegate.read.row_hash import Hashes, hash_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from typing import BinaryIO
 
 BUCKET_BITS = 32
@@ -75,40 +75,11 @@ class KeyPlacement:
         return (hashes % np.uint64(self.buckets)) << np.uint64(BUCKET_BITS)
 
 
-def spread(
-    batches: Iterable[pa.RecordBatch],
-    schema: pa.Schema,
-    placement: Placement,
-    file: BinaryIO,
-    name: str,
-) -> int:
-    """Write rows in rounds of one batch per bucket; rows of the same place keep their order.
-
-    Args:
-        batches: the rows, in batches of the schema.
-        schema: the schema of the file.
-        placement: assigns rows to buckets.
-        file: a new file, which is not closed.
-        name: the name of the file, by which a misplaced file is noticed.
-
-    Returns:
-        The number of rows.
-    """
-    writer = SpreadWriter(file, schema, placement.buckets, name)
-    try:
-        for batch in batches:
-            writer.append(batch, placement.of(batch))
-        writer.end()
-    finally:
-        writer.close()
-    return writer.rows
-
-
 def gather(file: pa.NativeFile, bucket: int, buckets: int, name: str) -> Iterator[pa.RecordBatch]:
     """Read the rows of one bucket, in the order in which they were written.
 
     Raises:
-        pa.ArrowInvalid, OSError: the file was not written by `spread` under this name.
+        pa.ArrowInvalid, OSError: the file was not written under this name.
     """
     reader = pa.ipc.open_file(file)
     origin = _origin(name, reader.schema)
@@ -127,7 +98,7 @@ class SpreadWriter:
         file: a new file, which is not closed.
         schema: the schema of the rows.
         buckets: the number of buckets, at least 1.
-        name: the name of the file, see `spread`.
+        name: the name of the file, by which a misplaced file is noticed.
     """
 
     def __init__(self, file: BinaryIO, schema: pa.Schema, buckets: int, name: str) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.read import exchange
-from tidegate.read.exchange import BUCKET_BITS, KeyPlacement, SpreadWriter, gather, spread
+from tidegate.read.exchange import BUCKET_BITS, KeyPlacement, SpreadWriter, gather
 
 NAME = "exchange/one/w1.arrow"
 SCHEMA = pa.schema([("key", pa.string()), ("_row_id", pa.int64()), ("number", pa.int64())])
@@ -34,9 +34,16 @@ def batches(keys: list[str | None], sizes: list[int]) -> list[pa.RecordBatch]:
     return made
 
 
-def written(rows: list[pa.RecordBatch], placement: KeyPlacement) -> bytes:
+def written(
+    rows: list[pa.RecordBatch], placement: KeyPlacement, schema: pa.Schema = SCHEMA
+) -> bytes:
     file = io.BytesIO()
-    assert spread(rows, SCHEMA, placement, file, NAME) == sum(batch.num_rows for batch in rows)
+    writer = SpreadWriter(file, schema, placement.buckets, NAME)
+    for batch in rows:
+        writer.append(batch, placement.of(batch))
+    writer.end()
+    writer.close()
+    assert writer.rows == sum(batch.num_rows for batch in rows)
     return file.getvalue()
 
 
@@ -192,11 +199,10 @@ def test_rows_of_any_type_are_gathered_as_they_were_spread(data: st.DataObject) 
     ]
     whole = pa.record_batch([pa.array(range(size), pa.int64()), *columns], schema=schema)
     part = whole.slice(data.draw(st.integers(0, size - 1)))
-    file = io.BytesIO()
 
-    spread([part], schema, KeyPlacement(("key",), 3), file, NAME)
+    content = written([part], KeyPlacement(("key",), 3), schema)
 
-    with pa.BufferReader(file.getvalue()) as opened:
+    with pa.BufferReader(content) as opened:
         found = [batch for number in range(3) for batch in gather(opened, number, 3, NAME)]
     assert pa.Table.from_batches(found, schema).sort_by("key").to_pylist() == part.to_pylist()
 

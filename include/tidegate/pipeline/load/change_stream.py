@@ -112,11 +112,13 @@ class _Spill:
 
     def _write(
         self, name: str, changes: Iterator[pa.RecordBatch], schema: pa.Schema, *, by_row_id: bool
-    ) -> SpreadFile:
+    ) -> SpreadFile | None:
         placement = KeyPlacement(self.rules.placed_by, self.buckets, by_row_id=by_row_id)
         rows = SpreadRows(changes, schema, placement)
         return write_spread(LocalStorage(), self.folder, name, rows)
 
-    def _read(self, file: SpreadFile) -> Iterator[Iterator[pa.RecordBatch]]:
+    def _read(self, file: SpreadFile | None) -> Iterator[Iterator[pa.RecordBatch]]:
+        if file is None:
+            return
         for bucket in range(self.buckets):
             yield read_bucket(LocalStorage(), self.folder, file, bucket, self.buckets)

@@ -1,32 +1,35 @@
 """Exchange rows between sub-splits through files of the plan directory (ICE-3.13).
 
-Each sub-split writes one file for all buckets and a message that names it. Sub-splits of the next
-stage read their bucket of every such file, in plan order, so that every attempt finds the same rows
-in the same order.
+Each sub-split writes one file for all buckets, unless it has no rows, and a message that names it.
+Sub-splits of the next stage read their bucket of every such file, in plan order, so that every
+attempt finds the same rows in the same order.
 """
 
 from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ExchangeFileLost, ExchangeIncomplete
 from tidegate.model.exchange import SpreadFile
 from tidegate.model.message import CommitMessage
-from tidegate.read.exchange import gather, spread
+from tidegate.read.exchange import SpreadWriter, gather
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from typing import BinaryIO
 
     import pyarrow as pa
 
     from tidegate.model.exchange import Exchange
     from tidegate.model.plan import Split
     from tidegate.read.exchange import Placement
+    from tidegate.read.row_hash import Hashes
     from tidegate.storage import Storage
 
 
@@ -39,24 +42,64 @@ class SpreadRows:
     placement: Placement
 
 
-def write_spread(storage: Storage, root: str, path: str, rows: SpreadRows) -> SpreadFile:
-    """Write the file of one attempt.
+class SpreadFileWriter:
+    """Writes the file of one attempt; it is created with the first row.
 
-    *Failure:* the file stays under the attempt's name, which no message has.
+    *Failure:* an unfinished file stays under the attempt's name, which no message has.
 
     Args:
-        storage: where the file is written.
+        storage: the storage of the file.
         root: directory that the file's name is relative to.
-        path: of a new file.
-        rows: the content of the file.
+        path: the path of the new file.
+        schema: the schema of the rows.
+        buckets: the number of buckets, at least 1.
     """
-    full = posixpath.join(root, path)
-    storage.make_dirs(posixpath.dirname(full), synced=False)
-    with storage.open_new(full) as file:
-        count = spread(rows.batches, rows.schema, rows.placement, file, path)
+
+    def __init__(
+        self, storage: Storage, root: str, path: str, schema: pa.Schema, buckets: int
+    ) -> None:
+        self._storage = storage
+        self._root = root
+        self._path = path
+        self._schema = schema
+        self._buckets = buckets
+        self._open: tuple[BinaryIO, SpreadWriter] | None = None
+
+    def append(self, batch: pa.RecordBatch, places: Hashes) -> None:
+        """Append rows, with the place of each, see `read.exchange`."""
+        if self._open is None:
+            full = posixpath.join(self._root, self._path)
+            self._storage.make_dirs(posixpath.dirname(full), synced=False)
+            file = self._storage.open_new(full)
+            self._open = file, SpreadWriter(file, self._schema, self._buckets, self._path)
+        self._open[1].append(batch, places)
+
+    def finish(self) -> SpreadFile | None:
+        """Finish the file and flush it to disk; None if there was no row."""
+        if self._open is None:
+            return None
+        file, writer = self._open
+        writer.end()
+        writer.close()
         length = file.tell()
-    storage.sync_all(root, [path])
-    return SpreadFile(path, length, count)
+        self.close()
+        self._storage.sync_all(self._root, [self._path])
+        return SpreadFile(self._path, length, writer.rows)
+
+    def close(self) -> None:
+        """Close the file, finished or not."""
+        if self._open is not None:
+            self._open[0].close()
+            self._open = None
+
+
+def write_spread(storage: Storage, root: str, path: str, rows: SpreadRows) -> SpreadFile | None:
+    """Write rows to the file of one attempt; None if there are none."""
+    file = SpreadFileWriter(storage, root, path, rows.schema, rows.placement.buckets)
+    with closing(file):
+        for batch in rows.batches:
+            file.append(batch, rows.placement.of(batch))
+        return file.finish()
 
 
 def read_bucket(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,14 +15,16 @@ from tidegate.config import PipelineConfig
 from tidegate.model.message import CommitMessage, ReadNotes, Staged
 from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import pretty
-from tidegate.pipeline.load.assembling import (
-    HandedOnFile,
-    assembly_in,
-    handing_on,
-    read_handed_on,
-)
+from tidegate.pipeline.load.assembling import assembly_in, handing_on
 from tidegate.pipeline.load.copying import whole_files
-from tidegate.pipeline.load.exchanging import PlanExchange, SpreadRows, spreading, write_spread
+from tidegate.pipeline.load.exchanging import (
+    PlanExchange,
+    SpreadFileWriter,
+    SpreadRows,
+    read_spread,
+    spreading,
+    write_spread,
+)
 from tidegate.pipeline.state.plan_files import read_plan, read_splits
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
@@ -174,20 +177,18 @@ class _SplitTask:
             staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
             return staged, None
         path = layout.attempt_exchange(sub_split.id, self.name)
-        file = HandedOnFile(self.storage, self.plan_uri, path, rows.schema, assembly.buckets)
+        file = SpreadFileWriter(self.storage, self.plan_uri, path, rows.schema, assembly.buckets)
         place = replace(place, handed_on=HandedOn(file.append, assembly.buckets, assembly.many))
-        try:
+        with closing(file):
             staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
             return staged, file.finish()
-        finally:
-            file.close()
 
     def _assemble(
         self, sub_split: SubSplit, assembly: Assembly, config: PipelineConfig, rows: Reading
     ) -> CommitMessage:
         """Write part files of rows that others handed on, and read and judged."""
-        givers = _givers(self.storage, self.plan_uri)
-        batches = read_handed_on(self.storage, self.plan_uri, givers, assembly)
+        givers, bucket = _givers(self.storage, self.plan_uri), assembly.bucket
+        batches = read_spread(self.storage, self.plan_uri, givers, bucket, assembly.buckets)
         spec, place = self._spec(config).of_assembly, self._place(sub_split)
         staged = stage_sub_split(batches, rows.schema, spec, place, self.storage)
         return CommitMessage(sub_split.id, self.name, replace(staged, rows_read=0))
@@ -198,7 +199,7 @@ class _SplitTask:
     def _place(self, sub_split: SubSplit) -> AttemptPlace:
         return AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name)
 
-    def _spread(self, sub_split: SubSplit, spread: SpreadRows) -> SpreadFile:
+    def _spread(self, sub_split: SubSplit, spread: SpreadRows) -> SpreadFile | None:
         path = layout.attempt_exchange(sub_split.id, self.name)
         return write_spread(self.storage, self.plan_uri, path, spread)
 
