@@ -65,7 +65,7 @@ target:
 _TAIL = """\
   # rolling: {{file_size: 128MiB}}
 
-# gate:                            # Great Expectations on each partition as it would stand
+# gate:                            # Great Expectations on each partition as it would be published
 #   suite: {name}_suite.json
 #   on_failure: hold               # hold | fail | warn
 

@@ -1,4 +1,4 @@
-"""Expectations on one partition as it would stand, and the verdict on it (PC-C05, AF-6.3–6.6)."""
+"""Expectations on a partition as it would be published, and the verdict (PC-C05, AF-6.3–6.6)."""
 
 from tidegate.gate.check import check
 from tidegate.gate.content import GateInput

@@ -1,4 +1,4 @@
-"""Judge one partition as it would stand: choose the engine, run the suite, rate the failures."""
+"""Judge one partition as it would be published: run the suite, and rate the failures."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def check(
     now: datetime,
     spark_frame: SparkFrame | None = None,
 ) -> tuple[Verdict, dict[str, Any]]:
-    """Run all checks on a partition as it would stand, so that a share means the same everywhere.
+    """Run all checks on a partition as it would be published: a share means the same everywhere.
 
     Only the columns that the suite names are read. Up to `gate.pandas_limit` bytes of them are
     checked with pandas, more with Spark (AF-6.4); a check that is a query always needs Spark.

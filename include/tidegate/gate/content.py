@@ -1,4 +1,4 @@
-"""Read a partition as it would stand: sizes from footers, then only the needed columns."""
+"""Read a partition as it would be published: sizes from footers, then only the needed columns."""
 
 from __future__ import annotations
 

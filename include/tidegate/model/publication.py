@@ -44,7 +44,7 @@ class CheckResult(Value):
 
 @dataclass(frozen=True)
 class Verdict(Value):
-    """The outcome of all checks on one partition as it would stand."""
+    """The outcome of all checks on one partition as it would be published."""
 
     outcome: Outcome
     checks: tuple[CheckResult, ...]

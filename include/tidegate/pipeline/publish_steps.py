@@ -48,7 +48,7 @@ class PublishSteps(PipelineParts):
 
     @keeping_ledger_open
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
-        """Check the partition as it would stand.
+        """Check the partition as it would be published.
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.

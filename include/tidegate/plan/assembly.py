@@ -15,6 +15,7 @@ from tidegate.plan.splits import merged_bounds
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.model.time_bounds import TimeBounds
     from tidegate.plan.fan_out import FanOut
 
 _BUCKET_WEIGHT = 64 << 20
@@ -47,8 +48,9 @@ def with_assembly(
     is_alone = len(parts) == 1 and weight <= _BUCKET_WEIGHT
     if fan_out is None or is_alone:
         return tuple(splits)
-    many = _many(parts, fan_out)
-    if not any(_may_scatter(part, fan_out, many) for part in parts):
+    bounds = [merged_bounds(part.pieces) for part in parts]
+    many = _many(parts, bounds, fan_out)
+    if not any(_may_scatter(it, fan_out, many) for it in bounds):
         return tuple(splits)
     size = max(1, min(target_size, _BUCKET_WEIGHT))
     buckets = max(1, min(-(-weight // size), _MOST_BUCKETS))
@@ -74,7 +76,9 @@ def _rows_weight(split: Split, row_width: int) -> int:
     return sum(sizes) or split.weight
 
 
-def _many(parts: Sequence[SubSplit], fan_out: FanOut) -> int:
+def _many(
+    parts: Sequence[SubSplit], bounds: Sequence[TimeBounds | None], fan_out: FanOut
+) -> int:
     """Return from how many partitions on a sub-split hands rows on.
 
     From two on if bounds already show that the sub-splits together would write many small files of
@@ -84,12 +88,12 @@ def _many(parts: Sequence[SubSplit], fan_out: FanOut) -> int:
     span = fan_out.at_least(merged_bounds(pieces)) if pieces else None
     # A single row of the year 9999 makes a span of millions.
     partitions = min(span or 0, sum(piece.rows for piece in pieces))
-    files = sum(fan_out.at_least(merged_bounds(part.pieces)) or 0 for part in parts)
+    files = sum(fan_out.at_least(it) or 0 for it in bounds)
     is_small = sum(piece.size_bytes for piece in pieces) < files * _SMALL_FILE
     is_many = files >= max(_MANY_FILES, 2 * partitions)
     return 2 if partitions >= MANY_PARTITIONS and is_small and is_many else MANY_PARTITIONS
 
 
-def _may_scatter(part: SubSplit, fan_out: FanOut, many: int) -> bool:
-    most = fan_out.at_most(merged_bounds(part.pieces))
+def _may_scatter(bounds: TimeBounds | None, fan_out: FanOut, many: int) -> bool:
+    most = fan_out.at_most(bounds)
     return most is None or most >= many

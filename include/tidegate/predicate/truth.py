@@ -21,8 +21,9 @@ _TEST = re.compile(
 def parsed(text: str) -> pl.Expr:
     """Parse a condition.
 
-    polars makes `= true` of `is true`, which is NULL for NULL; which of them were tests shows where
-    the same text with all tests exchanged differs.
+    polars turns `is true` into `= true`, which is NULL for NULL. To find out which comparisons were
+    such tests, the text is parsed once more with `true` and `false` exchanged in all of them: where
+    the two trees differ, there was a test.
 
     Raises:
         pl.exceptions.PolarsError: it does not parse, or polars would parse it as something else.
@@ -32,7 +33,7 @@ def parsed(text: str) -> pl.Expr:
         tree_of(expression)
     ):
         problem = (
-            "`is distinct from` takes all that follows for its right side; write it in "
+            "`is distinct from` takes everything after it as its right side; write it in "
             "parentheses, as in `(a is distinct from b) and c`"
         )
         raise pl.exceptions.SQLSyntaxError(problem)
