@@ -76,9 +76,7 @@ def _rows_weight(split: Split, row_width: int) -> int:
     return sum(sizes) or split.weight
 
 
-def _many(
-    parts: Sequence[SubSplit], bounds: Sequence[TimeBounds | None], fan_out: FanOut
-) -> int:
+def _many(parts: Sequence[SubSplit], bounds: Sequence[TimeBounds | None], fan_out: FanOut) -> int:
     """Return from how many partitions on a sub-split hands rows on.
 
     From two on if bounds already show that the sub-splits together would write many small files of
