@@ -37,9 +37,6 @@ def describe(job: Job, out: Path) -> dict[str, object]:
         read["filter"] = job.filter
     if job.mode == "changelog":
         read["columns"] = [*job.columns, "_change_type"]
-    elif job.kind == "iceberg":
-        # What the commit of the deletes did to rows before the window is not asked for.
-        read["on_non_append"] = "skip"
     return {
         "name": f"bench_{out.name}",
         "source": source | {"read": read},
