@@ -10,9 +10,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from tidegate.errors import TidegateError
     from tidegate.library import LoadedPipeline, load_pipeline, read_changes, read_committed
 
-__all__ = ["LoadedPipeline", "load_pipeline", "read_changes", "read_committed"]
+__version__ = "0.1.0"
+__all__ = ["LoadedPipeline", "TidegateError", "load_pipeline", "read_changes", "read_committed"]
 
 
 def __getattr__(name: str) -> Any:

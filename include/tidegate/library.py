@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tidegate.errors import TidegateError
 from tidegate.model.run import Run
 from tidegate.pipeline import Pipeline, open_pipeline
-from tidegate.pipeline.changes import read_changes
+from tidegate.pipeline.changes import Bound, pipeline_changes, read_changes
 from tidegate.pipeline.executors import executors_for
 from tidegate.pipeline.state.holders import process_owner
 from tidegate.target.committed import read_committed
@@ -19,11 +20,13 @@ from tidegate.target.committed import read_committed
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pyarrow as pa
+
     from tidegate.model.report import PartitionExplanation, PipelineReport
     from tidegate.model.run import Announced, PublishOutcome
     from tidegate.pipeline.load.loader import Preview
 
-__all__ = ["LoadedPipeline", "load_pipeline", "read_changes", "read_committed"]
+__all__ = ["LoadedPipeline", "TidegateError", "load_pipeline", "read_changes", "read_committed"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,34 @@ class LoadedPipeline:
     """A pipeline as described by its file; every method may be called again at any time."""
 
     pipeline: Pipeline
+
+    def changes(
+        self,
+        start_exclusive: Bound | None = None,
+        end_inclusive: Bound | None = None,
+        *,
+        mode: str | None = None,
+        limit: int | None = None,
+    ) -> pa.RecordBatchReader:
+        """Read the changes of the source between two instants; changes nothing.
+
+        Args:
+            start_exclusive: see `read_changes`; a date or time without a zone is in the pipeline's.
+            end_inclusive: the same.
+            mode: by default that of the pipeline.
+            limit: the most rows.
+
+        Examples:
+            >>> load_pipeline(pipeline_file).changes("2020-01-01").read_all().num_rows
+            3
+        """
+        return pipeline_changes(
+            self.pipeline.config,
+            start_exclusive=start_exclusive,
+            end_inclusive=end_inclusive,
+            mode=mode,
+            limit=limit,
+        )
 
     def plan(self, until: datetime | None = None) -> Preview:
         """Return what a load would read; changes nothing.

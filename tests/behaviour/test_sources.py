@@ -17,8 +17,6 @@ from golden_iceberg import read
 from tidegate.config import SourceConfig, read_source
 from tidegate.errors import (
     ColumnMissing,
-    InstantNotFound,
-    SnapshotNotFound,
     SourceFileDamaged,
     SourceFileGone,
     SourceNotFound,
@@ -289,11 +287,16 @@ def test_instant_is_found_by_id_and_by_time(table: GrowingTable) -> None:
     assert first
     assert second
 
-    assert source.timeline.instant(pin, second.id) == second
-    assert source.timeline.instant(pin, (second.time - STEP / 2).isoformat()) == first
-    for unknown in ("42", "nonsense", (START - STEP).isoformat()):
-        with pytest.raises((InstantNotFound, SnapshotNotFound)):
-            source.timeline.instant(pin, unknown)
+    assert source.timeline.named(pin, second.id) == second
+    assert source.timeline.named(pin, "nonsense") is None
+    before = source.timeline.as_of(pin, second.time - STEP / 2)
+    assert before
+    assert before.time == first.time
+    assert _ids(source, pin, None, before) == _ids(source, pin, None, first)
+    at_last = source.timeline.as_of(pin, second.time)
+    assert at_last
+    assert _ids(source, pin, None, at_last) == _ids(source, pin, None, second)
+    assert source.timeline.as_of(pin, START - STEP) is None
 
 
 def test_reports_say_what_each_commit_added(table: GrowingTable) -> None:

@@ -71,6 +71,7 @@ def test_package_without_the_name_says_so() -> None:
 def test_examples_in_order_give_what_they_say(names: dict[str, object]) -> None:
     order = (
         (library, "load_pipeline"),
+        (library, "LoadedPipeline.changes"),
         (library, "LoadedPipeline.plan"),
         (library, "LoadedPipeline.load"),
         (library, "LoadedPipeline.publish"),

@@ -24,7 +24,18 @@ if TYPE_CHECKING:
 TESTS = Path(__file__).resolve().parent.parent
 
 ASKING = {
-    *("backfill", "change", "check", "choose", "clear", "correct", "delete", "find", "free"),
+    *(
+        "backfill",
+        "change",
+        "check",
+        "choose",
+        "clear",
+        "correct",
+        "delete",
+        "exchange",
+        "find",
+        "free",
+    ),
     *(
         "give",
         "grant",

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+import tidegate
 from tidegate.cli import (
     decision_commands,
     demo_commands,
@@ -50,10 +51,15 @@ app = typer.Typer(
         "not committable."
     ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"tidegate {tidegate.__version__}")
+        raise typer.Exit
 
 
 @app.callback()
@@ -61,8 +67,13 @@ def common(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Log every step on stderr.")
     ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+    ] = False,
 ) -> None:
     """Set up logging for all commands."""
+    del version
     log_to_stderr(verbose=verbose)
 
 

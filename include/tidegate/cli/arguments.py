@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
+
+from tidegate.model.instant import time_in_zone
 
 PipelineName = Annotated[
     str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or its file.")
@@ -55,10 +56,8 @@ def read_moment(text: str, option: str, zone: str) -> datetime:
     Raises:
         BadParameter: the text is neither.
     """
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError as broken:
+    moment = time_in_zone(text, zone)
+    if moment is None:
         problem = f"expected an ISO date or time such as 2013-02-09T06:00, found '{text}'"
-        raise typer.BadParameter(problem, param_hint=option) from broken
-    local = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
-    return local.astimezone(UTC)
+        raise typer.BadParameter(problem, param_hint=option)
+    return moment

@@ -18,7 +18,7 @@ from tidegate.errors.commands import command
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_BOUND = "An instant of the source, an ISO time, `earliest` or `latest`."
+_BOUND = "An instant of the source, a date or time, `earliest` or `latest`."
 
 
 def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
@@ -91,14 +91,14 @@ def changes(
 ) -> None:
     """Show the rows that changed in the source, without running the pipeline."""
     from tidegate.config import find_pipeline, load_pipeline
-    from tidegate.pipeline.changes import read_changes
+    from tidegate.pipeline.changes import pipeline_changes
 
     with reporting(pipeline, as_json=as_json) as output:
-        source = load_pipeline(find_pipeline(pipeline)).source
+        config = load_pipeline(find_pipeline(pipeline))
         # One row more than is shown is read, to find out whether there are more.
         most = None if out is not None else limit + 1
-        reader = read_changes(
-            source, start_exclusive=start, end_inclusive=end, mode=mode, limit=most
+        reader = pipeline_changes(
+            config, start_exclusive=start, end_inclusive=end, mode=mode, limit=most
         )
         if out is not None:
             rows = write_parquet(reader, out)

@@ -13,6 +13,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.text import Text
 
 from tidegate.errors import (
+    BoundsReversed,
     ConfigInvalid,
     InstantNotFound,
     NotHeld,
@@ -41,6 +42,7 @@ NOTHING = 3
 """Nothing to do, or not committable."""
 
 _MISUSES = (
+    BoundsReversed,
     ConfigInvalid,
     InstantNotFound,
     PartitionKeyIllegal,

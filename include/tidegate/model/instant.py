@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
 
 from tidegate.model.wire import SPARSE, Value
 
@@ -47,6 +48,20 @@ class DataInterval(Value):
     def covers(self, moment: datetime) -> bool:
         """Return whether a time is in the interval."""
         return self.start <= moment < self.end
+
+
+def time_in_zone(text: str, zone: str) -> datetime | None:
+    """Read an ISO date or time; without an offset it is wall clock time in a zone.
+
+    Returns:
+        The time in UTC; None for any other text.
+    """
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    local = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
+    return local.astimezone(UTC)
 
 
 def aware_time(text: str) -> datetime | None:

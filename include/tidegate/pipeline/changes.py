@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import SourceConfig, read_source
 from tidegate.config.reading import METADATA_COLUMNS
-from tidegate.errors import InstantNotFound
-from tidegate.model.instant import Instant, InstantRange
+from tidegate.errors import BoundsReversed, InstantNotFound
+from tidegate.model.instant import Instant, InstantRange, time_in_zone
 from tidegate.pipeline.load.change_stream import ChangeStream
 from tidegate.pipeline.state.reading import Reading, filter_columns
+from tidegate.pipeline.state.work import Roots
 from tidegate.read.merge import first_rows
 from tidegate.source import open_source
-from tidegate.storage import LocalStorage
+from tidegate.stage import layout
+from tidegate.storage import LocalStorage, Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
+    from tidegate.config import PipelineConfig
     from tidegate.model.plan import Pin
     from tidegate.source.protocol import Source
+    from tidegate.storage import Storage
+
+Bound = str | int | date
+"""An instant, a date or a time, as `read_changes` takes it."""
 
 EARLIEST = "earliest"
 LATEST = "latest"
@@ -31,19 +39,21 @@ _KEYS_OF_EVERY_MODE = {"columns", "filter", "schema"}
 def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     source: Mapping[str, Any] | SourceConfig,
     *,
-    start_exclusive: str | int | None = None,
-    end_inclusive: str | int | None = None,
+    start_exclusive: Bound | None = None,
+    end_inclusive: Bound | None = None,
     mode: str | None = None,
     columns: Sequence[str] | None = None,
     filter: str | None = None,
     limit: int | None = None,
+    timezone: str = "UTC",
 ) -> pa.RecordBatchReader:
     """Read the changes of a table between two instants.
 
     Args:
         source: the `source` section of a pipeline file.
-        start_exclusive: an instant of the source (Iceberg: a snapshot id), an ISO time (the last
-            instant at or before it), `earliest` or `latest`; None is `earliest`.
+        start_exclusive: an instant of the source (Iceberg: a snapshot id or a tag), a date or time,
+            also as ISO text (the last instant at or before it; if there is none, the beginning),
+            `earliest` or `latest`; None is `earliest`.
         end_inclusive: the same; None is `latest`.
         mode: `append`, the default: rows that were added; `snapshot`: the table as of the end;
             `changelog`: the inserts, updates and deletes of each commit; `snapshot_diff`: the
@@ -54,6 +64,7 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
         filter: SQL condition, such as `region = 'eu' and amount > 10`.
         limit: the most rows; the first ones in the order of the plan. Files after them are not
             opened.
+        timezone: the zone of dates and times that name none, such as `Europe/Berlin`.
 
     Returns:
         A stream of batches. Memory is bounded by the batch size and the delete files; a commit
@@ -62,6 +73,7 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     Raises:
         ConfigInvalid: the mapping is not a valid `source` section.
         InstantNotFound: a bound names no instant.
+        BoundsReversed: the end is not after the start.
         TidegateError: an error of the source.
 
     Examples:
@@ -71,19 +83,55 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
         ... ).read_all().to_pylist()
         [{'id': 2, 'amount': 20.0}, {'id': 3, 'amount': 30.0}]
     """
+    config = _source_config(source, mode, columns, filter)
+    bounds = _Bounds(start_exclusive, end_inclusive, timezone)
+    return _read(_opened(config, LocalStorage(), None), config, bounds, limit)
+
+
+def pipeline_changes(
+    pipeline: PipelineConfig,
+    *,
+    start_exclusive: Bound | None = None,
+    end_inclusive: Bound | None = None,
+    mode: str | None = None,
+    limit: int | None = None,
+) -> pa.RecordBatchReader:
+    """Read the changes of a pipeline's source; see `read_changes`.
+
+    Listings of plain files that the pipeline took are instants; times without a zone are in the
+    pipeline's. Nothing is written.
+    """
+    config = _source_config(pipeline.source, mode, None, None)
+    bounds = _Bounds(start_exclusive, end_inclusive, pipeline.timezone)
+    listings = layout.listings_root(Roots.of(pipeline).work)
+    return _read(_opened(config, Scratch(), listings), config, bounds, limit)
+
+
+@dataclass(frozen=True)
+class _Bounds:
+    """Bounds as they are asked for."""
+
+    start: Bound | None
+    end: Bound | None
+    timezone: str
+
+
+def _opened(config: SourceConfig, storage: Storage, listings_root: str | None) -> Source:
+    return open_source(config, storage, listings_root, filter_columns(config.read))
+
+
+def _read(
+    opened: Source, config: SourceConfig, bounds: _Bounds, limit: int | None
+) -> pa.RecordBatchReader:
     import pyarrow as pa
 
-    config = _source_config(source, mode, columns, filter)
-    opened = open_source(config, LocalStorage(), None, filter_columns(config.read))
     # A call from a notebook is a command of its own, so it reads the clock itself.
     pin = opened.timeline.pin(datetime.now(UTC))  # noqa: TID251
-    window = _window(opened, pin, start_exclusive, end_inclusive)
+    window = _window(opened, pin, bounds, is_ordered=config.read.mode != "snapshot_diff")
     if window is None:
         reading = Reading.of(config, opened, pin)
         return pa.RecordBatchReader.from_batches(reading.schema, [])
-    pinned = (
-        pin if end_inclusive in {None, LATEST} else opened.timeline.at(pin, window.end_inclusive)
-    )
+    pinned = pin if bounds.end in {None, LATEST} else opened.timeline.at(pin, window.end_inclusive)
     reading = Reading.of(config, opened, pinned)
     limit = limit or config.read.limit
     units = opened.slicing.units(pinned, window, enough=limit)
@@ -124,32 +172,39 @@ def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
     return kept
 
 
-def _window(
-    source: Source, pin: Pin, start: str | int | None, end: str | int | None
-) -> InstantRange | None:
+def _window(source: Source, pin: Pin, bounds: _Bounds, *, is_ordered: bool) -> InstantRange | None:
     """Turn bounds into a range; None if it is empty."""
-    end_instant = _bound(source, pin, end, LATEST)
-    start_instant = _bound(source, pin, start, EARLIEST)
-    if end_instant is None or (start_instant is not None and start_instant.id == end_instant.id):
+    end = _bound(source, pin, LATEST if bounds.end is None else bounds.end, bounds.timezone)
+    start = _bound(source, pin, EARLIEST if bounds.start is None else bounds.start, bounds.timezone)
+    if end is None or (start is not None and start.id == end.id):
         return None
-    if start_instant is not None:
-        known = {
-            item.id
-            for item in source.timeline.instants(
-                source.timeline.at(pin, end_instant), start_instant
-            )
-        }
-        if end_instant.id not in known:
-            raise InstantNotFound(
-                source=source.name, instant=f"{end_instant.id} after {start_instant.id}"
-            )
-    return InstantRange(start_instant, end_instant)
+    if start is not None and is_ordered and _precedes(source, pin, end, start):
+        raise BoundsReversed(source=source.name, start=start.id, end=end.id)
+    if start is not None:
+        # Refuses a start from which the history does not continue.
+        source.timeline.instants(source.timeline.at(pin, end), start)
+    return InstantRange(start, end)
 
 
-def _bound(source: Source, pin: Pin, given: str | int | None, default: str) -> Instant | None:
-    text = default if given is None else str(given)
+def _precedes(source: Source, pin: Pin, one: Instant, other: Instant) -> bool:
+    """Return whether an instant is before another; clocks decide only if the history does not."""
+    order = [item.id for item in source.timeline.retained(pin)]
+    if one.id in order and other.id in order:
+        return order.index(one.id) < order.index(other.id)
+    return one.time < other.time
+
+
+def _bound(source: Source, pin: Pin, asked: Bound, zone: str) -> Instant | None:
+    """Find the instant that a bound means; None: the state before the first instant."""
+    text = str(asked).strip()
     if text == EARLIEST:
-        return None
+        return source.timeline.first_checkpoint(pin)
     if text == LATEST:
         return pin.head
-    return source.timeline.instant(pin, text)
+    named = source.timeline.named(pin, text)
+    if named is not None:
+        return named
+    moment = time_in_zone(text, zone)
+    if moment is None:
+        raise InstantNotFound(source=source.name, instant=text)
+    return source.timeline.as_of(pin, moment)

@@ -87,11 +87,19 @@ class Timeline(Protocol):
         """
         ...
 
-    def instant(self, pin: Pin, text: str) -> Instant:
-        """Find an instant by its id, or the last one at or before an ISO time.
+    def named(self, pin: Pin, text: str) -> Instant | None:
+        """Find an instant by its id or another name of it; None for text that names none.
 
         Raises:
-            InstantNotFound: there is none (for Iceberg ids: SnapshotNotFound).
+            SnapshotNotFound: the text is an id of Iceberg's, and no retained snapshot has it.
+        """
+        ...
+
+    def as_of(self, pin: Pin, moment: datetime) -> Instant | None:
+        """Find the last instant at or before a time; None if the history begins later.
+
+        Raises:
+            HistoryTruncated: what was there at that time is no longer retained.
         """
         ...
 

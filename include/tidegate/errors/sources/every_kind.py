@@ -92,7 +92,22 @@ class InstantNotFound(TerminalError):
 
     source: str
     instant: str
-    template = "{source}: no instant '{instant}'. List them with `tidegate instants PIPELINE`."
+    template = (
+        "{source}: found no instant '{instant}'; expected the id of one, or an ISO date or time. "
+        "List them with `tidegate instants PIPELINE`."
+    )
+
+
+class BoundsReversed(TerminalError):
+    """Changes are asked for whose end does not follow their start."""
+
+    source: str
+    start: str
+    end: str
+    template = (
+        "{source}: expected changes up to an instant after {start}, found {end}, which does not "
+        "follow it. Exchange the bounds; `tidegate instants PIPELINE` lists the instants in order."
+    )
 
 
 class PointNotFound(TerminalError):

@@ -17,7 +17,6 @@ from tidegate.errors import (
     SourceRewritten,
     StateFileLost,
 )
-from tidegate.model.instant import aware_time
 from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
@@ -119,18 +118,15 @@ class ListingTimeline:
                 raise FileCameBack(source=self._folder.root, path=file.path)
         return self.at(pin, checkpoint)
 
-    def instant(self, pin: Pin, text: str) -> Instant:
-        """Find a listing by id or number, or the last one at or before an ISO time."""
+    def named(self, pin: Pin, text: str) -> Instant | None:
+        """Find a listing by its id or number."""
         known = self._folder.up_to_head(pin)
-        if text.isdecimal():
-            known = [instant for instant in known if number_of(instant) == int(text)]
-        elif moment := aware_time(text):
-            known = before_time(known, moment, inclusive=True)
-        else:
-            known = [instant for instant in known if instant.id == text]
-        if not known:
-            raise InstantNotFound(source=self._folder.root, instant=text)
-        return known[-1]
+        return next((it for it in known if text in {it.id, str(number_of(it))}), None)
+
+    def as_of(self, pin: Pin, moment: datetime) -> Instant | None:
+        """Return the files of the pinned listing that had arrived by a time."""
+        earlier = before_time(self._folder.moments(pin), moment, inclusive=True)
+        return earlier[-1] if earlier else None
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
         """Return the instant before `source.start`: a listing, or the files up to a time.

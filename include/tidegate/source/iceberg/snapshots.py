@@ -10,7 +10,7 @@ from tidegate.source.iceberg.reading.reader import IcebergReader
 from tidegate.source.iceberg.timeline.continuing import describe_checkpoint, go_on
 from tidegate.source.iceberg.timeline.history import History, operation
 from tidegate.source.iceberg.timeline.refs import end_of, select_head
-from tidegate.source.iceberg.timeline.starts import first_checkpoint
+from tidegate.source.iceberg.timeline.starts import as_of, first_checkpoint
 from tidegate.source.reading import pinned_columns
 from tidegate.source.timeline import Following, InstantReport
 
@@ -80,10 +80,19 @@ class SnapshotTimeline:
         """
         return self.at(pin, checkpoint)
 
-    def instant(self, pin: Pin, text: str) -> Instant:
-        """Find a snapshot by id, or the last ancestor at or before an ISO time."""
+    def named(self, pin: Pin, text: str) -> Instant | None:
+        """Find a snapshot by id or tag."""
         history = self._access.history(pin)
-        return history.instant(history.find(text))
+        found = history.named(text)
+        return history.instant(found) if found is not None else None
+
+    def as_of(self, pin: Pin, moment: datetime) -> Instant | None:
+        """Return the last ancestor of the head at or before a time.
+
+        Raises:
+            HistoryTruncated: the time is before all that the table still keeps (ICE-2.14).
+        """
+        return as_of(self._access.history(pin), moment, self._access.config)
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
         """See `tidegate.source.iceberg.timeline.starts`."""

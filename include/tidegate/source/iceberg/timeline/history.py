@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pyiceberg.table.refs import SnapshotRefType
 
-from tidegate.errors import InstantNotFound, InstantTimeMissing, SnapshotNotFound
+from tidegate.errors import InstantTimeMissing, SnapshotNotFound
 from tidegate.model.instant import Instant, aware_time
 from tidegate.source.iceberg.timeline.cursor import Cursor, CursorState
 
@@ -108,24 +108,6 @@ class History:
         """Return a snapshot as an instant."""
         number = _sequence_number(snapshot)
         return Instant(str(snapshot.snapshot_id), self.time(snapshot), number)
-
-    def find(self, text: str) -> Snapshot:
-        """Find a retained snapshot by id or tag, or the last ancestor at or before an ISO time.
-
-        Raises:
-            SnapshotNotFound: no retained snapshot has the id.
-            InstantNotFound: the text is neither, or all ancestors are later.
-        """
-        named = self.named(text)
-        if named is not None:
-            return named
-        moment = aware_time(text)
-        earlier = [
-            snapshot for snapshot in self.ancestors if moment and self.time(snapshot) <= moment
-        ]
-        if not earlier:
-            raise InstantNotFound(source=self.source, instant=text)
-        return earlier[-1]
 
     def named(self, text: str) -> Snapshot | None:
         """Find a retained snapshot by id or tag; None for text that is neither.

@@ -15,6 +15,8 @@ from tidegate.model.instant import aware_time
 from tidegate.source.iceberg.timeline.cursor import CursorState
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyiceberg.table.snapshots import Snapshot
 
     from tidegate.config import IcebergSourceConfig
@@ -45,6 +47,24 @@ def first_checkpoint(history: History, config: IcebergSourceConfig) -> Instant |
     if checkpoint is not None and config.read.output_mode in NEED_THE_STATE_BEFORE:
         _check_state(history, checkpoint, config.on_expired_cursor)
     return checkpoint
+
+
+def as_of(history: History, moment: datetime, config: IcebergSourceConfig) -> Instant | None:
+    """Return the last instant at or before a time; None: the table had none at that time.
+
+    With `on_truncated_history: oldest`, the time of an expired instant means the last of these.
+
+    Raises:
+        HistoryTruncated: the time is before all that the table still keeps (ICE-2.14).
+    """
+    earlier = [snapshot for snapshot in history.ancestors if history.time(snapshot) <= moment]
+    if earlier:
+        return history.instant(earlier[-1])
+    if history.is_whole:
+        return None
+    if config.on_truncated_history != "oldest":
+        raise _truncated(history, moment.isoformat())
+    return history.before(history.ancestors[0])
 
 
 def _check_state(history: History, checkpoint: Instant, policy: str) -> None:
@@ -99,11 +119,15 @@ def _by_time(history: History, text: str, *, inclusive: bool, oldest: bool) -> I
     # SnapshotUtil.oldestAncestorAfter.
     cut = first is history.oldest and not history.is_whole and history.time(first) != moment
     if cut and not oldest:
-        raise HistoryTruncated(
-            source=history.source,
-            start=text,
-            oldest_kept=str(first.snapshot_id),
-            head=str(history.ancestors[-1].snapshot_id),
-            remedy=_REMEDY,
-        )
+        raise _truncated(history, text)
     return history.before(first)
+
+
+def _truncated(history: History, start: str) -> HistoryTruncated:
+    return HistoryTruncated(
+        source=history.source,
+        start=start,
+        oldest_kept=str(history.ancestors[0].snapshot_id),
+        head=str(history.ancestors[-1].snapshot_id),
+        remedy=_REMEDY,
+    )

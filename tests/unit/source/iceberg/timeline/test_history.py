@@ -12,7 +12,6 @@ from tidegate.errors import (
     CursorExpired,
     CursorOffLineage,
     HistoryTruncated,
-    InstantNotFound,
     InstantTimeMissing,
     SnapshotNotFound,
     TableIdentityChanged,
@@ -210,14 +209,10 @@ def test_instant_is_found_by_id_and_by_time_between_commits() -> None:
     pin = source.timeline.pin(NOW)
     first, second, *_ = source.timeline.instants(pin, None)
 
-    assert source.timeline.instant(pin, second.id) == second
-    assert source.timeline.instant(pin, first.time.isoformat()) == first
-    assert (
-        source.timeline.instant(pin, (second.time - timedelta(milliseconds=1)).isoformat()) == first
-    )
-    with pytest.raises(InstantNotFound):
-        source.timeline.instant(pin, (first.time - timedelta(milliseconds=1)).isoformat())
-    with pytest.raises(InstantNotFound):
-        source.timeline.instant(pin, "yesterday")
+    assert source.timeline.named(pin, second.id) == second
+    assert source.timeline.named(pin, "yesterday") is None
     with pytest.raises(SnapshotNotFound):
-        source.timeline.instant(pin, "42")
+        source.timeline.named(pin, "42")
+    assert source.timeline.as_of(pin, first.time) == first
+    assert source.timeline.as_of(pin, second.time - timedelta(milliseconds=1)) == first
+    assert source.timeline.as_of(pin, first.time - timedelta(milliseconds=1)) is None
