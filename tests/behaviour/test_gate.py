@@ -8,6 +8,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -571,6 +572,50 @@ def test_verdict_pandas_and_spark_say_the_same(
     assert by_spark.outcome is by_pandas.outcome
     assert by_spark.rows == by_pandas.rows == 100
     assert json.loads(json.dumps(record, allow_nan=False)) == record
+
+
+def of_amount(kind: str, **keys: Any) -> dict[str, Any]:
+    return {"type": f"expect_column_{kind}", "kwargs": {"column": "amount", **keys}}
+
+
+ON_DECIMALS = [
+    (of_amount("mean_to_be_between", min_value=0.83, max_value=0.84), True),
+    (of_amount("sum_to_be_between", min_value=7.499, max_value=7.501), True),
+    (of_amount("sum_to_be_between", min_value=7.51), False),
+    (of_amount("stdev_to_be_between", min_value=0.4, max_value=0.42), True),
+    (of_amount("min_to_be_between", min_value=0.1, max_value=0.1), True),
+    (of_amount("max_to_be_between", max_value=1.39), False),
+    (of_amount("values_to_be_between", min_value=0.1, max_value=1.4), True),
+    (of_amount("values_to_be_in_set", value_set=[0.1, 0.35, 0.6, 0.85, 0.9, 1.15, 1.4]), False),
+    (of_amount("values_to_be_in_set", value_set=[0.1, 0.35, 0.6, 0.85, 0.9, 1, 1.15, 1.4]), True),
+    (of_amount("values_to_be_unique"), False),
+]
+"""Checks on nine decimals and a NULL, of which 1.15 is there twice, and what they find."""
+
+
+@pytest.mark.spark
+def test_verdict_on_decimals_is_that_on_their_numbers_in_both_engines(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    texts = ["0.10", "0.35", "0.60", "0.85", "1.15", "1.40", "0.90", "1.15", "1.00", None]
+    amounts = pa.array([it and Decimal(it) for it in texts], pa.decimal128(18, 2))
+    suite = suite_of(tmp_path, *(check for check, _ in ON_DECIMALS))
+    content = content_of(tmp_path, pa.table({"amount": amounts}))
+    large = GateConfig(suite=suite.file, pandas_limit=1)
+
+    by_pandas = judge(suite, content)
+    by_spark, _ = check(suite, content, large, NOW, spark_frame_of(spark))
+
+    right = [is_met for _, is_met in ON_DECIMALS]
+    assert [item.success for item in by_pandas.checks] == right
+    assert [item.success for item in by_spark.checks] == right
+
+
+def test_verdict_on_a_type_sees_the_stored_one(tmp_path: Path) -> None:
+    suite = suite_of(tmp_path, of_amount("values_to_be_of_type", type_="Decimal"))
+    amounts = pa.array([Decimal("0.1")], pa.decimal128(18, 2))
+
+    assert judge(suite, content_of(tmp_path, pa.table({"amount": amounts}))).outcome is Outcome.PASS
 
 
 @pytest.mark.spark

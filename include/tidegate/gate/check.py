@@ -16,8 +16,8 @@ from tidegate.gate.content import (
     read_footers,
     table_schema,
 )
-from tidegate.gate.frame import SparkFrame, in_spark, to_pandas, with_constants
-from tidegate.gate.suite import CRITICAL, Suite
+from tidegate.gate.frame import SparkFrame, in_spark, seen, to_pandas, with_constants
+from tidegate.gate.suite import CRITICAL, Sees, Suite
 from tidegate.model.publication import CheckResult, Outcome, Verdict
 from tidegate.model.wire import instant_text
 
@@ -67,9 +67,14 @@ def check(
         footers = empty_footers(content, suite.columns or ())
     columns = _needed(suite, content, footers)
     engine = _engine(suite, footers, columns, config)
-    rows = _frame(engine, suite, content, footers, columns, spark_frame)
-    names = to_pandas(table_schema(content, footers).empty_table())
-    results = library.run_expectations(suite, rows, names, engine)
+    rows = _rows(engine, suite, content, footers, columns, spark_frame)
+
+    def frame_of(form: Sees) -> Any:
+        if form is Sees.SCHEMA:
+            return to_pandas(table_schema(content, footers).empty_table())
+        return seen(rows, form) if engine == library.PANDAS else rows
+
+    results = library.run_expectations(suite, frame_of, engine)
     checks = tuple(
         CheckResult(
             name=expectation.name,
@@ -116,7 +121,7 @@ def _engine(suite: Suite, footers: Footers, columns: Sequence[str], config: Gate
     return library.SPARK if suite.needs_sql or weight > config.pandas_limit else library.PANDAS
 
 
-def _frame(
+def _rows(
     engine: str,
     suite: Suite,
     content: GateInput,
@@ -125,7 +130,7 @@ def _frame(
     spark_frame: SparkFrame | None,
 ) -> Any:
     if engine == library.PANDAS:
-        return to_pandas(read_columns(content, footers, columns))
+        return read_columns(content, footers, columns)
     if spark_frame is None:
         problem = (
             "needs Spark, which is not available here: a check is a query, or the columns are too "

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from tidegate.gate.suite import Sees
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -60,6 +62,31 @@ def to_pandas(table: pa.Table) -> Any:
     frame = table.to_pandas(types_mapper=nullable.get)
     # Without columns, only the index has the number of rows.
     return frame if table.num_columns else pd.DataFrame(index=range(table.num_rows))
+
+
+def seen(rows: pa.Table, form: Sees) -> Any:
+    """Make the pandas frame that expectations see.
+
+    pandas has no decimals but Python objects, with which statistics take a hundred times as long
+    and fail at NULL, and of which none equals the bound 0.01 of a suite. So expectations see
+    floats, as Spark compares them; objects are left where digits would be lost, which statistics
+    do not notice, and where types are checked.
+    """
+    for number, field in enumerate(rows.schema):
+        if pa.types.is_decimal(field.type) and form is not Sees.TYPES:
+            # By way of text, because Arrow's own cast makes 0.30000000000000004 of 0.3.
+            floats = rows.column(number).cast(pa.string()).cast(pa.float64())
+            if form is Sees.NUMBERS or _has_all_digits(floats, rows.column(number)):
+                rows = rows.set_column(number, field.name, floats)
+    return to_pandas(rows)
+
+
+def _has_all_digits(floats: pa.ChunkedArray, decimals: pa.ChunkedArray) -> bool:
+    try:
+        return bool(floats.cast(decimals.type).equals(decimals))
+    except pa.ArrowInvalid:
+        # The float next to the largest values is beyond their type.
+        return False
 
 
 def in_spark(spark_frame: SparkFrame, footers: Footers, columns: Sequence[str]) -> Any:

@@ -9,9 +9,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import SuiteInvalid
+from tidegate.gate.suite import Sees
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from tidegate.gate.suite import Expectation, Suite
 
@@ -24,15 +25,16 @@ _LOGGER = "great_expectations"
 
 
 def run_expectations(
-    suite: Suite, rows: Any, schema: Any, engine: str
+    suite: Suite, frame_of: Callable[[Sees], Any], engine: str
 ) -> tuple[dict[str, Any], ...]:
     """Run every expectation of a suite.
 
     Args:
         suite: what to check.
-        rows: a pandas or Spark frame with the columns that the suite names.
-        schema: a pandas frame with all columns and no row: the checks on names alone see this one.
-        engine: `PANDAS` or `SPARK`, according to `rows`.
+        frame_of: makes the frame that expectations see, with the columns that the suite names:
+            with `PANDAS` always a pandas frame, with `SPARK` a Spark frame except for
+            `Sees.SCHEMA`. Called once for each form that is needed.
+        engine: `PANDAS` or `SPARK`.
 
     Returns:
         The library's results in the order of the suite, JSON-ready.
@@ -41,12 +43,15 @@ def run_expectations(
         SuiteInvalid: the library does not know a check, refuses its arguments, or failed while
             running it.
     """
+    forms = {expectation.sees for expectation in suite.expectations}
+    frames = {form: frame_of(form) for form in sorted(forms)}
     with _quiet():
         try:
-            results = _run(suite, rows, schema, engine)
+            results = _run(suite, frames, engine)
         finally:
             if engine == SPARK:
-                rows.unpersist()  # the library caches the frame and does not release it
+                for form in forms - {Sees.SCHEMA}:
+                    frames[form].unpersist()  # the library caches a frame and does not release it
     results.sort(key=lambda result: int(result["expectation_config"]["meta"].pop(_POSITION)))
     for expectation, result in zip(suite.expectations, results, strict=True):
         _refuse_failed_run(suite, expectation, result)
@@ -60,7 +65,7 @@ def version() -> str:
     return f"great-expectations {installed('great-expectations')}"
 
 
-def _run(suite: Suite, rows: Any, schema: Any, engine: str) -> list[Any]:
+def _run(suite: Suite, frames: Mapping[Sees, Any], engine: str) -> list[Any]:
     # The import takes seconds, because of scipy, altair and others, so it is done here (AF-6.3).
     import great_expectations as gx
     from great_expectations.data_context.types.base import (
@@ -74,19 +79,16 @@ def _run(suite: Suite, rows: Any, schema: Any, engine: str) -> list[Any]:
     bars = ProgressBarsConfig(globally=False)
     settings = DataContextConfig(store_backend_defaults=stores, progress_bars=bars)
     context = gx.get_context(mode="ephemeral", project_config=settings)
-    add_rows = (
-        context.data_sources.add_spark if engine == SPARK else context.data_sources.add_pandas
-    )
-    built = [_build(suite, number, item) for number, item in enumerate(suite.expectations)]
-    on_schema = [built[n] for n, item in enumerate(suite.expectations) if item.is_about_schema]
-    on_rows = [built[n] for n, item in enumerate(suite.expectations) if not item.is_about_schema]
+    sources = context.data_sources
+    built: dict[Sees, list[Any]] = {form: [] for form in frames}
+    for number, item in enumerate(suite.expectations):
+        built[item.sees].append(_build(suite, number, item))
     results = []
-    if on_schema:
-        asset = context.data_sources.add_pandas("schema").add_dataframe_asset("schema")
-        results += _validate(gx, suite, asset, schema, on_schema)
-    if on_rows:
-        asset = add_rows("rows").add_dataframe_asset("rows")
-        results += _validate(gx, suite, asset, rows, on_rows)
+    for form, checks in built.items():
+        is_spark = engine == SPARK and form is not Sees.SCHEMA
+        source = (sources.add_spark if is_spark else sources.add_pandas)(form)
+        asset = source.add_dataframe_asset(form)
+        results += _validate(gx, suite, asset, frames[form], checks)
     return results
 
 

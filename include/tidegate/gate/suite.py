@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,24 @@ _EXPECTATION_KEYS = (
 )  # fmt: skip
 _ONE_COLUMN = ("column", "column_A", "column_B")
 _SCHEMA_ONLY = re.compile(r"expect_column_to_exist|expect_table_columns?_(count|to_match)_.*")
+_TYPES_ONLY = re.compile(r"expect_column_values_to_be_(of_type|in_type_list)")
+_STATISTICS = re.compile(
+    r"expect_column_(mean|sum|stdev|median|quantile_values|kl_divergence)_.*|.*_z_scores_.*"
+)
 _CONDITION_COLUMN = re.compile(r"""\bcol\(\s*["']([^"']+)["']\s*\)""")
+
+
+class Sees(StrEnum):
+    """The form of the rows that an expectation is checked on."""
+
+    SCHEMA = "schema"
+    """All columns, no row."""
+    TYPES = "types"
+    """The values as they are stored."""
+    NUMBERS = "numbers"
+    """All decimals as floats, for statistics."""
+    ROWS = "rows"
+    """Decimals as floats if the floats have all of their digits."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +67,14 @@ class Expectation:
     @property
     def is_about_schema(self) -> bool:
         """Whether it only concerns the names of columns, so that no row has to be read."""
-        return _SCHEMA_ONLY.fullmatch(self.type) is not None
+        return self.sees is Sees.SCHEMA
+
+    @property
+    def sees(self) -> Sees:
+        """The form of the rows that it is checked on."""
+        forms = {Sees.SCHEMA: _SCHEMA_ONLY, Sees.TYPES: _TYPES_ONLY, Sees.NUMBERS: _STATISTICS}
+        found = (form for form, names in forms.items() if names.fullmatch(self.type))
+        return next(found, Sees.ROWS)
 
     @property
     def needs_sql(self) -> bool:

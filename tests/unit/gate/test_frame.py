@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -11,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.gate.content import Footers
-from tidegate.gate.frame import in_spark, to_pandas, with_constants
+from tidegate.gate.frame import in_spark, seen, to_pandas, with_constants
+from tidegate.gate.suite import Sees
 
+BROAD = Context(prec=50)
 WHOLE = [*range(-(2**63), -(2**63) + 3), *range(2**53, 2**53 + 3)]
 
 
@@ -22,6 +25,35 @@ def test_whole_numbers_keep_every_digit_beside_nulls(values: list[int | None]) -
 
     assert frame["n"].isna().tolist() == [value is None for value in values]
     assert [int(value) for value in frame["n"].dropna()] == [it for it in values if it is not None]
+
+
+@given(
+    digits=st.integers(1, 38),
+    places=st.integers(0, 6),
+    values=st.lists(st.none() | st.integers(), min_size=1, max_size=5),
+)
+def test_decimals_are_floats_unless_digits_would_be_lost(
+    digits: int, places: int, values: list[int | None]
+) -> None:
+    places = min(places, digits)
+    most = 10**digits
+    exact = [None if it is None else Decimal(it % most).scaleb(-places, BROAD) for it in values]
+    rows = pa.table({"d": pa.array(exact, pa.decimal128(digits, places))})
+    known = [it for it in exact if it is not None]
+
+    shown = seen(rows, Sees.ROWS)["d"].dropna().tolist()
+    numbers = seen(rows, Sees.NUMBERS)["d"].dropna().tolist()
+    stored = seen(rows, Sees.TYPES)["d"].dropna().tolist()
+
+    assert stored == known
+    assert all(isinstance(it, float) for it in numbers)
+    assert numbers == pytest.approx([float(it) for it in known])
+    if all(Decimal(repr(float(it))) == it for it in known):
+        assert shown == [float(it) for it in known]
+        assert all(isinstance(it, float) for it in shown)
+    else:
+        assert shown == known
+        assert all(isinstance(it, Decimal) for it in shown)
 
 
 def test_frame_without_columns_has_the_rows() -> None:
