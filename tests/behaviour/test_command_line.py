@@ -6,6 +6,7 @@ import getpass
 import json
 import re
 import shlex
+from collections import Counter
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -564,3 +565,30 @@ def test_bad_argument_ends_with_two_and_says_what_was_expected(
 
 def test_schema_is_json(tidegate: Command) -> None:
     assert said(tidegate("schema"))["title"] == "Tidegate pipeline"
+
+
+def test_status_without_a_name_shows_every_pipeline(root: Path, tidegate: Command) -> None:
+    other = PIPELINE.replace("orders", "returns").replace("/published", "/elsewhere")
+    (root / "pipelines" / "returns.yaml").write_text(other.format(root=root))
+    (root / "pipelines" / "broken.yaml").write_text("name: broken\nsource: 3\n")
+
+    before = said(tidegate("status", "--json"))
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    add_rows(root, "late", (9, "2024-05-01T10:00", 1.0))
+    tidegate("load", "orders")
+    after, shown = said(tidegate("status", "--json")), tidegate("status")
+
+    assert before == {"pipelines": [], "never_loaded": ["broken", "orders", "returns"]}
+    (overview,) = after["pipelines"]
+    assert after["never_loaded"] == ["broken", "returns"]
+    assert overview["partitions"] == Counter(name for name, *_ in states(tidegate).values())
+    assert overview["partitions"] == {"late": 1, "held": 1, "pending": 1}
+    report = said(tidegate("status", "orders", "--json"))
+    assert overview["pipeline"] == report["pipeline"]
+    assert (overview["open_window"], overview["last_load"]) == (
+        None,
+        report["windows"][-1]["sealed_at"],
+    )
+    assert shown.exit_code == 0
+    assert re.findall(r"^│ (\w+)", shown.stdout, re.MULTILINE) == ["orders", "broken", "returns"]

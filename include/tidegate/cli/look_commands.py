@@ -11,7 +11,12 @@ from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, utc_now
 from tidegate.cli.changes_view import instant_table, row_table
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.explain_view import checkpoint_facts, explanation
-from tidegate.cli.opening import open_control, open_pipeline
+from tidegate.cli.opening import (
+    open_control,
+    open_pipeline,
+    pipeline_names,
+    read_all_pipelines,
+)
 from tidegate.cli.output import NOTHING, reporting
 from tidegate.errors.commands import command
 
@@ -21,8 +26,22 @@ if TYPE_CHECKING:
 _BOUND = "An instant of the source, a date or time, `earliest` or `latest`."
 
 
-def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
-    """Show checkpoint, watermark and every partition: committed, pending, held, late, and why."""
+def status(
+    pipeline: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[PIPELINE]", help="Name of a pipeline, or its file; by default all pipelines."
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show checkpoint, watermark and every partition: committed, pending, held, late, and why.
+
+    Without a pipeline: one line for each, from the ledger alone.
+    """
+    if pipeline is None:
+        _all_pipelines(as_json=as_json)
+        return
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_control(pipeline)
         report = opened.status(utc_now())
@@ -32,6 +51,19 @@ def status(pipeline: PipelineName, as_json: AsJson = False) -> None:
             raise typer.Exit(NOTHING)
         facts = status_view.pipeline_facts(report, opened.config.timezone)
         output.show(report.to_json(), facts, status_view.partition_table(report.partitions))
+
+
+def _all_pipelines(*, as_json: bool) -> None:
+    with reporting(None, as_json=as_json) as output:
+        overview = read_all_pipelines()
+        known = {item.pipeline.name for item in overview}
+        waiting = sorted(pipeline_names() - known)
+        raw = {"pipelines": [item.to_json() for item in overview], "never_loaded": waiting}
+        if not overview and not waiting:
+            output.show(raw, "There are no pipelines yet.")
+            output.next("tidegate init --from TABLE")
+            raise typer.Exit(NOTHING)
+        output.show(raw, status_view.overview_table(overview, waiting))
 
 
 def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:

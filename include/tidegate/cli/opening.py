@@ -11,6 +11,7 @@ from tidegate.importing import import_at_rest
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tidegate.model.report import PipelineOverview
     from tidegate.pipeline import Pipeline, PipelineControl
 
 
@@ -37,6 +38,20 @@ def open_control(pipeline: str | Path) -> PipelineControl:
     """
     opened: PipelineControl = _loaded("tidegate.pipeline.control").open_control(pipeline)
     return opened
+
+
+def read_all_pipelines() -> tuple[PipelineOverview, ...]:
+    """Return the state of every pipeline of the ledger."""
+    ledger = _loaded("tidegate.ledger")
+    url = _loaded("tidegate.config.environment").ledger_url()
+    found: tuple[PipelineOverview, ...] = ledger.read_overview(ledger.open_engine(url))
+    return found
+
+
+def pipeline_names() -> set[str]:
+    """Return the names of all pipeline files, unvalidated."""
+    names: set[str] = _loaded("tidegate.config.loading").pipeline_names()
+    return names
 
 
 def this_process() -> str:

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
 
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.message import RunSummary
-    from tidegate.model.report import PartitionReport, PipelineReport
+    from tidegate.model.report import PartitionReport, PipelineOverview, PipelineReport
     from tidegate.model.run import PublishOutcome
+
+
+_STATES = ("committed", "late", "pending", "held")
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> Table:
@@ -44,6 +47,26 @@ def pipeline_facts(report: PipelineReport, zone: str) -> Table:
     if newest is not None:
         rows.append(("last load", summary_line(newest)))
     return facts(rows + [("note", note) for note in report.notes])
+
+
+def overview_table(overview: Sequence[PipelineOverview], never_loaded: Sequence[str]) -> Table:
+    """List pipelines with their progress, and what waits in them."""
+    table = Table("pipeline", "checkpoint", "watermark", "last load", *_STATES, "open window")
+    for column in table.columns[4:]:
+        column.justify = "right"
+    for item in overview:
+        checkpoint = item.pipeline.checkpoint
+        table.add_row(
+            Text(item.pipeline.name),
+            wording.moment(checkpoint.time if checkpoint else None, "UTC"),
+            wording.moment(item.pipeline.watermark, "UTC"),
+            wording.moment(item.last_load, "UTC"),
+            *(wording.count(item.partitions.get(state, 0)) for state in _STATES),
+            "" if item.open_window is None else str(item.open_window),
+        )
+    for name in never_loaded:
+        table.add_row(Text(name), "never loaded")
+    return table
 
 
 def summary_line(summary: RunSummary) -> str:

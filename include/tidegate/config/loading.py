@@ -136,6 +136,11 @@ def _not_found(name: str, folder: Path) -> PipelineNotFound:
     return PipelineNotFound(name=name, folder=str(folder), known=known or "no pipeline files")
 
 
+def pipeline_names() -> set[str]:
+    """Return the names in all pipeline files, unvalidated."""
+    return {_name_in(file) for file in pipeline_files()}
+
+
 def _name_in(file: Path) -> str:
     """Return the name in a file, unvalidated, so that a broken file does not affect the others."""
     named = _NAME.search(_text(file))

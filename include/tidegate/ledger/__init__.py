@@ -6,5 +6,6 @@ file.
 
 from tidegate.ledger.connect import open_engine
 from tidegate.ledger.ledger import Ledger
+from tidegate.ledger.overview import read_overview
 
-__all__ = ["Ledger", "open_engine"]
+__all__ = ["Ledger", "open_engine", "read_overview"]

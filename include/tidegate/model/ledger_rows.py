@@ -105,12 +105,22 @@ class PartitionState(Value):
 
     @property
     def name(self) -> str:
-        """Return its state in a word: `committed`, `pending`, `held`, `late`, or `empty`."""
-        if self.pending == "none":
-            return "committed" if self.revision else "empty"
-        if self.pending == "pending" and self.revision:
-            return "late"
-        return self.pending
+        """Its state in a word, see `state_name`."""
+        return state_name(self.pending, self.revision)
+
+
+def state_name(pending: str, revision: int) -> str:
+    """Return the state of a partition: `committed`, `pending`, `held`, `late`, or `empty`.
+
+    Args:
+        pending: see `PartitionState`.
+        revision: its number; 0: it was never published.
+    """
+    if pending == "none":
+        return "committed" if revision else "empty"
+    if pending == "pending" and revision:
+        return "late"
+    return pending
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from tidegate.model.ledger_rows import (
@@ -61,6 +62,19 @@ class PipelineReport(Value):
     windows: tuple[WindowState, ...]
     notes: tuple[str, ...]
     """Notes for a person: a changed pipeline file, an open window."""
+
+
+@dataclass(frozen=True)
+class PipelineOverview(Value):
+    """One line of `tidegate status` without a pipeline."""
+
+    pipeline: PipelineState
+    partitions: Mapping[str, int]
+    """State, see `PartitionState.name` → number of partitions."""
+    open_window: int | None
+    """The sequence of the open window; None if there is none."""
+    last_load: datetime | None
+    """When the newest window was sealed."""
 
 
 @dataclass(frozen=True)
