@@ -34,7 +34,7 @@ def announced_facts(
     unchanged = [str(item.sequence) for item in planned if item.sealed]
     rows = [
         ("windows", windows),
-        ("partitions touched", ", ".join(map(str, announced.partitions)) or "none"),
+        ("partitions touched", wording.listed(announced.partitions)),
         ("watermark", wording.moment(announced.watermark, zone)),
         ("summary", summary_line(announced.summary)),
     ]
@@ -50,9 +50,12 @@ def preview_facts(
     end = plan.window.range.end_inclusive
     rows = [("would load", f"{plan.window.range}, up to {wording.moment(end.time, zone)}")]
     rows += _planned_rows(plan, zone)
-    for number, (partition, count) in enumerate(touched.items()):
+    for number, (partition, count) in enumerate(list(touched.items())[: wording.MOST_LISTED]):
         label = "" if number else "would touch"
         rows.append((label, f"{partition} with {wording.plural(count, 'row')}"))
+    if len(touched) > wording.MOST_LISTED:
+        more = wording.plural(len(touched) - wording.MOST_LISTED, "more partition")
+        rows.append(("", f"and {more}; --json lists all"))
     return _explained(rows, plan, splits, zone)
 
 
@@ -129,7 +132,8 @@ def _planned_rows(plan: ScanPlan, zone: str) -> Iterator[tuple[str, str]]:
         heaviest = wording.size(total.heaviest)
         label = "" if number else "decided by"
         yield label, f"{term}: {wording.plural(total.splits, 'split')}, the heaviest {heaviest}"
-    yield "footers read", wording.count(record.footers_read)
+    if record.footers_read:
+        yield "footers read", wording.count(record.footers_read)
 
 
 def _found_rows(record: PlanRecord) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import datetime
 
     from tidegate.model.watermark import Evaluation
@@ -20,6 +22,8 @@ _STYLES = {
     "held": "bold red",
     "failed": "bold red",
 }
+MOST_LISTED = 10
+"""More names than these are counted."""
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
@@ -31,6 +35,14 @@ def count(number: int) -> str:
 def plural(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def listed(names: Collection[object]) -> str:
+    """Return some names, and how many there are if there are more."""
+    shown = ", ".join(map(str, islice(names, MOST_LISTED)))
+    if len(names) <= MOST_LISTED:
+        return shown or "none"
+    return f"{count(len(names))}: {shown} and {count(len(names) - MOST_LISTED)} more"
 
 
 def size(number: int) -> str:

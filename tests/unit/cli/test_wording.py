@@ -14,6 +14,17 @@ from tidegate.model.watermark import Evaluation, Reason
 NOON = datetime(2013, 2, 9, 12, tzinfo=UTC)
 
 
+@pytest.mark.parametrize("number", [0, 1, 10, 11, 2000])
+def test_list_has_the_first_names_and_counts_the_others(number: int) -> None:
+    names = [f"k={it}" for it in range(number)]
+
+    text = wording.listed(names)
+
+    shown = ", ".join(names[:10])
+    more = {0: "none", 1: shown, 10: shown, 11: f"11: {shown} and 1 more"}
+    assert text == more.get(number, f"2,000: {shown} and 1,990 more")
+
+
 @pytest.mark.parametrize(
     ("number", "text"),
     [
