@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import functools
 import gzip
+import itertools
 import json
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -222,3 +224,33 @@ def test_lineage_upserts_after_a_snapshot_are_those_of_its_sequence_number(
     assert set(table.column("_change_type").to_pylist()) <= {"UPSERT"}
     table = table.select(answer["expect"]["lineage_upserts"]["columns"])
     assert fits(table, {"rows": rows})
+
+
+@pytest.mark.parametrize("case", ["mor_v2", "cow_v2", "eq_pos_mix_v2", "cow_v1", "lineage_v3"])
+def test_changes_of_single_commits_are_put_in_order_by_the_columns_of_their_commit(
+    case: str,
+) -> None:
+    content = json.loads(golden(case).metadata.read_bytes())
+    commits = {step["snapshot-id"]: step for step in content["snapshots"]}
+    lineage = expected(case)["lineage"]
+    own = golden(case).changes("snapshot").column_names
+    columns = [*own, *KINDS, "_commit_time", "_commit_sequence_number"]
+
+    found = [
+        golden(case).changes("changelog", start, end, columns).to_pylist()
+        for start, end in itertools.pairwise([None, *lineage])
+    ]
+
+    assert any(found)
+    for row in itertools.chain(*found):
+        commit = commits[row["_commit_snapshot_id"]]
+        assert row["_change_ordinal"] == 0
+        assert row["_commit_sequence_number"] == commit.get("sequence-number")
+        assert row["_commit_time"].timestamp() * 1000 == commit["timestamp-ms"]
+    if content["format-version"] > 1:
+        # Whatever order the windows are read in.
+        rows = sorted(itertools.chain(*reversed(found)), key=itemgetter("_commit_sequence_number"))
+        ids = [row["_commit_snapshot_id"] for row in rows]
+        assert [commit for commit, _ in itertools.groupby(ids)] == [
+            commit for commit in lineage if commit in set(ids)
+        ]

@@ -17,7 +17,15 @@ SplitOrder = Literal["none", "file_sequence", "event_time", "path"]
 _KIND_MODES = frozenset({"changelog", "snapshot_diff", "lineage_upserts"})
 _FILE_COLUMNS = frozenset({"_file", "_pos", "_spec_id"})
 _LINEAGE_COLUMNS = frozenset({"_row_id", "_last_updated_sequence_number"})
-_CHANGE_COLUMNS = frozenset({"_change_type", "_change_ordinal", "_commit_snapshot_id"})
+_CHANGE_COLUMNS = frozenset(
+    {
+        "_change_type",
+        "_change_ordinal",
+        "_commit_snapshot_id",
+        "_commit_time",
+        "_commit_sequence_number",
+    }
+)
 METADATA_COLUMNS = {
     "snapshot": _FILE_COLUMNS | _LINEAGE_COLUMNS | {"_deleted"},
     "append": _FILE_COLUMNS | _LINEAGE_COLUMNS | {"_commit_snapshot_id"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from enum import StrEnum
 from typing import Any, ClassVar
 
@@ -75,6 +76,10 @@ class Change(Value):
     """None: the file is not part of the next state."""
     net: bool = False
     """Whether the states are not parent and child, so that updates are not paired (ICE-3.18)."""
+    time: datetime | None = None
+    """The time of the commit; None in plans of versions that did not store it."""
+    sequence: int | None = None
+    """The commit's number in the table, if the format counts them."""
 
 
 @dataclass(frozen=True)

@@ -175,14 +175,20 @@ def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
 def _window(source: Source, pin: Pin, bounds: _Bounds, *, is_ordered: bool) -> InstantRange | None:
     """Turn bounds into a range; None if it is empty."""
     end = _bound(source, pin, LATEST if bounds.end is None else bounds.end, bounds.timezone)
-    start = _bound(source, pin, EARLIEST if bounds.start is None else bounds.start, bounds.timezone)
-    if end is None or (start is not None and start.id == end.id):
+    if end is None:
         return None
-    if start is not None and is_ordered and _precedes(source, pin, end, start):
+    at_end = source.timeline.at(pin, end)
+    if bounds.start in {None, EARLIEST}:
+        return InstantRange(source.timeline.first_checkpoint(at_end), end)
+    start = _bound(source, pin, bounds.start, bounds.timezone)
+    if start is None:
+        return InstantRange(None, end)
+    if start.id == end.id:
+        return None
+    if is_ordered and _precedes(source, pin, end, start):
         raise BoundsReversed(source=source.name, start=start.id, end=end.id)
-    if start is not None:
-        # Refuses a start from which the history does not continue.
-        source.timeline.instants(source.timeline.at(pin, end), start)
+    # Refuses a start from which the history does not continue.
+    source.timeline.instants(at_end, start)
     return InstantRange(start, end)
 
 
@@ -194,11 +200,11 @@ def _precedes(source: Source, pin: Pin, one: Instant, other: Instant) -> bool:
     return one.time < other.time
 
 
-def _bound(source: Source, pin: Pin, asked: Bound, zone: str) -> Instant | None:
+def _bound(source: Source, pin: Pin, asked: Bound | None, zone: str) -> Instant | None:
     """Find the instant that a bound means; None: the state before the first instant."""
     text = str(asked).strip()
     if text == EARLIEST:
-        return source.timeline.first_checkpoint(pin)
+        return None
     if text == LATEST:
         return pin.head
     named = source.timeline.named(pin, text)

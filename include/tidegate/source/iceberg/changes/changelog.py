@@ -185,9 +185,18 @@ class ChangePlanner:
         *,
         net: bool = False,
     ) -> Iterator[Piece]:
+        commit = self._history.instant(snapshot)
         for file in files:
             if file.entry.rows:
-                change = Change(ordinal, snapshot.snapshot_id, file.before, file.after, net)
+                change = Change(
+                    ordinal,
+                    snapshot.snapshot_id,
+                    file.before,
+                    file.after,
+                    net,
+                    time=commit.time,
+                    sequence=commit.sequence_number,
+                )
                 yield self._make.piece(file.entry, file.rivals, change=change)
 
     def _parent(self, snapshot: Snapshot) -> Snapshot | None:

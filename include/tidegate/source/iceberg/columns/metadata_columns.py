@@ -16,12 +16,14 @@ from tidegate.source.iceberg.columns.slice_details import details_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from tidegate.model.file_slice import Change
     from tidegate.model.plan import Piece
 
 FILE, POSITION, SPEC = "_file", "_pos", "_spec_id"
 ORDINAL, COMMIT_SNAPSHOT = "_change_ordinal", "_commit_snapshot_id"
+COMMIT_TIME, COMMIT_SEQUENCE = "_commit_time", "_commit_sequence_number"
 ROW_ID, UPDATED = "_row_id", "_last_updated_sequence_number"
 
 TYPES: Mapping[str, pa.DataType] = MappingProxyType(
@@ -35,6 +37,8 @@ TYPES: Mapping[str, pa.DataType] = MappingProxyType(
         CHANGE_TYPE: pa.string(),
         ORDINAL: pa.int32(),
         COMMIT_SNAPSHOT: pa.int64(),
+        COMMIT_TIME: pa.timestamp("us", "UTC"),
+        COMMIT_SEQUENCE: pa.int64(),
     }
 )
 _OF_CHANGES = (CHANGE_TYPE, ORDINAL, COMMIT_SNAPSHOT)
@@ -76,6 +80,10 @@ def metadata_column(
         return repeated_text(_TEXTS[name](piece, kind), rows)
     if name == POSITION:
         return integer_column(np.arange(position, position + rows, dtype=np.int64))
+    if name in _OF_COMMIT:
+        change = piece.slice.change
+        value = _OF_COMMIT[name](change) if change is not None else None
+        return pa.repeat(pa.scalar(value, TYPES[name]), rows)
     if name == DELETED:
         return boolean_column(np.zeros(rows, dtype=np.bool_))
     numbers = integer_column(np.full(rows, _NUMBERS[name](piece), dtype=np.int64))
@@ -106,6 +114,9 @@ def _of_change(
 
 _TEXTS: Mapping[str, Callable[[Piece, RowKind], str]] = MappingProxyType(
     {FILE: lambda piece, _: piece.path, CHANGE_TYPE: lambda _, kind: kind.value}
+)
+_OF_COMMIT: Mapping[str, Callable[[Change], datetime | int | None]] = MappingProxyType(
+    {COMMIT_TIME: lambda change: change.time, COMMIT_SEQUENCE: lambda change: change.sequence}
 )
 _NUMBERS: Mapping[str, Callable[[Piece], int]] = MappingProxyType(
     {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from tidegate.model.plan import Piece
 from tidegate.model.row_kind import RowKind
 from tidegate.source.iceberg.columns.metadata_columns import TYPES, metadata_column
 
+COMMITTED = datetime(2026, 2, 3, 4, 5, 6, 7000, UTC)
 ROWS = pa.record_batch(
     {
         "_row_id": pa.array([None, 70, None], pa.int64()),
@@ -48,10 +50,19 @@ def test_column_of_a_plain_read_is_made_from_the_piece(name: str, expected: list
 
 
 def test_columns_of_a_change_name_its_commit() -> None:
-    change = Change(3, 12, None, ())
+    change = Change(3, 12, None, (), time=COMMITTED, sequence=7)
 
+    assert _column("_commit_time", DETAILS, change).to_pylist() == [COMMITTED] * 3
+    assert _column("_commit_sequence_number", DETAILS, change).to_pylist() == [7] * 3
     assert _column("_change_ordinal", DETAILS, change).to_pylist() == [3] * 3
     assert _column("_commit_snapshot_id", DETAILS, change).to_pylist() == [12] * 3
+
+
+@pytest.mark.parametrize("name", ["_commit_time", "_commit_sequence_number"])
+def test_columns_of_a_change_in_an_older_plan_are_null(name: str) -> None:
+    found = _column(name, DETAILS, Change(3, 12, None, ()))
+
+    assert (found.null_count, found.type) == (3, TYPES[name])
 
 
 @pytest.mark.parametrize("name", ["_row_id", "_last_updated_sequence_number"])
