@@ -147,15 +147,17 @@ def announce(ledger: Ledger, announced: Announcement, now: datetime) -> tuple[Pa
     return ledger.windows.announce(announced, now)
 
 
-def record_plan(ledger: Ledger, sequence: int, digest: str = "p1") -> None:
+def record_plan(
+    ledger: Ledger, sequence: int, digest: str = "p1", *, uri: str = "plan", at: datetime = NOW
+) -> None:
     planned = SimpleNamespace(
         window=SimpleNamespace(sequence=sequence),
         digest=digest,
         fingerprint={},
         totals=PlanTotals(0, 0, 0, 0, 0, 0),
-        planned_at=NOW,
+        planned_at=at,
     )
-    ledger.plans.record(planned, "plan")
+    ledger.plans.record(planned, uri)
 
 
 def load(
@@ -870,6 +872,66 @@ def test_replay_before_a_reset_leaves_a_partition_reset_that_it_did_not_know(
     assert [(item.window, item.rows) for item in found] == left
     assert {item.kind for item in found[1:]} <= {kind}
     assert [item.window for item in ledger.contributions.to(DAY_1)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "left"),
+    [
+        (WindowKind.RELOAD, 2, [(1, 10), (2, 0)]),
+        (WindowKind.RESTART, 2, [(1, 10), (2, 0)]),
+        (WindowKind.RESTART, 1, [(1, 10)]),
+        (WindowKind.LOAD, 2, [(1, 10)]),
+    ],
+    ids=["reload", "restart", "restart at the head", "load"],
+)
+def test_reset_empties_partitions_without_rows_unless_it_read_nothing(
+    ledger: Ledger, kind: WindowKind, end: int, left: list[tuple[int, int]]
+) -> None:
+    load(ledger, 1, DAY_1, DAY_2)
+
+    replace_all(ledger, kind, end)
+
+    assert [(item.window, item.rows) for item in ledger.contributions.to(DAY_2)] == left
+
+
+def test_replay_beside_a_reset_that_is_still_read_is_not_reset_by_it(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    seen = ledger.pipeline.find()
+    reload = replace(draft(1, 2, kind=WindowKind.RELOAD), range=InstantRange(None, instant(2)))
+    ledger.windows.take(reload, seen, holder())
+
+    replay(ledger, 1, "p2", DAY_1, DAY_2)
+
+    assert [(item.window, item.rows) for item in ledger.contributions.to(DAY_2)] == [(1, 10)]
+
+
+def test_plan_that_was_never_announced_is_neither_in_effect_nor_called_announced(
+    ledger: Ledger,
+) -> None:
+    sequence = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder()).window.sequence
+    record_plan(ledger, sequence, "dead", uri="of the dead")
+    record_plan(ledger, sequence, "p1", uri="announced")
+    announce(ledger, announcement(sequence, 1, contribution(sequence, DAY_1)), NOW)
+    record_plan(ledger, sequence, "begun", uri="of a replay", at=NOW + HOUR)
+
+    announced = {
+        digest: ledger.plans.was_announced(sequence, digest) for digest in ("dead", "p1", "begun")
+    }
+
+    assert announced == {"dead": False, "p1": True, "begun": False}
+    assert ledger.plans.uri(sequence) == "announced"
+
+
+def test_number_that_a_ledger_from_a_backup_had_not_given_yet_is_not_given_again(
+    ledger: Ledger,
+) -> None:
+    state = ledger.pipeline.find()
+    sequence = ledger.windows.take(draft(None, 1), state, holder()).window.sequence
+    announced = announcement(sequence, 1, contribution(sequence, DAY_1))
+
+    announce(ledger, replace(announced, number=state.next_number), NOW)
+
+    assert ledger.windows.reserve(sequence, 1, "p1") > state.next_number
 
 
 def test_replay_after_a_reset_resets_nothing(ledger: Ledger) -> None:
