@@ -541,6 +541,17 @@ def test_open_window_that_lost_its_plan_is_dropped_with_what_the_ledger_knew_of_
     assert not ledger.plans.is_known(1, "p1")
 
 
+def test_sealed_window_whose_plan_is_lost_is_given_back_and_stays(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    taken = ledger.windows.resume(1, holder("run-b"), None)
+
+    assert not ledger.windows.give_back(1, taken.attempt, lost_plan=ledger.plans.uri(1))
+
+    (left,) = ledger.windows.all()
+    assert (left.sealed, left.owner) == (True, None)
+    assert ledger.plans.is_known(1, "p1")
+
+
 def test_window_that_was_taken_over_is_not_given_back_by_the_run_before(ledger: Ledger) -> None:
     first = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
     second = ledger.windows.resume(1, holder("run-b", Life.GONE), None)
@@ -1410,6 +1421,17 @@ def test_sealed_for_finds_windows_of_the_interval_and_those_that_end_in_it(ledge
     assert none == ()
 
 
+def test_interval_in_which_a_rebuild_ends_does_not_replay_it(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    seen = ledger.pipeline.find()
+    rebuilt = ledger.windows.take(draft(None, 1, kind=WindowKind.REBUILD), seen, holder()).window
+    announce(ledger, announcement(rebuilt.sequence, 1, contribution(rebuilt.sequence, DAY_1)), NOW)
+
+    found = ledger.windows.sealed_for(DataInterval(NOW + HOUR, NOW + 2 * HOUR))
+
+    assert [item.window.sequence for item in found] == [1]
+
+
 def restored_ledger() -> Ledger:
     """Make in memory what files tell of two windows and one revision."""
     made = Ledger(open_engine("sqlite://"), "orders")
@@ -1452,6 +1474,22 @@ def test_fences_and_numbers_of_a_restored_ledger_were_never_given_before(ledger:
     assert ledger.partitions.claim(DAY_1, holder("run-b")).fence > 1 << 20
     assert ledger.windows.take(draft(2, 3), ledger.pipeline.find(), holder()).attempt > 1 << 20
     assert ledger.publications.reserve(DAY_1, None) == 1 << 20
+
+
+def test_fence_of_a_partition_that_is_new_after_a_restoration_was_never_given_before(
+    ledger: Ledger,
+) -> None:
+    replace_rows(ledger, restored_ledger(), fence_off(ledger), 1 << 20)
+    day_3 = Partition((("dt", "2026-02-03"),))
+    sequence = ledger.windows.take(draft(2, 3), ledger.pipeline.find(), holder()).window.sequence
+    attempt = ledger.windows.get(sequence).attempt
+    found = replace(
+        announcement(sequence, attempt, contribution(sequence, day_3)), number=(1 << 20) + 1
+    )
+
+    announce(ledger, found, NOW)
+
+    assert ledger.partitions.claim(day_3, holder("run-b")).fence > 1 << 20
 
 
 def test_restored_rows_are_refused_where_something_was_recorded_meanwhile(ledger: Ledger) -> None:
