@@ -97,7 +97,7 @@ class TakenWindows(WindowRows):
                 raise LedgerMoved(
                     pipeline=self.name,
                     expected=f"window {sequence} open",
-                    found="it sealed" if held else "no such window",
+                    found="it sealed" if held else "it dropped",
                 )
             if held is None:
                 raise WindowNotFound(pipeline=self.name, sequence=sequence)
