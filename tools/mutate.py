@@ -60,7 +60,7 @@ class Score:
 def main() -> int:
     """Mutate what is asked for; print a score per module and all survivors."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("module", nargs="?", help="such as commit/propose.py; all by default")
+    parser.add_argument("module", nargs="?", help="such as target/content.py; all by default")
     parser.add_argument("--sample", type=int, help="try so many of a package, drawn at random")
     parser.add_argument("--only-report", action="store_true", help="what earlier runs found")
     given = parser.parse_args()

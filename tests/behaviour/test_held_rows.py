@@ -65,6 +65,19 @@ def test_rule_that_holds_softens_no_suite_that_fails(
         assert ("small" in why(lake, 1), "amount" in why(lake, 1)) == (bool(rules), True)
 
 
+def test_partition_that_fails_its_suite_is_claimed_by_nobody(lake: SmallLake) -> None:
+    suite = lake.root / "suite.json"
+    suite.write_text(json.dumps({"name": "sane", "expectations": [AT_MOST_10]}))
+    lake.keys["gate"] = {"suite": str(suite), "on_failure": "fail"}
+    lake.commit({1: 2}, amount=100)
+    load(lake.pipeline())
+
+    publish(lake.pipeline())
+
+    state = lake.pipeline().ledger.partitions.get(day(1))
+    assert (state.pending, state.owner) == ("pending", None)
+
+
 def test_hold_names_the_rules_that_rows_of_the_partition_failed(lake: SmallLake) -> None:
     lake.keys["rows"] = [SMALL, HAS_ID, EARLY]
     lake.commit({1: 2}, amount=100)

@@ -147,15 +147,17 @@ def announce(ledger: Ledger, announced: Announcement, now: datetime) -> tuple[Pa
     return ledger.windows.announce(announced, now)
 
 
-def record_plan(ledger: Ledger, sequence: int, digest: str = "p1") -> None:
+def record_plan(
+    ledger: Ledger, sequence: int, digest: str = "p1", *, uri: str = "plan", at: datetime = NOW
+) -> None:
     planned = SimpleNamespace(
         window=SimpleNamespace(sequence=sequence),
         digest=digest,
         fingerprint={},
         totals=PlanTotals(0, 0, 0, 0, 0, 0),
-        planned_at=NOW,
+        planned_at=at,
     )
-    ledger.plans.record(planned, "plan")
+    ledger.plans.record(planned, uri)
 
 
 def load(
@@ -539,6 +541,17 @@ def test_open_window_that_lost_its_plan_is_dropped_with_what_the_ledger_knew_of_
     assert not ledger.plans.is_known(1, "p1")
 
 
+def test_sealed_window_whose_plan_is_lost_is_given_back_and_stays(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    taken = ledger.windows.resume(1, holder("run-b"), None)
+
+    assert not ledger.windows.give_back(1, taken.attempt, lost_plan=ledger.plans.uri(1))
+
+    (left,) = ledger.windows.all()
+    assert (left.sealed, left.owner) == (True, None)
+    assert ledger.plans.is_known(1, "p1")
+
+
 def test_window_that_was_taken_over_is_not_given_back_by_the_run_before(ledger: Ledger) -> None:
     first = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder())
     second = ledger.windows.resume(1, holder("run-b", Life.GONE), None)
@@ -870,6 +883,66 @@ def test_replay_before_a_reset_leaves_a_partition_reset_that_it_did_not_know(
     assert [(item.window, item.rows) for item in found] == left
     assert {item.kind for item in found[1:]} <= {kind}
     assert [item.window for item in ledger.contributions.to(DAY_1)] == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("kind", "end", "left"),
+    [
+        (WindowKind.RELOAD, 2, [(1, 10), (2, 0)]),
+        (WindowKind.RESTART, 2, [(1, 10), (2, 0)]),
+        (WindowKind.RESTART, 1, [(1, 10)]),
+        (WindowKind.LOAD, 2, [(1, 10)]),
+    ],
+    ids=["reload", "restart", "restart at the head", "load"],
+)
+def test_reset_empties_partitions_without_rows_unless_it_read_nothing(
+    ledger: Ledger, kind: WindowKind, end: int, left: list[tuple[int, int]]
+) -> None:
+    load(ledger, 1, DAY_1, DAY_2)
+
+    replace_all(ledger, kind, end)
+
+    assert [(item.window, item.rows) for item in ledger.contributions.to(DAY_2)] == left
+
+
+def test_replay_beside_a_reset_that_is_still_read_is_not_reset_by_it(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    seen = ledger.pipeline.find()
+    reload = replace(draft(1, 2, kind=WindowKind.RELOAD), range=InstantRange(None, instant(2)))
+    ledger.windows.take(reload, seen, holder())
+
+    replay(ledger, 1, "p2", DAY_1, DAY_2)
+
+    assert [(item.window, item.rows) for item in ledger.contributions.to(DAY_2)] == [(1, 10)]
+
+
+def test_plan_that_was_never_announced_is_neither_in_effect_nor_called_announced(
+    ledger: Ledger,
+) -> None:
+    sequence = ledger.windows.take(draft(None, 1), ledger.pipeline.find(), holder()).window.sequence
+    record_plan(ledger, sequence, "dead", uri="of the dead")
+    record_plan(ledger, sequence, "p1", uri="announced")
+    announce(ledger, announcement(sequence, 1, contribution(sequence, DAY_1)), NOW)
+    record_plan(ledger, sequence, "begun", uri="of a replay", at=NOW + HOUR)
+
+    announced = {
+        digest: ledger.plans.was_announced(sequence, digest) for digest in ("dead", "p1", "begun")
+    }
+
+    assert announced == {"dead": False, "p1": True, "begun": False}
+    assert ledger.plans.uri(sequence) == "announced"
+
+
+def test_number_that_a_ledger_from_a_backup_had_not_given_yet_is_not_given_again(
+    ledger: Ledger,
+) -> None:
+    state = ledger.pipeline.find()
+    sequence = ledger.windows.take(draft(None, 1), state, holder()).window.sequence
+    announced = announcement(sequence, 1, contribution(sequence, DAY_1))
+
+    announce(ledger, replace(announced, number=state.next_number), NOW)
+
+    assert ledger.windows.reserve(sequence, 1, "p1") > state.next_number
 
 
 def test_replay_after_a_reset_resets_nothing(ledger: Ledger) -> None:
@@ -1348,6 +1421,17 @@ def test_sealed_for_finds_windows_of_the_interval_and_those_that_end_in_it(ledge
     assert none == ()
 
 
+def test_interval_in_which_a_rebuild_ends_does_not_replay_it(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    seen = ledger.pipeline.find()
+    rebuilt = ledger.windows.take(draft(None, 1, kind=WindowKind.REBUILD), seen, holder()).window
+    announce(ledger, announcement(rebuilt.sequence, 1, contribution(rebuilt.sequence, DAY_1)), NOW)
+
+    found = ledger.windows.sealed_for(DataInterval(NOW + HOUR, NOW + 2 * HOUR))
+
+    assert [item.window.sequence for item in found] == [1]
+
+
 def restored_ledger() -> Ledger:
     """Make in memory what files tell of two windows and one revision."""
     made = Ledger(open_engine("sqlite://"), "orders")
@@ -1390,6 +1474,22 @@ def test_fences_and_numbers_of_a_restored_ledger_were_never_given_before(ledger:
     assert ledger.partitions.claim(DAY_1, holder("run-b")).fence > 1 << 20
     assert ledger.windows.take(draft(2, 3), ledger.pipeline.find(), holder()).attempt > 1 << 20
     assert ledger.publications.reserve(DAY_1, None) == 1 << 20
+
+
+def test_fence_of_a_partition_that_is_new_after_a_restoration_was_never_given_before(
+    ledger: Ledger,
+) -> None:
+    replace_rows(ledger, restored_ledger(), fence_off(ledger), 1 << 20)
+    day_3 = Partition((("dt", "2026-02-03"),))
+    sequence = ledger.windows.take(draft(2, 3), ledger.pipeline.find(), holder()).window.sequence
+    attempt = ledger.windows.get(sequence).attempt
+    found = replace(
+        announcement(sequence, attempt, contribution(sequence, day_3)), number=(1 << 20) + 1
+    )
+
+    announce(ledger, found, NOW)
+
+    assert ledger.partitions.claim(day_3, holder("run-b")).fence > 1 << 20
 
 
 def test_restored_rows_are_refused_where_something_was_recorded_meanwhile(ledger: Ledger) -> None:

@@ -94,8 +94,11 @@ class TakenWindows(WindowRows):
             query = self._where(window.c.sequence == sequence)
             held = connection.execute(query).mappings().first()
             if still_open and (held is None or held["state"] != "open"):
-                found = f"window {sequence} {'sealed' if held else 'dropped'}"
-                raise LedgerMoved(pipeline=self.name, expected="it open", found=found)
+                raise LedgerMoved(
+                    pipeline=self.name,
+                    expected=f"window {sequence} open",
+                    found="it sealed" if held else "it dropped",
+                )
             if held is None:
                 raise WindowNotFound(pipeline=self.name, sequence=sequence)
             now = self.clock(connection)

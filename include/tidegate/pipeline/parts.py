@@ -11,10 +11,10 @@ from tidegate.pipeline.control import PipelineControl
 from tidegate.pipeline.load.announce import Announcer
 from tidegate.pipeline.load.loader import Loader
 from tidegate.pipeline.load.rebuilding import LedgerRebuilding
+from tidegate.pipeline.publish.committer import Committer
 from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
-from tidegate.pipeline.publish.publisher import Committer
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner

@@ -1,4 +1,7 @@
-"""The only way to files: the protocol of a store, and its implementations."""
+"""The only way to change files: the protocol of a store, and its implementations.
+
+Data files are opened for reading by their readers, as local files.
+"""
 
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.local import LocalStorage

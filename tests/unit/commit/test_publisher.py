@@ -207,6 +207,14 @@ def test_commit_again_ends_the_same(disk: Disk) -> None:
     assert disk.files() == AFTER
 
 
+def test_commit_retracts_the_marker_under_its_former_name(disk: Disk) -> None:
+    (disk.partition / "_SUCCESS").rename(disk.partition / "_DONE")
+
+    disk.commit(plan(former_marker="_DONE"))
+
+    assert disk.files() == AFTER
+
+
 def test_revision_two_retracts_durably_then_moves_durably_then_marks(disk: Disk) -> None:
     stopper = Stopper()
 

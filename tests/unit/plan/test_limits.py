@@ -131,6 +131,29 @@ def test_window_that_reads_a_whole_state_is_not_cut() -> None:
     assert limit_cut(found, commits.retained, commits.volumes, LimitsConfig(rows=1)) is None
 
 
+@pytest.mark.parametrize(
+    ("snapshots", "end"), [(2, 2), (3, 3), (4, 3)], ids=["below", "at", "above the interval's"]
+)
+def test_limit_beyond_the_interval_does_not_extend_the_window(snapshots: int, end: int) -> None:
+    commits = Commits([Volume(1, 1, 1)] * 6)
+    interval = InstantRange(None, commits.instants[2])
+    allowed = LimitsConfig(snapshots=snapshots)
+
+    found = limited(interval, commits.instants, commits.volumes, allowed)
+
+    assert found == InstantRange(None, commits.instants[end - 1])
+
+
+def test_window_whose_start_was_rolled_away_is_counted_from_the_first_that_is_left() -> None:
+    commits = Commits([Volume(1, 1, 1)] * 5)
+    resumed = InstantRange(Instant("99", START), commits.instants[1])
+
+    cut = limit_cut(resumed, commits.retained, commits.volumes, LimitsConfig(snapshots=2))
+
+    assert cut is not None
+    assert (cut.limit, cut.left) == ("snapshots", 3)
+
+
 def test_window_that_ends_by_its_interval_is_not_called_cut() -> None:
     commits = Commits([Volume(1, 1, 1)] * 5)
     taken = InstantRange(None, commits.instants[1])

@@ -231,6 +231,26 @@ def test_large_file_with_offsets_is_cut_there_without_a_footer() -> None:
     assert not files.footers
 
 
+def test_row_groups_behind_the_length_in_the_manifest_are_in_the_last_part() -> None:
+    files = Files({"large": [Group(10, 60) for _ in range(5)]})
+    (piece,) = files.pieces()
+    short = replace(piece, size_bytes=200, slice=FileSlice(piece.path, offsets=(0, 60, 120)))
+
+    splits = plan_splits([short], files.row_groups, SplitConfig(target_size=100, open_cost=1), 1, 1)
+
+    found = _pieces(splits, files)
+    assert [(piece.row_start, piece.row_end) for piece in found] == [(0, 10), (10, 20), (20, 50)]
+
+
+def test_parts_of_two_files_whose_rows_are_guessed_share_no_sub_split() -> None:
+    layout = {name: [Group(10, 40) for _ in range(3)] for name in ("one", "two")}
+
+    splits = _split(Files(layout, offsets=True))
+
+    paths = [[{piece.path for piece in sub.pieces} for sub in it.sub_splits] for it in splits]
+    assert paths == [[{"one"}], [{"one"}, {"two"}], [{"two"}]]
+
+
 def test_offset_outside_the_file_is_not_trusted() -> None:
     files = Files({"large": [Group(5, 90), Group(5, 90)]})
     (piece,) = files.pieces()

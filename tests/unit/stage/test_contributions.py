@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tidegate.model.message import CommitMessage, EventTimes, HeldPartition, PartFile, Staged
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
-from tidegate.stage.contributions import contributions_of
+from tidegate.stage.contributions import contributions_of, emptied
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = [Partition((("dt", f"2026-01-0{number}"),)) for number in (1, 2, 3)]
@@ -100,3 +100,15 @@ def test_message_from_before_rules_were_told_apart_names_all_that_hold() -> None
     (found,) = contributions_of([message], SCAN)
 
     assert found.held_rule == "late, odd"
+
+
+def test_rebuild_empties_the_partitions_that_it_found_no_row_for_and_that_are_known() -> None:
+    window = SimpleNamespace(sequence=7, kind=WindowKind.REBUILD, partitions=tuple(DAYS))
+    scan: Any = SimpleNamespace(digest="p1", window=window)
+    messages = [_message(1, [_part(DAYS[0], 0, 4)])]
+
+    found = list(emptied(messages, scan, lambda day: day != DAYS[2]))
+
+    assert [(it.partition, it.rows, it.messages, it.kind) for it in found] == [
+        (DAYS[1], 0, (), WindowKind.REBUILD)
+    ]

@@ -31,9 +31,9 @@ class Decisions:
     """Decisions on held partitions of one pipeline, in the ledger and beside the publication.
 
     Runs on: one process per decision. Called: at least once.
-    Failure: a file without the ledger's decision is one that publishes nothing, of a process that
-    died before the ledger answered. An approval without a file has to be repeated if the ledger is
-    lost.
+    Failure: a process that dies may leave a file of a decision that the ledger does not have; such
+    a decision publishes nothing. It may also leave an approval that is only in the ledger and has
+    to be repeated if the ledger is lost.
     """
 
     roots: Roots
