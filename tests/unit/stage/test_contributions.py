@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tidegate.model.message import CommitMessage, EventTimes, HeldPartition, PartFile, Staged
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
-from tidegate.stage.contributions import contributions_of
+from tidegate.stage.contributions import contributions_of, summary_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = [Partition((("dt", f"2026-01-0{number}"),)) for number in (1, 2, 3)]
@@ -100,3 +100,15 @@ def test_message_from_before_rules_were_told_apart_names_all_that_hold() -> None
     (found,) = contributions_of([message], SCAN)
 
     assert found.held_rule == "late, odd"
+
+
+def test_summary_counts_the_rows_that_failed_each_rule_whatever_its_effect() -> None:
+    scan: Any = SimpleNamespace(record=None)
+    hits = [{"late": 2, "odd": 0, "dropped": 1}, {"late": 3, "odd": 0, "dropped": 0}]
+
+    messages = [_message(number, [], rule_hits=each) for number, each in enumerate(hits)]
+
+    found = summary_of(messages, scan)
+
+    assert found.rule_hits == {"late": 5, "odd": 0, "dropped": 1}
+    assert found.merged(found).rule_hits == {"late": 10, "odd": 0, "dropped": 2}
