@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import tidegate
-from tidegate import library
+from tidegate import errors, library
 from tidegate.pipeline import changes
 from tidegate.target import committed
 
@@ -83,3 +83,15 @@ def test_examples_in_order_give_what_they_say(names: dict[str, object]) -> None:
     failures = [(name, run_examples(module, name, names).failed) for module, name in order]
 
     assert failures == [(name, 0) for _, name in order]
+
+
+def test_time_without_a_zone_is_refused_with_what_it_lacks(
+    names: dict[str, object],
+) -> None:
+    source = {"kind": "files", "path": names["orders"]}
+
+    with pytest.raises(errors.InstantNotFound, match="a time names its zone") as refused:
+        tidegate.read_changes(source, end_inclusive="2999-02-01").read_all()
+
+    with_zone = str(refused.value).rpartition(" ")[2].rstrip(".").replace("2026", "2999")
+    assert tidegate.read_changes(source, end_inclusive=with_zone).read_all().num_rows == 3

@@ -42,8 +42,9 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
 
     Args:
         source: the `source` section of a pipeline file.
-        start_exclusive: an instant of the source (Iceberg: a snapshot id), an ISO time (the last
-            instant at or before it), `earliest` or `latest`; None is `earliest`.
+        start_exclusive: an instant of the source (Iceberg: a snapshot id), an ISO time with
+            its zone (the last instant at or before it), `earliest` or `latest`; None is
+            `earliest`.
         end_inclusive: the same; None is `latest`.
         mode: `append`, the default: rows that were added; `snapshot`: the table as of the end;
             `changelog`: the inserts, updates and deletes of each commit; `snapshot_diff`: the

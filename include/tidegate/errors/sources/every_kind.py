@@ -92,7 +92,10 @@ class InstantNotFound(TerminalError):
 
     source: str
     instant: str
-    template = "{source}: no instant '{instant}'. List them with `tidegate instants PIPELINE`."
+    template = (
+        "{source}: no instant '{instant}'. List them with `tidegate instants PIPELINE`; "
+        "a time names its zone, as in 2026-02-01T00:00Z."
+    )
 
 
 class PointNotFound(TerminalError):
