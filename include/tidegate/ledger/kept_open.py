@@ -7,6 +7,7 @@ these queries, and the last connection that closes also writes the whole log bac
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sqlite3
 import threading
@@ -45,6 +46,8 @@ class KeptOpen(sa.pool.QueuePool):
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
+        # SQLAlchemy logs by the name of the class: its lines would pass for steps of Tidegate.
+        self.logger = logging.getLogger("sqlalchemy.pool.QueuePool")
         self._guard = threading.Lock()
         self._steps = 0
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar, Self
@@ -15,6 +15,9 @@ from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import SPARSE, Value
+
+_COUNTED_BY_NAME = ("seconds", "left_out", "rule_hits")
+"""Fields of a summary that count by name."""
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,8 @@ class RunSummary(Value):
     rows_unpaired: int = 0
     """Changes of keys that have several changes in one commit (ICE-3.15)."""
     rows_future: int = 0
+    rule_hits: Mapping[str, int] = field(default_factory=dict)
+    """Row rule → rows that failed it; `hold` and `warn` only judge the rows that are kept."""
     deletes_ignored: int = 0
     """Deleted positions past the end of their file, or rows that name no position (ICE-4.10)."""
     bytes_written: int = 0
@@ -181,13 +186,21 @@ class RunSummary(Value):
 
     def merged(self, other: RunSummary) -> RunSummary:
         """Add the counts of another window."""
-        seconds = Counter(self.seconds)
-        seconds.update(other.seconds)
-        left_out = Counter(self.left_out)
-        left_out.update(other.left_out)
         counts = {
             item.name: getattr(self, item.name) + getattr(other, item.name)
             for item in fields(self)
-            if item.name not in {"seconds", "left_out"}
+            if item.name not in _COUNTED_BY_NAME
         }
-        return RunSummary(**counts, seconds=dict(seconds), left_out=dict(left_out))
+        named: dict[str, Any] = {
+            name: sum_by_name((getattr(self, name), getattr(other, name)))
+            for name in _COUNTED_BY_NAME
+        }
+        return RunSummary(**counts, **named)
+
+
+def sum_by_name(counted: Iterable[Mapping[str, float]]) -> dict[str, Any]:
+    """Add up what was counted by name."""
+    found: Counter[str] = Counter()
+    for each in counted:
+        found.update(each)
+    return dict(found)

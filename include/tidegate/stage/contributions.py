@@ -7,7 +7,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from tidegate.model.ignored_deletes import IgnoredDeletes
-from tidegate.model.message import Contribution, EventTimes, RunSummary
+from tidegate.model.message import Contribution, EventTimes, RunSummary, sum_by_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -77,6 +77,7 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
             part.rows for message in messages for part in message.staged.quarantined
         ),
         rows_future=sum(message.staged.event_times.future for message in messages),
+        rule_hits=sum_by_name(message.staged.rule_hits for message in messages),
         rows_carried_over=sum(message.noted.settled.carried_over for message in messages),
         rows_unpaired=sum(message.noted.settled.unpaired for message in messages),
         deletes_ignored=functools.reduce(IgnoredDeletes.plus, ignored, IgnoredDeletes()).total,

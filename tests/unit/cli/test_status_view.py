@@ -35,11 +35,14 @@ def test_outcome_table_of_any_outcomes_has_a_row_each(outcomes: list[PublishOutc
 @few
 @given(values_of(RunSummary))
 def test_summary_line_of_any_summary_is_one_line(summary: RunSummary) -> None:
-    stages = replace(summary, seconds={"read": 1.25})
+    stages = replace(
+        summary, seconds={"read": 1.25}, rule_hits={"odd": 7, "none": 0, "even": 1_200}
+    )
 
     line = status_view.summary_line(stages)
 
     assert "read 1.2 s" in line
+    assert "7 fail odd, 1,200 fail even; " in line
     assert "\n" not in line
 
 

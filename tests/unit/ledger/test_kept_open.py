@@ -291,3 +291,14 @@ def test_write_that_the_file_has_no_room_for_yet_is_done(engine: sa.Engine, path
         assert is_known(engine, "b")
 
     assert names_in(path) == {"a", "b"}
+
+
+def test_connections_that_come_and_go_are_no_steps_of_tidegate(
+    engine: sa.Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="tidegate")
+
+    register(engine, "orders")
+    engine.dispose()
+
+    assert caplog.messages == []

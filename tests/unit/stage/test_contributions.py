@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tidegate.model.message import CommitMessage, EventTimes, HeldPartition, PartFile, Staged
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
-from tidegate.stage.contributions import contributions_of, emptied
+from tidegate.stage.contributions import contributions_of, emptied, summary_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 DAYS = [Partition((("dt", f"2026-01-0{number}"),)) for number in (1, 2, 3)]
@@ -112,3 +112,15 @@ def test_rebuild_empties_the_partitions_that_it_found_no_row_for_and_that_are_kn
     assert [(it.partition, it.rows, it.messages, it.kind) for it in found] == [
         (DAYS[1], 0, (), WindowKind.REBUILD)
     ]
+
+
+def test_summary_counts_the_rows_that_failed_each_rule_whatever_its_effect() -> None:
+    scan: Any = SimpleNamespace(record=None)
+    hits = [{"late": 2, "odd": 0, "dropped": 1}, {"late": 3, "odd": 0, "dropped": 0}]
+
+    messages = [_message(number, [], rule_hits=each) for number, each in enumerate(hits)]
+
+    found = summary_of(messages, scan)
+
+    assert found.rule_hits == {"late": 5, "odd": 0, "dropped": 1}
+    assert found.merged(found).rule_hits == {"late": 10, "odd": 0, "dropped": 2}
