@@ -93,8 +93,8 @@ class InstantNotFound(TerminalError):
     source: str
     instant: str
     template = (
-        "{source}: found no instant '{instant}'; expected the id of one, or a time, which names its "
-        "zone in `source.start` (2026-02-01T00:00Z). List them with `tidegate instants PIPELINE`."
+        "{source}: found no instant '{instant}'; expected the id of one, or a time, in "
+        "`source.start` with its zone. List them with `tidegate instants PIPELINE`."
     )
 
 
