@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.cli.checks import Line, ok
+from tidegate.commit.policies import open_policy
 from tidegate.config import (
     PipelineConfig,
     claimants,
@@ -14,9 +15,12 @@ from tidegate.config import (
     pipeline_files,
     resolve_secret,
 )
+from tidegate.config.target import field_text
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
-from tidegate.gate import load_suite
+from tidegate.gate import load_suite, verify
 from tidegate.pipeline import open_pipeline
+from tidegate.pipeline.load.rehearsal import rehearse
+from tidegate.pipeline.state.reading import Reading, filter_columns
 from tidegate.pipeline.state.work import check_identity, check_owner, check_places
 from tidegate.source import open_source, overlooked
 from tidegate.storage import same_file_system
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.pipeline import Pipeline
+    from tidegate.source.protocol import Source
 
 
 def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
@@ -44,14 +49,19 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
     steps: dict[str, Callable[[Pipeline, datetime], str]] = {
         "secrets": _secrets,
         "target": _target,
-        "suite": _suite,
+        "policies": _policies,
         "source": _source,
+        "rows": _rows,
+        "suite": _suite,
     }
     for subject, look in steps.items():
         try:
             yield ok(f"{name}: {subject}", look(opened, now))
         except TidegateError as refused:
             yield refusal(f"{name}: {subject}", refused)
+            if subject == "source":
+                # Rows and suite would say the same once more.
+                return
         else:
             if subject == "source":
                 for note in overlooked(config.source):
@@ -103,20 +113,53 @@ def _target(opened: Pipeline, _now: datetime) -> str:
     return f"{target}, work in {work}"
 
 
-def _suite(opened: Pipeline, _now: datetime) -> str:
-    gate = opened.config.gate
-    if gate is None:
-        return "none: every partition passes"
-    suite = load_suite(gate.suite)
-    return f"{suite.name} with {len(suite.expectations)} expectations"
+def _policies(opened: Pipeline, _now: datetime) -> str:
+    policies = opened.config.commit.policies
+    for policy in policies:
+        open_policy(policy)
+    return ", ".join(policy.word for policy in policies) or "none"
 
 
 def _source(opened: Pipeline, now: datetime) -> str:
-    # Without a place for listings, looking at plain files writes nothing.
-    source = open_source(opened.config.source, opened.storage)
+    source = _own_source(opened)
     check_places(opened.roots, opened.config.name, opened.storage, source)
     pin = source.timeline.pin(now)
     names = ", ".join(source.reading.schema(pin).names)
     return (
         f"{opened.config.source.address}, head {pin.head.id if pin.head else 'none yet'}: {names}"
     )
+
+
+def _rows(opened: Pipeline, now: datetime) -> str:
+    config, reading = opened.config, _reading(opened, now)
+    rehearse(config, reading, now)
+    keys = ", ".join(map(field_text, config.target.partition_by)) or "nothing"
+    column = config.event_time.column if config.event_time else None
+    follows = "none"
+    if config.event_time and column:
+        kind = str(reading.schema.field(column).type)
+        counted = f", in {config.event_time.unit} since 1970" if "int" in kind else ""
+        follows = f"{column} of type {kind}{counted}"
+    rules = ", ".join(rule.name for rule in config.rows) or "none"
+    return f"partitioned by {keys}; event time: {follows}; rules: {rules}"
+
+
+def _suite(opened: Pipeline, now: datetime) -> str:
+    gate = opened.config.gate
+    if gate is None:
+        return "none: every partition passes"
+    suite = load_suite(gate.suite)
+    keys = [field.name for field in opened.config.target.partition_by]
+    verify(suite, list(dict.fromkeys((*_reading(opened, now).schema.names, *keys))))
+    return f"{suite.name} with {len(suite.expectations)} expectations"
+
+
+def _own_source(opened: Pipeline) -> Source:
+    # Without a place for listings, looking at plain files writes nothing.
+    source = opened.config.source
+    return open_source(source, opened.storage, None, filter_columns(source.read))
+
+
+def _reading(opened: Pipeline, now: datetime) -> Reading:
+    source = _own_source(opened)
+    return Reading.of(opened.config.source, source, source.timeline.pin(now))

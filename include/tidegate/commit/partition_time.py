@@ -101,6 +101,8 @@ class PartitionClock:
             end = None if self.interval is None else interval_end(local, self.interval, self.zone)
         except (TimeUnreadable, OverflowError) as problem:
             detail = f"{partition}: no partition time: {problem}"
+            if not self.made:
+                detail += "; set `commit.partition_time`, or `commit.trigger: process-time`"
             raise NoPartitionTime(Reason.TIME_UNPARSABLE, detail) from problem
         return PartitionTime(local, start, end)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zoneinfo
 from collections.abc import Mapping
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
@@ -49,7 +49,19 @@ def _known_schedule(schedule: str | None) -> str | None:
     if len(fields) != 5 or not all(_CRON_FIELD.fullmatch(field) for field in fields):
         msg = f"expected five cron fields or one of {', '.join(_PRESETS)}, found '{schedule}'"
         raise ValueError(msg)
+    _check_cron(schedule)
     return schedule
+
+
+def _check_cron(schedule: str) -> None:
+    """Check that there is a next time, with the library that Airflow asks for it."""
+    from croniter import CroniterError, croniter
+
+    try:
+        croniter(schedule, datetime(2000, 1, 1, tzinfo=UTC)).get_next()
+    except CroniterError as refused:
+        msg = f"the cron expression '{schedule}' names no time: {refused}"
+        raise ValueError(msg) from refused
 
 
 def _wall_clock(found: Any) -> Any:

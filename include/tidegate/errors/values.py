@@ -127,6 +127,18 @@ class PartitionFieldInvalid(TerminalError):
     template = "`target.partition_by.{key}`: column '{column}': {problem}."
 
 
+class PartitionTimeUnnamed(TerminalError):
+    """Partitions wait for a time that their values cannot name (PC-T16)."""
+
+    key: str
+    found: str
+    template = (
+        "`commit.trigger: partition-time` expects partitions that name a time, found "
+        "`target.partition_by.{key}` of type {found}. Set `commit.trigger: process-time`, or make "
+        "a key of a time: `day(COLUMN)`."
+    )
+
+
 class PartitionValueReserved(TerminalError):
     """A value is spelled like the directory of the default partition (PC-P07)."""
 

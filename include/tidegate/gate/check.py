@@ -65,7 +65,7 @@ def check(
         return verdict, _record(verdict, content)
     if not content.files:
         footers = empty_footers(content, suite.columns or ())
-    columns = _needed(suite, content, footers)
+    columns = _needed(suite, table_schema(content, footers).names)
     engine = _engine(suite, footers, columns, config)
     rows = _rows(engine, suite, content, footers, columns, spark_frame)
 
@@ -96,6 +96,21 @@ def check(
     return verdict, {**_record(verdict, content), **details}
 
 
+def verify(suite: Suite, columns: Sequence[str]) -> None:
+    """Check that a suite fits a table, without any row of it.
+
+    Args:
+        suite: the result of `load_suite`.
+        columns: the names of the table's columns, with those of its partition keys.
+
+    Raises:
+        SuiteInvalid: it names a column that the table does not have, a check that the library does
+            not know, or arguments that the check refuses.
+    """
+    _needed(suite, columns)
+    library.build(suite)
+
+
 def judge(checks: Sequence[CheckResult], on_failure: Outcome) -> Outcome:
     """Rate the failures (AF-6.6): a critical one decides, a warning is reported, `info` is not."""
     failed = {check.severity for check in checks if not check.success}
@@ -104,9 +119,8 @@ def judge(checks: Sequence[CheckResult], on_failure: Outcome) -> Outcome:
     return Outcome.WARN if "warning" in failed else Outcome.PASS
 
 
-def _needed(suite: Suite, content: GateInput, footers: Footers) -> tuple[str, ...]:
+def _needed(suite: Suite, known: Sequence[str]) -> tuple[str, ...]:
     """Return the columns to read, in the table's order; an unknown name ends the check."""
-    known = table_schema(content, footers).names
     for expectation in suite.expectations:
         for column in expectation.columns or ():
             if column not in known:

@@ -81,8 +81,8 @@ def _run(suite: Suite, frames: Mapping[Sees, Any], engine: str) -> list[Any]:
     context = gx.get_context(mode="ephemeral", project_config=settings)
     sources = context.data_sources
     built: dict[Sees, list[Any]] = {form: [] for form in frames}
-    for number, item in enumerate(suite.expectations):
-        built[item.sees].append(_build(suite, number, item))
+    for item, made in zip(suite.expectations, build(suite), strict=True):
+        built[item.sees].append(made)
     results = []
     for form, checks in built.items():
         is_spark = engine == SPARK and form is not Sees.SCHEMA
@@ -90,6 +90,16 @@ def _run(suite: Suite, frames: Mapping[Sees, Any], engine: str) -> list[Any]:
         asset = source.add_dataframe_asset(form)
         results += _validate(gx, suite, asset, frames[form], checks)
     return results
+
+
+def build(suite: Suite) -> list[Any]:
+    """Build the library's expectations, in the order of the suite.
+
+    Raises:
+        SuiteInvalid: the library does not know a check, or refuses its arguments.
+    """
+    with _quiet():
+        return [_build(suite, number, item) for number, item in enumerate(suite.expectations)]
 
 
 def _build(suite: Suite, number: int, expectation: Expectation) -> Any:

@@ -1,0 +1,214 @@
+"""What `check` passes is loaded and published; what a load or a gate would refuse, it finds."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from small_lake import merged
+from tidegate.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+DAY = datetime(2026, 2, 1, 12, tzinfo=UTC)
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words), catch_exceptions=False)
+
+
+def lines(result: Result) -> dict[str, dict[str, str]]:
+    """Give the lines about the pipeline, by what they are about."""
+    found = json.loads(result.stdout)["lines"]
+    return {
+        line["subject"].removeprefix("orders: "): line
+        for line in found
+        if line["subject"].startswith("orders") and line["outcome"] != "note"
+    }
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of one file."""
+    monkeypatch.setenv("TIDEGATE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path / "pipelines"))
+    (tmp_path / "raw").mkdir()
+    (tmp_path / "pipelines").mkdir()
+    columns = {
+        "id": [1, 2],
+        "at": pa.array([DAY, DAY], pa.timestamp("us", "UTC")),
+        "said_at": ["2026-02-01", "?"],
+        "epoch": [1_769_000_000, 1_769_000_001],
+        "amount": [1.0, 2.0],
+        "place": [{"city": "a"}, {"city": "b"}],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "raw" / "a.parquet")
+    return tmp_path
+
+
+def write(root: Path, keys: dict[str, Any]) -> None:
+    usual = {
+        "name": "orders",
+        "source": {"kind": "files", "path": f"{root}/raw"},
+        "event_time": "at",
+        "target": {"path": f"{root}/published", "partition_by": {"dt": "day(at)"}},
+        "execute": {"engine": "local"},
+    }
+    asked = merged(usual, keys)
+    # Keys of a partitioning replace each other.
+    by = keys.get("target", {}).get("partition_by")
+    asked["target"]["partition_by"] = by or usual["target"]["partition_by"]
+    (root / "pipelines" / "orders.yaml").write_text(json.dumps(asked))
+
+
+def rule(where: str) -> dict[str, Any]:
+    return {"rows": [{"name": "r", "where": where, "on_failure": "quarantine"}]}
+
+
+REFUSED_BY_A_LOAD = {
+    "no event time": {"event_time": "nowhere"},
+    "event time of text": {"event_time": "said_at"},
+    "no partition column": {"target": {"partition_by": {"dt": "day(at)", "r": "region"}}},
+    "day of text": {"target": {"partition_by": {"dt": "day(said_at)"}}},
+    "struct": {"target": {"partition_by": {"dt": "day(at)", "p": "place"}}},
+    "SQL": rule("amount >"),
+    "unknown column of a rule": rule("amountt > 1"),
+    "unknown column of the filter": {"source": {"read": {"filter": "regio = 'x'"}}},
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_A_LOAD)
+def test_check_finds_what_a_load_refuses(root: Path, name: str) -> None:
+    write(root, REFUSED_BY_A_LOAD[name])
+
+    checked = run("check", "orders", "--json")
+    assert not (root / "published").exists()
+    loaded = run("load", "orders", "--json")
+
+    assert (checked.exit_code, loaded.exit_code == 0) == (1, False)
+    line = lines(checked)["rows"]
+    message = json.loads(loaded.stdout)["error"]["message"]
+    assert line["outcome"] == "problem"
+    assert message == ". ".join(filter(None, (line["found"], line["remedy"])))
+
+
+def expectation(kind: str, **keys: Any) -> dict[str, Any]:
+    return {"type": kind, "kwargs": keys}
+
+
+SUITES = {
+    "unknown": (expectation("expect_unicorns"), "expect_unicorns"),
+    "arguments": (
+        expectation("expect_column_values_to_be_between", column="amount", minimum=1),
+        "minimum",
+    ),
+    "column": (
+        expectation("expect_column_values_to_not_be_null", column="amout"),
+        "did you mean 'amount'?",
+    ),
+    "good": (expectation("expect_column_values_to_not_be_null", column="dt"), None),
+}
+
+
+@pytest.mark.parametrize("name", SUITES)
+def test_check_finds_what_a_gate_refuses(root: Path, name: str) -> None:
+    check, problem = SUITES[name]
+    suite = root / "suite.json"
+    suite.write_text(json.dumps({"name": "s", "expectations": [check]}))
+    write(root, {"gate": {"suite": str(suite)}, "commit": {"trigger": "process-time"}})
+
+    checked = run("check", "orders", "--json")
+    run("load", "orders")
+    published = run("publish", "orders", "--json")
+
+    line = lines(checked)["suite"]
+    (outcome,) = json.loads(published.stdout)["outcomes"]
+    assert (line["outcome"] == "ok") is (outcome["state"] == "committed") is (problem is None)
+    if problem:
+        assert problem in line["found"]
+        assert problem in outcome["error"]
+
+
+def test_check_knows_a_policy_that_cannot_be_opened(root: Path) -> None:
+    policies = [{"custom": "nowhere:Thing"}, "success-file"]
+    write(root, {"commit": {"policies": policies, "trigger": "process-time"}})
+
+    checked = run("check", "orders", "--json")
+    run("load", "orders")
+    published = run("publish", "orders", "--json")
+
+    line = lines(checked)["policies"]
+    (outcome,) = json.loads(published.stdout)["outcomes"]
+    assert (line["outcome"], outcome["state"]) == ("problem", "failed")
+    assert outcome["error"].startswith(line["found"])
+
+
+@pytest.mark.parametrize("schedule", ["61 * * * *", "0 2 31 2 *", "H * * * *"])
+def test_check_refuses_a_schedule_that_names_no_time(root: Path, schedule: str) -> None:
+    write(root, {"dag": {"schedule": schedule}})
+
+    checked = run("check", "orders", "--json")
+
+    assert checked.exit_code == 1
+    (line,) = lines(checked).values()
+    assert "`dag.schedule`" in line["found"]
+
+
+@pytest.mark.follows("PartitionTimeUnnamed")
+@pytest.mark.parametrize(
+    "remedy",
+    [
+        {"commit": {"trigger": "process-time"}},
+        {"target": {"partition_by": {"dt": "day(at)", "id": "id"}}},
+    ],
+    ids=["process-time", "day"],
+)
+def test_check_refuses_partitions_that_would_wait_for_ever(
+    root: Path, remedy: dict[str, Any]
+) -> None:
+    wrong = {"target": {"partition_by": {"id": "id"}}}
+    write(root, wrong)
+    checked = run("check", "orders", "--json")
+    assert "process-time" in lines(checked)["rows"]["remedy"]
+    assert run("load", "orders").exit_code == 0
+    waiting = json.loads(run("publish", "orders", "--json").stdout)["outcomes"]
+    assert {item["why"]["reason"] for item in waiting} == {"TIME_UNPARSABLE"}
+    assert all("`commit.trigger: process-time`" in item["why"]["detail"] for item in waiting)
+
+    (root / "home").rename(root / "home-before")
+    (root / "published").rename(root / "published-before")
+    (root / ".tidegate-published").rename(root / "work-before")
+    write(root, merged(wrong, remedy) if "commit" in remedy else remedy)
+    assert lines(run("check", "orders", "--json"))["rows"]["outcome"] == "ok"
+    assert run("load", "orders").exit_code == 0
+    found = json.loads(run("publish", "orders", "--json").stdout)["outcomes"]
+    assert {(item["state"], item["why"] and item["why"]["reason"]) for item in found} <= {
+        ("committed", None),
+        ("pending", "WATERMARK_BEHIND"),
+    }
+
+
+def test_source_that_cannot_be_read_is_told_once(root: Path) -> None:
+    write(root, {"source": {"path": f"{root}/nowhere"}})
+
+    checked = run("check", "orders", "--json")
+
+    problems = [name for name, line in lines(checked).items() if line["outcome"] == "problem"]
+    assert problems == ["source"]
+
+
+def test_check_says_how_whole_numbers_are_read(root: Path) -> None:
+    write(root, {"event_time": {"column": "epoch", "unit": "s"}})
+
+    checked = run("check", "orders", "--json")
+
+    assert "epoch of type int64, in s since 1970" in lines(checked)["rows"]["found"]
