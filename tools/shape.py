@@ -103,6 +103,9 @@ REASONS = {
     "tests/behaviour/test_storages.py": ("tidegate/storage/local_files",),
     "settling whole streams: tests/unit/read/test_settle.py, "
     "tests/unit/pipeline/load/test_change_stream.py": ("tidegate/read/changes",),
+    "what a load refuses, found before it: tests/behaviour/test_check.py": (
+        "tidegate/pipeline/load/rehearsal",
+    ),
     "registry of policies: tests/unit/config/test_policies.py, tests/behaviour/test_policies.py": (
         "tidegate/commit/policies/__init__",
     ),
@@ -155,7 +158,6 @@ REASONS = {
         "tidegate/pipeline/executors",
     ),
     "loads, commits and upkeep of whole pipelines: tests/behaviour, tests/crash, tests/race": (
-        "tidegate/pipeline/changes",
         "tidegate/pipeline/control",
         "tidegate/pipeline/load_steps",
         "tidegate/pipeline/partition_preview",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import sqlalchemy as sa
 
@@ -41,9 +41,9 @@ def read_overview(engine: sa.Engine) -> tuple[PipelineOverview, ...]:
     counts = sa.select(*kinds, sa.func.count()).group_by(*kinds)
     with reading(engine) as connection:
         found = connection.execute(known).mappings().all()
-        states: dict[str, dict[str, int]] = defaultdict(dict)
+        states: dict[str, Counter[str]] = defaultdict(Counter)
         for name, pending, published, count in connection.execute(counts):
-            states[name][state_name(pending, published)] = count
+            states[name][state_name(pending, published)] += count
     return tuple(
         PipelineOverview(
             pipeline=rows.read_pipeline(row),
