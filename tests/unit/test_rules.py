@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
 import subprocess
 from functools import cache
@@ -9,6 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
+
+from tidegate.cli.app import app
+from tidegate.config import json_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -166,3 +171,37 @@ def test_citation_read_names_its_line() -> None:
         "a.py:2: ICE-2.17",
         "a.py:4: PC-C06",
     ]
+
+
+MODULES = sorted(
+    path.relative_to(ROOT).as_posix()
+    for folder in ("include", "plugins", "jobs", "dags")
+    for path in (ROOT / folder).rglob("*.py")
+)
+
+
+def texts_of(module: str) -> Iterator[ast.Constant]:
+    """Find the texts of a module that are no docstrings."""
+    tree = ast.parse((ROOT / module).read_text("utf-8"))
+    statements = (node for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    docstrings = {id(node.value) for node in statements}
+    for node in ast.walk(tree):
+        is_text = isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if is_text and id(node) not in docstrings:
+            yield node
+
+
+def test_no_rule_is_cited_to_a_user() -> None:
+    """Messages say what is the matter; a number is looked up by those who read the code."""
+    found = [
+        str(cited)
+        for module in MODULES
+        for text in texts_of(module)
+        for cited in cited_in(text.value, f"{module}:{text.lineno}")
+    ]
+    help_texts = json.dumps(json_schema()) + "".join(
+        command.callback.__doc__ or "" for command in app.registered_commands if command.callback
+    )
+
+    assert found == []
+    assert [str(cited) for cited in cited_in(help_texts)] == []

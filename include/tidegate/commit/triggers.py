@@ -72,7 +72,7 @@ def evaluate(
     """
     tide = _Tide(now, watermark, idle)
     if not config.commit.policies:
-        detail = "`commit.policies` is empty, so that nothing is ever committed (PC-A01)"
+        detail = "`commit.policies` is empty, so that nothing is ever committed"
         return _refused(Reason.NO_POLICY, detail, tide)
     return TRIGGERS[config.commit.trigger](config, _Pending(partition, first_seen), tide)
 

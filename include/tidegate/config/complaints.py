@@ -54,6 +54,10 @@ _TYPES = {
 }
 
 
+_MOST_TOLD = 9
+"""More problems than these, besides the first, are counted."""
+
+
 @dataclass(frozen=True)
 class _Problem:
     place: Place
@@ -64,7 +68,7 @@ class _Problem:
 
 
 def complain(invalid: ValidationError, document: Document, above: Place = ()) -> ConfigInvalid:
-    """Return one error, for the first problem in the file, with the number of the others.
+    """Return one error, for the first problem in the file, followed by the others.
 
     Missing keys come last: they may be there under a misspelt name.
 
@@ -73,16 +77,24 @@ def complain(invalid: ValidationError, document: Document, above: Place = ()) ->
         document: the file that was validated.
         above: the place of the validated part in a pipeline file.
     """
-    found = list(_problems(invalid, above))
-    first = min(found, key=lambda item: (item.is_absence, document.line(item.place)))
-    more = len({item.place for item in found}) - 1
-    rest = f" ({more} more problem{'s' if more > 1 else ''} in this file)" if more else ""
+    found: dict[Place, _Problem] = {}
+    for item in _problems(invalid, above):
+        found.setdefault(item.place, item)
+    first, *others = sorted(
+        found.values(), key=lambda item: (item.is_absence, document.line(item.place))
+    )
     refusal = AmbiguousStart if isinstance(first.said, AmbiguousSide) else ConfigInvalid
+    lines = [
+        f"{document.file}:{document.line(it.place)}: `{key_text(it.place)}`: {it.said}"
+        for it in others[:_MOST_TOLD]
+    ]
+    if len(others) > _MOST_TOLD:
+        lines.append(f"and {len(others) - _MOST_TOLD} more")
     return refusal(
         file=document.file,
         line=document.line(first.place),
         key=key_text(first.place),
-        problem=f"{first.said}{rest}",
+        problem="\n".join((str(first.said), *lines)),
     )
 
 

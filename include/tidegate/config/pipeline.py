@@ -185,7 +185,7 @@ class PipelineConfig(Section):
         configured = commit.partition_time
         if not made and (configured is None or configured.interval is None):
             notes.append(
-                "the length of a partition is unknown: `commit.delay` must contain it (PC-T19); "
+                "the length of a partition is unknown: `commit.delay` must contain it; "
                 "set `commit.partition_time.interval` instead, which also follows clock changes"
             )
         column = self.event_time.column if self.event_time else None

@@ -68,7 +68,7 @@ def _read_fields(found: Any) -> Any:
 
 def _read_field(name: str, found: Any) -> PartitionField:
     if not name or name.startswith(("_", ".")):
-        problem = "a key that starts with '_' or '.' would make hidden directories (PC-P10)"
+        problem = "a key that starts with '_' or '.' would make hidden directories"
         raise KeyProblem(problem, key=name)
     if not isinstance(found, str) or not found.strip():
         problem = f"expected a column, or day(), hour() or month() of one; found {found!r}"

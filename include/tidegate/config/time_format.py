@@ -159,7 +159,7 @@ def _refuse_holes(letters: str, fields: Sequence[str]) -> None:
     if missing:
         msg = f"'{letters}' gives no {missing[0]}"
         if missing == ["day"]:
-            msg += "; for months use the pattern '$key01' and 'yyyyMMdd' (PC-T15)"
+            msg += "; for months use the pattern '$key01' and 'yyyyMMdd'"
         raise ValueError(msg)
     given = [name for name in _TIME if name in fields]
     if given and given != list(_TIME[: len(given)]):

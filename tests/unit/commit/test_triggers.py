@@ -292,7 +292,7 @@ def test_span_text_names_the_two_largest_units(span: timedelta, text: str) -> No
 
 BERLIN = "Europe/Berlin"
 DAY_STARTS, DAY_ENDS = utc("2026-02-01T23:00"), utc("2026-02-02T23:00")
-NO_POLICY = "`commit.policies` is empty, so that nothing is ever committed (PC-A01)"
+NO_POLICY = "`commit.policies` is empty, so that nothing is ever committed"
 BEHIND = "watermark 2026-02-02 23:30 Europe/Berlin must pass 2026-02-03 00:00; 30 min missing"
 IDLE = f"{BEHIND}; the source is idle and `event_time.when_idle` says wait"
 

@@ -712,7 +712,8 @@ MISTAKES = {
         "source:\n  kind: files\n  pth: /x",
         "source.pth",
         5,
-        "unknown key; did you mean 'path'? (1 more problem in this file)",
+        "unknown key; did you mean 'path'?\n"
+        "{file}:3: `source.path`: is required: the root directory of the files",
     ),
     "no kind": (
         "source: {path: /x}",
@@ -754,7 +755,8 @@ MISTAKES = {
         "source: {kind: files, path: /x, limits: {rows: 5}, tag: eow}",
         "source.limits",
         3,
-        "belongs to sources of kind 'iceberg', not to 'files' (1 more problem in this file)",
+        "belongs to sources of kind 'iceberg', not to 'files'\n"
+        "{file}:3: `source.tag`: belongs to sources of kind 'iceberg', not to 'files'",
     ),
     "key of another kind": (
         "source: {kind: files, path: /x, table: a.b}",
@@ -847,7 +849,7 @@ MISTAKES = {
         "target: {path: /x, partition_by: {_dt: day(at)}}",
         "target.partition_by._dt",
         5,
-        "a key that starts with '_' or '.' would make hidden directories (PC-P10)",
+        "a key that starts with '_' or '.' would make hidden directories",
     ),
     "key named as its column": (
         "target: {path: /x, partition_by: {at: day(at)}}",
@@ -907,19 +909,32 @@ def test_mistake_is_named_with_line_key_and_remedy(
 ) -> None:
     refused = refusal(tmp_path, mistaken(said))
 
+    problem = problem.replace("{file}", f"{tmp_path}/orders.yaml")
     assert (refused.key, refused.line, refused.problem) == (key, line, problem)
     assert str(refused) == f"{tmp_path}/orders.yaml:{line}: `{key}`: {problem}"
 
 
-def test_several_mistakes_name_the_first_and_count_the_others(tmp_path: Path) -> None:
+def test_several_mistakes_are_all_named_with_their_lines(tmp_path: Path) -> None:
     refused = refusal(
         tmp_path, SHORT + "execute: {engine: sparc}\ncommit: {delay: 5, trigger: x}\n"
     )
 
     assert refused.line == 9
-    assert refused.problem == (
-        "unknown value 'sparc'; did you mean 'spark'? (2 more problems in this file)"
-    )
+    first, *others = refused.problem.splitlines()
+    assert first == "unknown value 'sparc'; did you mean 'spark'?"
+    assert sorted(line.split(" ")[:2] for line in others) == [
+        [f"{tmp_path}/orders.yaml:10:", "`commit.delay`:"],
+        [f"{tmp_path}/orders.yaml:10:", "`commit.trigger`:"],
+    ]
+
+
+def test_many_mistakes_are_counted(tmp_path: Path) -> None:
+    keys = "".join(f"key{number}: 1\n" for number in range(14))
+
+    refused = refusal(tmp_path, SHORT + keys)
+
+    assert refused.problem.count("unknown key") == 10
+    assert refused.problem.endswith("\nand 4 more")
 
 
 def test_partition_time_without_event_time_is_refused(tmp_path: Path) -> None:

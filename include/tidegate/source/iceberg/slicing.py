@@ -127,10 +127,10 @@ class ManifestSlicing:
             oldest = history.ancestors[0]
             return (
                 f"history may be truncated: the oldest kept snapshot {oldest.snapshot_id} "
-                f"has sequence number {oldest.sequence_number} (ICE-2.16)",
+                f"has sequence number {oldest.sequence_number}",
             )
         if self._access.config.start.kind == "earliest" and not history.counts_commits:
-            return ("unknown whether history is truncated: format 1 counts no commits (ICE-2.16)",)
+            return ("unknown whether history is truncated: format 1 counts no commits",)
         return ()
 
 

@@ -123,9 +123,7 @@ class ChangePlanner:
             LineageUnavailable: the table does not tell when rows were written (ICE-8.5).
         """
         since = self._sequence_number(start, format_version)
-        planned = PlannedFiles(
-            notes=("rows that were deleted are not seen by lineage upserts (ICE-8.4)",)
-        )
+        planned = PlannedFiles(notes=("rows that were deleted are not seen by lineage upserts",))
         state = self._states.state(head)
         planned.tally.update(state.tally)
         for file in state.files:
