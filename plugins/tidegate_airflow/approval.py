@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
-from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate.errors import DecisionRefused, NotHeld, ProposalMissing, PublicationLapsed
 from tidegate_airflow.runs import publish_partition, utc_now
+from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import controlled
 
 if TYPE_CHECKING:
@@ -74,4 +74,4 @@ class PartitionApproval(ApprovalOperator):
             )
         except (DecisionRefused, NotHeld, PublicationLapsed) as gone:
             # It was decided on the command line, or replaced by a newer proposal with its own run.
-            raise AirflowSkipException(str(gone)) from gone
+            raise skipped(str(gone)) from gone

@@ -42,13 +42,14 @@ def pipeline_dags(config: PipelineConfig) -> tuple[DAG, DAG, DAG]:
     poll_seconds = float(os.environ.get("TIDEGATE_POLL_SECONDS", POLL_SECONDS))
     common: dict[str, Any] = {
         "start_date": _zoned(config.dag.start_date, config.timezone),
-        "end_date": _zoned(config.dag.end_date, config.timezone),
         "catchup": False,
         "tags": ["tidegate", config.name, *config.dag.tags],
         "default_args": {"owner": config.dag.owner, **retry_arguments()},
     }
+    # What was loaded is published, and what was left unfinished is found, after the last interval.
+    end_date = _zoned(config.dag.end_date, config.timezone)
     return (
-        load_dag(config, poll_seconds, common),
+        load_dag(config, poll_seconds, {**common, "end_date": end_date}),
         publish_dag(config, poll_seconds, common),
         reconcile_dag(config, common),
     )

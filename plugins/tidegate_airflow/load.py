@@ -6,13 +6,13 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronDataIntervalTimetable, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate_airflow.assets import mappable_keys, staged_asset
 from tidegate_airflow.operators import MergeRead, PlanSplits, planned_windows
 from tidegate_airflow.pools import SPARK_POOL
 from tidegate_airflow.runs import load_run, utc_now
 from tidegate_airflow.sensors import ChangesSensor
+from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import opened
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def announce_window(name: str, plans_from: str, staged: Asset, context: Context)
     keys = mappable_keys(pipeline.config, _touched(pipeline, announced, planned))
     if not keys:
         msg = "no partition was touched"
-        raise AirflowSkipException(msg)
+        raise skipped(msg)
     event = context["outlet_events"][staged]
     event.add_partitions(keys)
     event.extra = {"pipeline": name, "run": run.id, "windows": list(announced.windows)}

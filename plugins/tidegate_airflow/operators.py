@@ -17,12 +17,13 @@ from uuid import uuid4
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException, AirflowSkipException
+from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
 
 import tidegate
 from tidegate.errors import EnvironmentIncomplete, TidegateError, WindowNotFound, WindowOpen
 from tidegate.model.run import PlannedWindow
 from tidegate_airflow.runs import load_run, utc_now
+from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import WindowTrigger, opened
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class PlanSplits(PipelineJob):
             )
         if not planned:
             msg = "nothing to load: the window was taken by another run since the sensor looked"
-            raise AirflowSkipException(msg)
+            raise skipped(msg)
         for item in planned:
             self.log.info(
                 "window %d: %d of %d splits to read, plan %s",

@@ -7,7 +7,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
-from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
 from tidegate.model.publication import Outcome
@@ -19,6 +18,7 @@ from tidegate_airflow.runs import (
     run_owner,
     utc_now,
 )
+from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, opened
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class ProposeRevision(BaseOperator):
         now = utc_now()
         # Another run may have published or held it in the meantime.
         if pipeline.evaluate(partition, now) is None:
-            raise AirflowSkipException(nothing_pending(partition))
+            raise skipped(nothing_pending(partition))
         try:
             proposal = pipeline.propose(partition, owner, now)
         except ClaimHeld as held:
@@ -78,7 +78,7 @@ class ProposeRevision(BaseOperator):
             )
         if proposal is None:
             msg = f"{partition}: its content is what stands already"
-            raise AirflowSkipException(msg)
+            raise skipped(msg)
         self.log.info("proposed: %s", proposal.to_text())
         return proposal.to_json()
 
@@ -95,7 +95,7 @@ def check_partition(name: str, context: Context) -> str:
     try:
         verdict = pipeline.gate(proposal.partition, proposal.digest, run_owner(context), utc_now())
     except PublicationLapsed as lapsed:
-        raise AirflowSkipException(str(lapsed)) from lapsed
+        raise skipped(str(lapsed)) from lapsed
     report = describe_verdict(proposal, verdict)
     _LOG.info("%s", report)
     if verdict.outcome is Outcome.FAIL:
@@ -124,7 +124,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
     try:
         done = pipeline.commit(proposal.partition, proposal.digest, run_owner(context), utc_now())
     except PublicationLapsed as lapsed:
-        raise AirflowSkipException(str(lapsed)) from lapsed
+        raise skipped(str(lapsed)) from lapsed
     _LOG.info("committed: %s", done.to_text())
     event = context["outlet_events"][published]
     event.add_partitions(proposal.partition.key)

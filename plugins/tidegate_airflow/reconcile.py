@@ -6,10 +6,10 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, task
-from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate_airflow.assets import mappable_keys, staged_asset
 from tidegate_airflow.runs import utc_now
+from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import controlled
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
     keys = mappable_keys(pipeline.config, pipeline.pending(utc_now()))
     if not keys:
         msg = "nothing is pending"
-        raise AirflowSkipException(msg)
+        raise skipped(msg)
     _LOG.info("announced again: %s", ", ".join(keys))
     event = context["outlet_events"][staged]
     event.add_partitions(keys)

@@ -10,7 +10,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator
-from airflow.sdk.exceptions import AirflowSkipException
 
 from tidegate_airflow.runs import (
     load_run,
@@ -19,6 +18,7 @@ from tidegate_airflow.runs import (
     run_owner,
     utc_now,
 )
+from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, controlled, opened
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ class ChangesSensor(BaseSensorOperator):
         self.log.info("%s: %s", look.kind, look.detail)
         if look.kind == "none":
             msg = f"nothing to load: {look.detail}"
-            raise AirflowSkipException(msg)
+            raise skipped(msg)
 
 
 class PartitionCommitSensor(BaseSensorOperator):
@@ -102,7 +102,7 @@ class PartitionCommitSensor(BaseSensorOperator):
         owner = run_owner(context)
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
-            raise AirflowSkipException(nothing_pending(partition))
+            raise skipped(nothing_pending(partition))
         if evaluation.committable and pipeline.partition_is_free(partition, owner, now):
             self.log.info("%s may be committed: %s", partition, evaluation.detail)
             return

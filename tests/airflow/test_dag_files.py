@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,7 +17,6 @@ from airflow_pipelines import FLIGHTS, ORDERS, write_pipelines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from airflow.dag_processing.dagbag import DagBag
 
@@ -52,6 +52,17 @@ def test_dag_parsed_has_the_tasks_in_their_order(bag: DagBag, kind: str) -> None
     dag = bag.dags[f"orders_{kind}"]
 
     assert {task.task_id: task.upstream_task_ids for task in dag.tasks} == UPSTREAM[kind]
+
+
+def test_every_skip_logs_its_reason() -> None:
+    """Airflow shows the reason of a skip nowhere on the task's page."""
+    plugins = Path(__file__).parents[2] / "plugins" / "tidegate_airflow"
+
+    raising = [
+        path.name for path in plugins.glob("*.py") if "AirflowSkipException(" in path.read_text()
+    ]
+
+    assert raising == ["skips.py"]
 
 
 def test_timetables_are_named_explicitly(bag: DagBag) -> None:

@@ -80,11 +80,15 @@ def test_plan_waits_for_the_run_that_holds_the_window(lake: SmallLake) -> None:
     assert trigger.sequence == taken.sequence
 
 
-def test_plan_skips_when_another_run_took_everything(lake: SmallLake) -> None:
+def test_plan_skips_when_another_run_took_everything(
+    lake: SmallLake, caplog: pytest.LogCaptureFixture
+) -> None:
     lake.pipeline()
 
-    with pytest.raises(AirflowSkipException):
+    with caplog.at_level("INFO"), pytest.raises(AirflowSkipException) as skip:
         plan()
+
+    assert f"Skipped: {skip.value}" in caplog.messages
 
 
 def test_small_window_is_staged_in_this_process(lake: SmallLake) -> None:

@@ -1,0 +1,18 @@
+"""Skip a task, with the reason where its page shows it."""
+
+from __future__ import annotations
+
+import logging
+
+from airflow.sdk.exceptions import AirflowSkipException
+
+_LOG = logging.getLogger(__name__)
+
+
+def skipped(reason: str) -> AirflowSkipException:
+    """Log why a task has nothing to do, and return the exception that skips it.
+
+    Airflow shows the reason of a skip nowhere but among the details of a line of the log.
+    """
+    _LOG.info("Skipped: %s", reason)
+    return AirflowSkipException(reason)
