@@ -22,3 +22,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module("tidegate.library"), name)
     msg = f"module {__name__!r} has no attribute {name!r}"
     raise AttributeError(msg)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -177,6 +177,8 @@ def test_column_that_only_an_unreadable_file_has_is_no_missing_column(landing: L
             ([["a"]], pa.list_(pa.list_(pa.string()))),
             ([["b", "c"]], pa.list_(pa.list_(pa.string_view(), 2))),
         ),
+        (([1], pa.list_view(pa.int8())), ([2, 3], pa.list_(pa.int16()))),
+        (([{"x": 1}], pa.large_list_view(pa.struct([("x", pa.int8())]))), (None, pa.null())),
     ],
 )
 def test_columns_of_two_types_are_published_and_rebuilt(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -449,6 +450,29 @@ def test_disk_that_fills_while_publishing_leaves_no_marker_and_is_finished_later
         assert "Free space" in (failed.error or "")
         assert lake.ids() == {}
         ballast.unlink()
+        publish(pipeline)
+
+        assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+@pytest.mark.follows("StorageFull")
+@pytest.mark.parametrize("left", [0, 20_000])
+def test_ledger_on_a_full_disk_works_once_there_is_space(lake: SmallLake, left: int) -> None:
+    ids = lake.commit({1: 3, 2: 1})[:3]
+    with small_disk(lake.root / "home", "1m"):
+        url = f"sqlite:///{lake.root}/home/ledger.db"
+        open_pipeline(lake.file(), ledger=url)
+        ballast = lake.root / "home" / "ballast"
+        ballast.write_bytes(bytes(shutil.disk_usage(ballast.parent).free - left))
+
+        with (
+            nothing_moves(lake),
+            pytest.raises(StorageFull, match=r"home/ledger\.db.*Free space"),
+        ):
+            load(open_pipeline(lake.file(), ledger=url))
+        ballast.unlink()
+        pipeline = open_pipeline(lake.file(), ledger=url)
+        load(pipeline)
         publish(pipeline)
 
         assert lake.ids() == {"dt=2026-02-01": ids}

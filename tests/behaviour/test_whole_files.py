@@ -301,6 +301,7 @@ FORBIDDEN: dict[str, tuple[pa.Table, dict[str, Any], dict[str, Any]]] = {
     ),
     "a dictionary": (orders(0, 1, note=pa.array(["x", "y"]).dictionary_encode()), {}, {}),
     "views": (orders(0, 1, note=pa.array(["x", "y"], pa.string_view())), {}, {}),
+    "list views": (orders(0, 1, tags=pa.array([["x"], None], pa.list_view(pa.string()))), {}, {}),
     "a partition column inside": (
         orders(0, 1, region=pa.array(["eu", "eu"])),
         {},

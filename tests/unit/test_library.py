@@ -63,6 +63,13 @@ def test_package_offers_the_name(name: str) -> None:
     assert getattr(tidegate, name) is getattr(library, name)
 
 
+def test_package_lists_its_names_beside_its_modules() -> None:
+    listed = dir(tidegate)
+
+    assert {*tidegate.__all__, "__version__", "errors"} <= set(listed)
+    assert len(listed) == len(set(listed))
+
+
 def test_package_without_the_name_says_so() -> None:
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = tidegate.nonsense

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sqlite3
 from contextlib import nullcontext
 from importlib.resources import files
 from pathlib import Path
@@ -11,21 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
-from sqlalchemy.exc import DatabaseError, OperationalError
 
-from tidegate.errors import (
-    LedgerDamaged,
-    LedgerUnreachable,
-    StorageDenied,
-    StorageFull,
-)
+from tidegate.errors import LedgerUnreachable, StorageDenied
 from tidegate.ledger.kept_open import KeptOpen, watch_connections
+from tidegate.ledger.refusals import name_refusals
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from sqlalchemy.engine import ExceptionContext
     from sqlalchemy.pool import ConnectionPoolEntry
 
 READS_ONLY = "tidegate_reads_only"
@@ -34,11 +27,6 @@ READS_ONLY = "tidegate_reads_only"
 _BUSY_SECONDS = 60
 _MIGRATION = re.compile(r"m(\d+)_\w+\.py")
 _VERSIONS = sa.table("alembic_version", sa.column("version_num"))
-_PRIMARY = 0xFF
-"""The bits of a SQLite error code that give its kind; the higher ones give details."""
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_DAMAGED_STATES = {"XX001", "XX002"}
-"""PostgreSQL's data_corrupted and index_corrupted."""
 
 
 def open_engine(url: str) -> sa.Engine:
@@ -46,6 +34,7 @@ def open_engine(url: str) -> sa.Engine:
 
     Raises:
         LedgerUnreachable: the database does not answer or cannot be created (Transient).
+        StorageFull: no space is left for its file (Transient).
         LedgerDamaged: the file is not a database, or a broken one.
         LedgerNewer: a later version has changed its tables.
     """
@@ -55,13 +44,12 @@ def open_engine(url: str) -> sa.Engine:
     engine = sa.create_engine(address, **_pool(address))
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)
-    ledger = address.render_as_string(hide_password=True)
-    _name_refusals(engine, ledger)
+    name_refusals(engine)
     if not _is_up_to_date(engine):
         # Importing Alembic takes a fifth of a command's start-up time.
         from tidegate.ledger.migrating import migrate
 
-        migrate(engine, ledger)
+        migrate(engine, address.render_as_string(hide_password=True))
     return engine
 
 
@@ -75,34 +63,13 @@ def keeping_open(engine: sa.Engine) -> AbstractContextManager[None]:
     return engine.pool.keeping() if isinstance(engine.pool, KeptOpen) else nullcontext()
 
 
-def _name_refusals(engine: sa.Engine, ledger: str) -> None:
-    """Turn errors of the database, now or in any later transaction, into Tidegate's."""
-
-    @event.listens_for(engine, "handle_error")
-    def _refused(context: ExceptionContext) -> None:
-        error = context.sqlalchemy_exception
-        # All but one of its subclasses are mistakes of the caller, which a retry would repeat.
-        refusal = isinstance(error, OperationalError) or type(error) is DatabaseError
-        if refusal and not context.is_pre_ping:
-            problem = str(context.original_exception)
-            if _is_damage(context.original_exception):
-                raise LedgerDamaged(ledger=ledger, problem=problem)
-            raise LedgerUnreachable(ledger=ledger, problem=problem)
-
-
-def _is_damage(refused: BaseException) -> bool:
-    """Return whether a database is broken for good, not just locked, full or unreachable."""
-    code = getattr(refused, "sqlite_errorcode", 0) & _PRIMARY
-    return code in _DAMAGED or str(getattr(refused, "sqlstate", "")) in _DAMAGED_STATES
-
-
 def _make_folder(address: sa.URL, folder: Path) -> None:
     if folder.is_dir():
         return
     try:
         # SQLite syncs its files and their names, but not the name of their folder.
         LocalStorage().make_dirs(str(folder))
-    except (StorageDenied, StorageFull) as refused:
+    except StorageDenied as refused:
         raise LedgerUnreachable(
             ledger=address.render_as_string(), problem=f"{folder}: {refused.problem}"
         ) from refused

@@ -12,24 +12,12 @@ from tidegate.physical import int96, joined_files
 from tidegate.physical.parquet_footer import FileEnd, ParquetFooter
 from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, FilterStopped, RowGroup
 from tidegate.physical.pushed_filter import STOPPED, can_push, filtered_batches, portions
+from tidegate.physical.views import column_without_views, schema_without_views
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tidegate.physical.protocol import Joinable, Passing
-
-
-# Views are Arrow's way to share memory, and the file only records how its writer held the column;
-# most kernels do not support them, and polars decodes columns of plain types.
-_VIEWED = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
-
-_LISTS = (
-    pa.types.is_list,
-    pa.types.is_large_list,
-    pa.types.is_fixed_size_list,
-    pa.types.is_list_view,
-    pa.types.is_large_list_view,
-)
 
 
 class ParquetRows:
@@ -56,7 +44,8 @@ class ParquetRows:
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns, typed as Arrow reads them, but without views."""
-        return _without_views(int96.with_marks(self._parquet.schema_arrow, self._parquet.schema))
+        plain = schema_without_views(self._parquet.schema_arrow)
+        return int96.with_marks(plain, self._parquet.schema)
 
     @property
     def rows(self) -> int:
@@ -105,7 +94,7 @@ class ParquetRows:
             return
         size = min(batch_rows, self._rows_of_bytes(groups[0], set(columns)))
         for decoded in self._parquet.iter_batches(size, groups, list(columns), False):
-            batch = self._with_marks(decoded)
+            batch = self._as_in_schema(decoded)
             low = max(start - position, 0)
             high = min(end - position, batch.num_rows)
             if low < high:
@@ -119,12 +108,12 @@ class ParquetRows:
             problem = f"expected {min(end, self.rows)} rows, found {position}"
             raise pa.ArrowInvalid(problem)
 
-    def _with_marks(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _as_in_schema(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.schema is self._parquet.schema_arrow or not batch.num_columns:
             return batch
         fields = [self.schema.field(name) for name in batch.schema.names]
         columns = [
-            column if column.type == field.type else column.cast(field.type)
+            column_without_views(column, field.type)
             for column, field in zip(batch.columns, fields, strict=True)
         ]
         return pa.RecordBatch.from_arrays(columns, schema=pa.schema(fields))
@@ -192,32 +181,6 @@ class ParquetRows:
         """Close the file."""
         self._parquet.close()
         self._file.close()
-
-
-def _without_views(schema: pa.Schema) -> pa.Schema:
-    """Replace view types of texts and binaries; a schema without views is returned unchanged."""
-    fields = [_without_view(field) for field in schema]
-    return schema if fields == list(schema) else pa.schema(fields, schema.metadata)
-
-
-def _without_view(field: pa.Field) -> pa.Field:
-    kind = field.type
-    if not pa.types.is_nested(kind):
-        return field.with_type(_VIEWED[kind]) if kind in _VIEWED else field
-    if pa.types.is_struct(kind):
-        return field.with_type(pa.struct([_without_view(child) for child in kind]))
-    if pa.types.is_map(kind):
-        key, item = _without_view(kind.key_field), _without_view(kind.item_field)
-        return field.with_type(pa.map_(key, item, kind.keys_sorted))
-    is_list = any(is_kind(kind) for is_kind in _LISTS)
-    return field.with_type(_list_without_view(kind)) if is_list else field
-
-
-def _list_without_view(kind: pa.DataType) -> pa.DataType:
-    value = _without_view(kind.value_field)
-    if pa.types.is_large_list(kind):
-        return pa.large_list(value)
-    return pa.list_(value, kind.list_size if pa.types.is_fixed_size_list(kind) else -1)
 
 
 def _compressed_bytes(group: pq.RowGroupMetaData) -> int:

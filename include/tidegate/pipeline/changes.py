@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import SourceConfig, read_source
 from tidegate.config.reading import METADATA_COLUMNS
-from tidegate.errors import BoundsReversed, InstantNotFound
+from tidegate.errors import BoundsReversed, ConfigInvalid, InstantNotFound
 from tidegate.model.instant import Instant, InstantRange, time_in_zone
 from tidegate.pipeline.load.change_stream import ChangeStream
 from tidegate.pipeline.state.reading import Reading, filter_columns
@@ -19,7 +20,7 @@ from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     import pyarrow as pa
 
@@ -148,18 +149,29 @@ def _source_config(
     columns: Sequence[str] | None,
     filter_text: str | None,
 ) -> SourceConfig:
-    raw = (
-        source.model_dump(mode="json", by_alias=True)
-        if isinstance(source, SourceConfig)
-        else dict(source)
-    )
-    read = dict(raw.get("read") or {})
+    raw = _section(source)
+    found = raw.get("read") or {}
+    if not isinstance(found, Mapping):
+        return read_source(raw)  # which refuses it
+    read = dict(found)
     if mode is not None and mode != read.get("mode", mode):
         read = _fitting(read, mode)
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}
     # Without a start, these are the rows that were added since the oldest retained instant.
     return read_source({**raw, "read": read, "start": "full"}).from_the_beginning()
+
+
+def _section(source: object) -> dict[str, Any]:
+    if isinstance(source, SourceConfig):
+        return source.model_dump(mode="json", by_alias=True)
+    if isinstance(source, Mapping):
+        return dict(source)
+    problem = (
+        f"expected a `source` section (keys with values), found {source!r}. For the changes of a "
+        "pipeline's source, use `load_pipeline(...).changes()`"
+    )
+    raise ConfigInvalid(file="source mapping", line=1, key="source", problem=problem)
 
 
 def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:

@@ -83,10 +83,11 @@ def _many(parts: Sequence[SubSplit], bounds: Sequence[TimeBounds | None], fan_ou
     many partitions, of which each has few.
     """
     pieces = [piece for part in parts for piece in part.pieces]
-    span = fan_out.at_least(merged_bounds(pieces)) if pieces else None
-    # A single row of the year 9999 makes a span of millions.
-    partitions = min(span or 0, sum(piece.rows for piece in pieces))
-    files = sum(fan_out.at_least(it) or 0 for it in bounds)
+    partitions = (fan_out.at_least(merged_bounds(pieces)) or 0) if pieces else 0
+    # A single row of the year 9999 makes a span of millions, but one file at most.
+    files = sum(
+        min(fan_out.at_least(it) or 0, part.rows) for part, it in zip(parts, bounds, strict=True)
+    )
     is_small = sum(piece.size_bytes for piece in pieces) < files * _SMALL_FILE
     is_many = files >= max(_MANY_FILES, 2 * partitions)
     return 2 if partitions >= MANY_PARTITIONS and is_small and is_many else MANY_PARTITIONS

@@ -28,9 +28,10 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     """Open a published table as its markers list it, without pending or half-moved files.
 
     A marker is recognised by its content, whatever `commit.marker.name` is: it is a hidden file in
-    the directory of its partition. A partition without a marker has no rows here. If the schemas of
-    the files differ, because columns were added, dropped or widened, each column is read as the
-    type that holds all of its types, with NULLs for files that lack it.
+    the directory of its partition. A partition without a marker has no rows here, nor has a table
+    that does not exist yet. If the schemas of the files differ, because columns were added, dropped
+    or widened, each column is read as the type that holds all of its types, with NULLs for files
+    that lack it.
 
     Args:
         path: the table root.

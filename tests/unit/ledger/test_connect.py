@@ -1,8 +1,10 @@
-"""What a database refuses is one Transient error that names the ledger, whenever it refuses."""
+"""What a database refuses is an error that names the ledger, whenever it refuses."""
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,9 +19,17 @@ from alembic.config import Config
 from alembic.script import ScriptDirectory
 from sqlalchemy.exc import IntegrityError
 
-from tidegate.errors import LedgerDamaged, LedgerNewer, LedgerUnreachable, TerminalError
+from tidegate.errors import (
+    LedgerDamaged,
+    LedgerNewer,
+    LedgerUnreachable,
+    StorageFull,
+    TerminalError,
+    TransientError,
+)
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.connect import READS_ONLY, newest_migration
+from tidegate.ledger.refusals import ROOM_BYTES
 from tidegate.ledger.schema import partition, pipeline, plan, window
 from tidegate.model.partition import Partition
 
@@ -204,6 +214,18 @@ def test_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         open_engine(f"sqlite:///{tmp_path}/home/ledger.db")
 
 
+def test_folder_for_which_no_space_is_left_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fill(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "mkdir", fill)
+
+    with pytest.raises(StorageFull, match=r"home: .*No space left.* Free space"):
+        open_engine(f"sqlite:///{tmp_path}/home/ledger.db")
+
+
 def test_server_that_does_not_answer_is_named_without_its_password() -> None:
     with pytest.raises(LedgerUnreachable, match=r"tide:\*\*\*@127\.0\.0\.1:1/x") as refused:
         open_engine("postgresql+psycopg://tide:secret@127.0.0.1:1/x")
@@ -229,11 +251,54 @@ def test_disk_that_is_full_in_a_transaction_is_transient_and_leaves_nothing(
             register(engine, name)
             done.append(name)
 
-    with pytest.raises(LedgerUnreachable, match="full"):
+    with pytest.raises(StorageFull, match=r"ledger\.db: .* full\. Free space"):
         fill()
 
     with engine.connect() as connection:
         assert set(connection.scalars(sa.select(pipeline.c.name))) == set(done)
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "expected"),
+    [(0, StorageFull), (ROOM_BYTES - 1, StorageFull), (ROOM_BYTES, LedgerUnreachable)],
+)
+@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_CANTOPEN])
+def test_disk_with_next_to_no_space_is_full_whatever_sqlite_says(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    code: int,
+    free_bytes: int,
+    expected: type[TransientError],
+) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/ledger.db")
+    refuse(engine, code)
+    disk = shutil.disk_usage(tmp_path)._replace(free=free_bytes)
+    monkeypatch.setattr(shutil, "disk_usage", {tmp_path: disk}.__getitem__)
+
+    with pytest.raises(expected, match=r"ledger\.db.*disk I/O error"):
+        register(engine)
+
+
+@pytest.mark.parametrize("name", ["/ledger.db", ""], ids=["gone", "in memory"])
+def test_ledger_whose_disk_is_not_known_is_unreachable(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    engine = open_engine(f"sqlite:///{folder}{name}" if name else "sqlite://")
+    refuse(engine, sqlite3.SQLITE_IOERR_SHMSIZE)
+    shutil.rmtree(folder)
+
+    with pytest.raises(LedgerUnreachable, match="cannot be opened"):
+        register(engine)
+
+
+def refuse(engine: sa.Engine, code: int) -> None:
+    """Let every statement fail as SQLite would."""
+
+    @sa.event.listens_for(engine, "do_execute")
+    def _refuse(*_: object) -> None:
+        refused = sqlite3.OperationalError("disk I/O error")
+        refused.sqlite_errorcode = code
+        raise refused
 
 
 def test_mistake_of_ours_is_not_taken_for_an_unreachable_ledger(tmp_path: Path) -> None:

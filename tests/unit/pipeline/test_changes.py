@@ -16,8 +16,14 @@ from hypothesis import strategies as st
 
 from golden_iceberg import answers, golden
 from small_lake import SmallLake, known
-from tidegate import LoadedPipeline, read_changes
-from tidegate.errors import BoundsReversed, HistoryTruncated, InstantNotFound, SnapshotNotFound
+from tidegate import LoadedPipeline, load_pipeline, read_changes
+from tidegate.errors import (
+    BoundsReversed,
+    ConfigInvalid,
+    HistoryTruncated,
+    InstantNotFound,
+    SnapshotNotFound,
+)
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
@@ -180,3 +186,30 @@ def test_listings_of_a_pipeline_are_bounds_and_its_zone_is_that_of_times(tmp_pat
     assert ids(pipeline.changes("2026-02-01T06:59", "2026-02-02T06:59").read_all()) == [1]
     assert ids(pipeline.changes(limit=1).read_all()) == [1]
     assert sorted(str(path) for path in (tmp_path / "published").parent.rglob("*")) == before
+
+
+@pytest.mark.parametrize("found", [None, 3, ["kind", "files"]])
+def test_what_is_no_source_section_is_refused(found: Any) -> None:
+    with pytest.raises(ConfigInvalid, match="expected a `source` section") as refused:
+        read_changes(found)
+
+    assert f"found {found!r}" in str(refused.value)
+
+
+def test_pipeline_in_place_of_a_source_is_refused_with_what_reads_it(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{lake.root}/ledger.db")
+    path = lake.file()
+
+    for source in (path, str(path)):
+        with pytest.raises(ConfigInvalid, match=r"`load_pipeline\(\.\.\.\)\.changes\(\)`"):
+            read_changes(source)
+
+    assert ids(load_pipeline(path).changes().read_all()) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("found", ["changelog", 3])
+def test_what_is_no_read_section_is_refused(lake: SmallLake, found: Any) -> None:
+    with pytest.raises(ConfigInvalid, match=rf"`source\.read`: expected .*found {found!r}"):
+        read_changes({**lake.source, "read": found}, mode="append")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 DAYS = FanOut(Transform.DAY, "UTC")
 REGIONS = FanOut(None, "UTC", has_other_keys=True)
 FIRST = datetime(2026, 1, 1, 12, tzinfo=UTC)
+FAR = datetime(9999, 1, 1, tzinfo=UTC)
 TARGET = 48 << 20
 
 
@@ -31,8 +32,10 @@ def days(count: int) -> TimeBounds:
     return TimeBounds(FIRST, FIRST + timedelta(days=count - 1))
 
 
-def split(number: int, times: TimeBounds | None = None, weight: int = 1 << 20) -> Split:
-    piece = Piece(FileSlice(f"f{number}.parquet"), 1_000, weight, event_times=times)
+def split(
+    number: int, times: TimeBounds | None = None, weight: int = 1 << 20, rows: int = 1_000
+) -> Split:
+    piece = Piece(FileSlice(f"f{number}.parquet"), rows, weight, event_times=times)
     return Split((SubSplit((piece,)),), weight)
 
 
@@ -143,5 +146,32 @@ def test_bounds_that_show_many_small_files_let_few_partitions_be_handed_on(
     unknown_beside = replace(DAYS, has_other_keys=True)
 
     found = assemblies(with_assembly(singles, unknown_beside, TARGET, 8))
+
+    assert {it.many for it in found} == {many}
+
+
+@pytest.mark.parametrize(
+    ("files", "with_far_row", "rows", "many"),
+    [
+        pytest.param(100, 0, 1_000, 2, id="files of two days"),
+        pytest.param(40, 0, 2, 2, id="as many rows as days"),
+        pytest.param(40, 0, 1, 32, id="fewer rows than days"),
+        pytest.param(8, 1, 40_000, 32, id="a distant day in one of few files"),
+        pytest.param(100, 1, 1_000, 32, id="a distant day in one of many files"),
+        pytest.param(100, 100, 1_000, 32, id="a distant day in every file"),
+    ],
+)
+def test_sub_split_has_no_more_partitions_than_rows(
+    files: int, with_far_row: int, rows: int, many: int
+) -> None:
+    def of_two_days(number: int) -> Split:
+        begin = FIRST + timedelta(days=number % 34)
+        end = FAR if number < with_far_row else begin + timedelta(days=1)
+        return split(number, TimeBounds(begin, end), rows=rows)
+
+    splits = tuple(of_two_days(number) for number in range(files))
+    unknown_beside = replace(DAYS, has_other_keys=True)
+
+    found = assemblies(with_assembly(splits, unknown_beside, TARGET, 8))
 
     assert {it.many for it in found} == {many}
