@@ -86,7 +86,7 @@ def summary_line(summary: RunSummary) -> str:
     if summary.rows_future:
         parts.append(f"{wording.count(summary.rows_future)} in the future")
     failed = [(name, rows) for name, rows in summary.rule_hits.items() if rows]
-    parts += [f"{wording.count(rows)} fail {name}" for name, rows in failed]
+    parts += [wording.failing(name, rows) for name, rows in failed]
     files = (
         f"{wording.plural(summary.files_written, 'file')}, {wording.size(summary.bytes_written)}"
     )

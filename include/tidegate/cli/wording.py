@@ -42,6 +42,11 @@ def numbered(noun: str, numbers: Sequence[str]) -> str:
     return f"{noun}{'' if len(numbers) == 1 else 's'} {', '.join(numbers)}"
 
 
+def failing(rule: str, rows: int) -> str:
+    """Return how many rows fail a rule: `1 fails sane`, `2,000 fail sane`."""
+    return f"{count(rows)} {'fails' if rows == 1 else 'fail'} {rule}"
+
+
 def listed(names: Collection[object]) -> str:
     """Return some names, and how many there are if there are more."""
     shown = ", ".join(map(str, islice(names, MOST_LISTED)))

@@ -133,6 +133,7 @@ def read_contribution(row: Row, partition: Partition) -> Contribution:
         event_times=EventTimes.from_json(row["event_times"]),
         late=row["late"],
         held_rule=row["held_rule"],
+        held_rows=row["held_rows"],
         kind=WindowKind(row["kind"]),
     )
 
