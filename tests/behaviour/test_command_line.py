@@ -160,6 +160,29 @@ def test_printed_command_that_approves_names_what_was_shown_and_works(
     assert states(tidegate)[SECOND] == ("committed", 1, 1)
 
 
+def test_who_approved_a_revision_is_said_by_publish_and_by_explain_ever_after(
+    tidegate: Command, root: Path
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    tidegate("approve", "orders", SECOND, "--digest", digest_of(tidegate, SECOND), "-m", "a gift")
+
+    published = tidegate("publish", "orders", SECOND)
+    add_rows(root, "late", (5, "2024-05-02T23:00", 1.0), (6, "2024-05-01T23:00", 1.0))
+    tidegate("load", "orders")
+    again = tidegate("publish", "orders")
+
+    assert f"hold, approved by {getpass.getuser()}: a gift" in " ".join(published.stdout.split())
+    assert "approved" not in again.stdout
+    shown = " ".join(tidegate("explain", "orders", SECOND).stdout.split())
+    assert re.search(rf"approved revision 1, by {getpass.getuser()}, \S+ \S+: a gift", shown)
+    first, second = said(tidegate("explain", "orders", SECOND, "--json"))["revisions"]
+    approval = first["approval"]
+    assert (approval["approved"], approval["by"]) == (True, getpass.getuser())
+    assert (approval["comment"], "approval" in second) == ("a gift", False)
+    assert "approved" not in tidegate("explain", "orders", FIRST).stdout
+
+
 def test_decision_says_to_machines_what_it_counts_for(tidegate: Command) -> None:
     tidegate("load", "orders")
     tidegate("publish", "orders")

@@ -172,12 +172,24 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         rows.append(("claimed", f"by {state.owner} until {wording.moment(state.expires, zone)}"))
     rows += _proposal(found)
     rows += _overridden(found, zone)
-    approval = found.proposed.approval if found.proposed else None
-    if approval is not None:
-        decision = "approved" if approval.approved else "rejected"
-        comment = f": {approval.comment}" if approval.comment else ""
-        rows.append((decision, f"by {approval.by}, {wording.moment(approval.at, zone)}{comment}"))
+    rows += _decided(found, zone)
     return rows
+
+
+def _decided(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
+    """Return who approved which revision, or rejected the proposed one."""
+    named = [(item.revision, item.approval) for item in found.revisions]
+    if found.proposed is not None:
+        named.append((found.proposed.publication.revision, found.proposed.approval))
+    return [
+        (
+            "approved" if said.approved else "rejected",
+            f"revision {revision}, by {said.by}, {wording.moment(said.at, zone)}"
+            + (f": {said.comment}" if said.comment else ""),
+        )
+        for revision, said in named
+        if said is not None
+    ]
 
 
 def _proposal(found: PartitionExplanation) -> list[tuple[str, str]]:

@@ -125,10 +125,19 @@ def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
             wording.state(item.state),
             str(item.revision or "–"),
             wording.count(item.rows),
-            item.gate.value if item.gate else "",
+            _passed_by(item),
             "see below" if item.error else wording.why(item.why),
         )
     return table
+
+
+def _passed_by(item: PublishOutcome) -> Text:
+    """Return the gate's verdict, and who approved what it held."""
+    verdict = [item.gate.value] if item.gate else []
+    if item.approval is not None:
+        comment = f": {item.approval.comment}" if item.approval.comment else ""
+        verdict.append(f"approved by {item.approval.by}{comment}")
+    return Text(", ".join(verdict))
 
 
 def _checkpoint(report: PipelineReport, zone: str) -> str:
