@@ -520,6 +520,47 @@ def test_check_of_a_vanished_source_names_it_with_a_remedy(tidegate: Command, ro
     assert line["remedy"]
 
 
+def with_start(root: Path, start: str) -> None:
+    file = root / "pipelines" / "orders.yaml"
+    file.write_text(file.read_text().replace("kind: files", f"kind: files, start: {start}"))
+
+
+@pytest.mark.parametrize("start", ["{from: 2026-11-23}", "{after: 17}"])
+def test_check_of_a_start_that_the_load_refuses_names_it_with_a_remedy(
+    tidegate: Command, root: Path, start: str
+) -> None:
+    with_start(root, start)
+
+    checked = tidegate("check", "orders", "--json")
+    loaded = tidegate("load", "orders", "--json")
+
+    (problem,) = [line for line in said(checked)["lines"] if line["outcome"] == "problem"]
+    refused = said(loaded)["error"]
+    assert (checked.exit_code, problem["subject"]) == (1, "orders: source")
+    assert f"{problem['found']}. {problem['remedy']}" == refused["message"]
+
+
+@pytest.mark.parametrize(
+    "start", ["latest", "{from: 2024-11-23T00:00Z}", "{after: 2099-01-01T00:00Z}"]
+)
+def test_check_of_a_start_that_can_be_found_passes_and_fixes_nothing(
+    tidegate: Command, root: Path, start: str
+) -> None:
+    with_start(root, start)
+
+    assert tidegate("check", "orders").exit_code == 0
+    assert sorted(path.name for path in root.iterdir()) == ["home", "pipelines", "raw"]
+
+
+def test_check_after_the_first_load_no_longer_looks_for_the_start(
+    tidegate: Command, root: Path
+) -> None:
+    tidegate("load", "orders")
+    with_start(root, "{after: 17}")
+
+    assert tidegate("check", "orders").exit_code == 0
+
+
 @pytest.mark.follows("NameTaken")
 @pytest.mark.parametrize("arguments", [("check",), ("check", "orders")], ids=["all", "one"])
 @pytest.mark.parametrize(

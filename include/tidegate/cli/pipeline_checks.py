@@ -18,14 +18,16 @@ from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhe
 from tidegate.gate import load_suite
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.state.work import check_identity, check_owner, check_places
-from tidegate.source import open_source, overlooked
+from tidegate.source import overlooked
 from tidegate.storage import same_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
+    from tidegate.source.protocol import Source
 
 
 def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
@@ -111,11 +113,25 @@ def _suite(opened: Pipeline, _now: datetime) -> str:
     return f"{suite.name} with {len(suite.expectations)} expectations"
 
 
+def _check_start(opened: Pipeline, source: Source, pin: Pin, now: datetime) -> None:
+    """Resolve `source.start` as the first load will; it is fixed and means nothing after that.
+
+    Raises:
+        TidegateError: it names nothing that the source has, or nothing that can still be read.
+    """
+    start = opened.config.source.start
+    state = opened.ledger.pipeline.find()
+    begun = state is not None and state.started
+    if not begun and pin.head is not None and (start.time is None or start.time <= now):
+        source.timeline.first_checkpoint(pin)
+
+
 def _source(opened: Pipeline, now: datetime) -> str:
-    # Without a place for listings, looking at plain files writes nothing.
-    source = open_source(opened.config.source, opened.storage)
+    # What a look writes, such as a listing, stays in memory.
+    source = opened.looking().source
     check_places(opened.roots, opened.config.name, opened.storage, source)
     pin = source.timeline.pin(now)
+    _check_start(opened, source, pin, now)
     names = ", ".join(source.reading.schema(pin).names)
     return (
         f"{opened.config.source.address}, head {pin.head.id if pin.head else 'none yet'}: {names}"
