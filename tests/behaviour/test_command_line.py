@@ -160,6 +160,29 @@ def test_printed_command_that_approves_names_what_was_shown_and_works(
     assert states(tidegate)[SECOND] == ("committed", 1, 1)
 
 
+def test_who_approved_a_revision_is_said_by_publish_and_by_explain_ever_after(
+    tidegate: Command, root: Path
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    tidegate("approve", "orders", SECOND, "--digest", digest_of(tidegate, SECOND), "-m", "a gift")
+
+    published = tidegate("publish", "orders", SECOND)
+    add_rows(root, "late", (5, "2024-05-02T23:00", 1.0), (6, "2024-05-01T23:00", 1.0))
+    tidegate("load", "orders")
+    again = tidegate("publish", "orders")
+
+    assert f"hold, approved by {getpass.getuser()}: a gift" in " ".join(published.stdout.split())
+    assert "approved" not in again.stdout
+    shown = " ".join(tidegate("explain", "orders", SECOND).stdout.split())
+    assert re.search(rf"approved revision 1, by {getpass.getuser()}, \S+ \S+: a gift", shown)
+    first, second = said(tidegate("explain", "orders", SECOND, "--json"))["revisions"]
+    approval = first["approval"]
+    assert (approval["approved"], approval["by"]) == (True, getpass.getuser())
+    assert (approval["comment"], "approval" in second) == ("a gift", False)
+    assert "approved" not in tidegate("explain", "orders", FIRST).stdout
+
+
 def test_decision_says_to_machines_what_it_counts_for(tidegate: Command) -> None:
     tidegate("load", "orders")
     tidegate("publish", "orders")
@@ -495,6 +518,47 @@ def test_check_of_a_vanished_source_names_it_with_a_remedy(tidegate: Command, ro
     assert checked.exit_code == 1
     assert line["subject"] == "orders: source"
     assert line["remedy"]
+
+
+def with_start(root: Path, start: str) -> None:
+    file = root / "pipelines" / "orders.yaml"
+    file.write_text(file.read_text().replace("kind: files", f"kind: files, start: {start}"))
+
+
+@pytest.mark.parametrize("start", ["{from: 2026-11-23}", "{after: 17}"])
+def test_check_of_a_start_that_the_load_refuses_names_it_with_a_remedy(
+    tidegate: Command, root: Path, start: str
+) -> None:
+    with_start(root, start)
+
+    checked = tidegate("check", "orders", "--json")
+    loaded = tidegate("load", "orders", "--json")
+
+    (problem,) = [line for line in said(checked)["lines"] if line["outcome"] == "problem"]
+    refused = said(loaded)["error"]
+    assert (checked.exit_code, problem["subject"]) == (1, "orders: source")
+    assert f"{problem['found']}. {problem['remedy']}" == refused["message"]
+
+
+@pytest.mark.parametrize(
+    "start", ["latest", "{from: 2024-11-23T00:00Z}", "{after: 2099-01-01T00:00Z}"]
+)
+def test_check_of_a_start_that_can_be_found_passes_and_fixes_nothing(
+    tidegate: Command, root: Path, start: str
+) -> None:
+    with_start(root, start)
+
+    assert tidegate("check", "orders").exit_code == 0
+    assert sorted(path.name for path in root.iterdir()) == ["home", "pipelines", "raw"]
+
+
+def test_check_after_the_first_load_no_longer_looks_for_the_start(
+    tidegate: Command, root: Path
+) -> None:
+    tidegate("load", "orders")
+    with_start(root, "{after: 17}")
+
+    assert tidegate("check", "orders").exit_code == 0
 
 
 @pytest.mark.follows("NameTaken")

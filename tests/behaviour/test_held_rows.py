@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -87,9 +89,61 @@ def test_hold_names_the_rules_that_rows_of_the_partition_failed(lake: SmallLake)
     load(lake.pipeline())
     publish(lake.pipeline())
 
-    told = [why(lake, number).partition(":")[0] for number in (1, 2, 3)]
-    assert told == ["row rule small", "row rule early", "row rule small, early"]
+    told = [re.findall("row rule ([a-z]+):", why(lake, number)) for number in (1, 2, 3)]
+    assert told == [["small"], ["early"], ["early", "small"]]
     assert lake.ids() == {}
+
+
+@pytest.mark.parametrize("many", [1, 1200], ids=["one", "many"])
+def test_hold_says_how_many_rows_fail_which_share_of_the_partition(
+    lake: SmallLake, many: int
+) -> None:
+    lake.keys["rows"] = [SMALL, HAS_ID]
+    lake.commit({1: 399, 2: 1400})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    lake.commit({1: many, 2: 1}, amount=100)
+    load(lake.pipeline())
+
+    publish(lake.pipeline())
+
+    few = "observed 1 row of window 2 fails it ({share} of the partition), expected no row fails it"
+    first = {
+        1: few.format(share="0.2 %"),
+        1200: few.replace("1 row", "1,200 rows").replace("fails", "fail", 1).format(share="75.0 %"),
+    }
+    assert why(lake, 1) == f"row rule small: {first[many]}"
+    assert why(lake, 2) == f"row rule small: {few.format(share='< 0.1 %')}"
+    found = lake.pipeline().explain(day(1), NOW)
+    assert [item.held_rows for item in found.contributions] == [None, {"small": many}]
+    assert f"{many:,} fail" in text_of(explanation(found, None, "UTC"))
+
+
+def test_hold_of_a_contribution_without_counts_names_the_rule_and_the_window(
+    lake: SmallLake,
+) -> None:
+    lake.keys["rows"] = [SMALL]
+    lake.commit({1: 2}, amount=100)
+    load(lake.pipeline())
+    with sqlite3.connect(lake.root / "ledger.db") as ledger:
+        ledger.execute("UPDATE contribution SET held_rows = NULL")
+
+    publish(lake.pipeline())
+
+    assert why(lake, 1).startswith("row rule small: observed rows of window 1 fail it")
+
+
+def test_hold_counts_the_rows_that_were_handed_on_and_those_of_every_split(
+    lake: SmallLake,
+) -> None:
+    lake.keys |= {"rows": [SMALL], "source": {"split": {"target_size": "1KiB"}}}
+    for _ in range(4):
+        lake.commit(dict.fromkeys(range(1, 29), 3), amount=100)
+    load(lake.pipeline())
+
+    contributions = [lake.pipeline().ledger.contributions.to(day(n)) for n in range(1, 29)]
+
+    assert [item.held_rows for (item,) in contributions] == [{"small": 12}] * 28
 
 
 def test_hold_that_a_replay_made_pointless_is_shown_no_more(lake: SmallLake) -> None:

@@ -785,12 +785,13 @@ def test_announce_keeps_the_rule_that_holds_rows_and_the_first_time_they_were_se
     ledger: Ledger,
 ) -> None:
     first = load(ledger, 1, DAY_1)
-    held = replace(contribution(first, DAY_1, "p2"), held_rule="positive")
+    rows = {"positive": 7}
+    held = replace(contribution(first, DAY_1, "p2"), held_rule="positive", held_rows=rows)
     taken = ledger.windows.resume(first, holder(), None)
     announce(ledger, announcement(first, taken.attempt, held, plan="p2"), NOW + HOUR)
 
     (found,) = ledger.contributions.to(DAY_1)
-    assert found.held_rule == "positive"
+    assert (found.held_rule, found.held_rows) == ("positive", rows)
     assert ledger.partitions.get(DAY_1).first_seen == NOW
     commit(ledger, DAY_1)
     replay(ledger, first, "p3", DAY_1)

@@ -8,6 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from small_lake import NOW, SmallLake, day, load
+from terminal import text_of
+from tidegate.cli.explain_view import explanation
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,7 +31,8 @@ def test_summary_counts_the_rows_that_a_rule_put_aside(lake: SmallLake) -> None:
     summary = load(pipeline).summary
 
     assert (summary.rows_read, summary.rows_kept) == (len(kept) + len(aside), len(kept))
-    (found,) = pipeline.explain(day(1), NOW).quarantined
+    explained = pipeline.explain(day(1), NOW)
+    (found,) = explained.quarantined
     files = [
         pq.read_table(path)["id"].to_pylist() for path in lake.work.rglob("quarantine/**/*.parquet")
     ]
@@ -37,3 +40,5 @@ def test_summary_counts_the_rows_that_a_rule_put_aside(lake: SmallLake) -> None:
     assert len(files) < len(aside)
     assert summary.rows_quarantined == len(aside)
     assert str(lake.work) in found
+    assert explained.quarantined_by == {found: {"sane": len(aside)}}
+    assert f"{len(aside)} fail sane" in text_of(explanation(explained, None, "UTC"))

@@ -42,7 +42,7 @@ def explanation(
     if found.revisions:
         parts += [_title("Revisions"), revision_table(found, zone)]
     if found.quarantined:
-        parts += [_title("Rows of its windows put aside in"), *map(Text, found.quarantined)]
+        parts += [_title("Rows of its windows put aside in"), facts(_put_aside(found))]
     return Group(*parts)
 
 
@@ -91,6 +91,9 @@ def contribution_table(found: PartitionExplanation) -> Table:
     """List the windows with rows for the partition, and whether the current revision has them."""
     table = Table("window", "plan", "rows", "late", "in the revision")
     table.columns[2].justify = "right"
+    holds = any(item.held_rule for item in found.contributions)
+    if holds:
+        table.add_column("rows that hold it")
     for item in found.contributions:
         table.add_row(
             str(item.window),
@@ -98,8 +101,24 @@ def contribution_table(found: PartitionExplanation) -> Table:
             wording.count(item.rows),
             "late" if item.late else "",
             _standing(found, item),
+            *([_holding(item)] if holds else []),
         )
     return table
+
+
+def _holding(item: Contribution) -> str:
+    """Return how many rows failed each rule that holds the partition."""
+    failed = (item.held_rows or {}).items()
+    return ", ".join(wording.failing(rule, rows) for rule, rows in failed) or (item.held_rule or "")
+
+
+def _put_aside(found: PartitionExplanation) -> list[tuple[str, str]]:
+    """Return the rules that put rows aside, as far as they are known, and the directories."""
+    named = ((path, found.quarantined_by.get(path, {})) for path in found.quarantined)
+    return [
+        (", ".join(wording.failing(rule, rows) for rule, rows in rules.items()), path)
+        for path, rules in named
+    ]
 
 
 def _standing(found: PartitionExplanation, item: Contribution) -> str | Text:
@@ -153,12 +172,24 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         rows.append(("claimed", f"by {state.owner} until {wording.moment(state.expires, zone)}"))
     rows += _proposal(found)
     rows += _overridden(found, zone)
-    approval = found.proposed.approval if found.proposed else None
-    if approval is not None:
-        decision = "approved" if approval.approved else "rejected"
-        comment = f": {approval.comment}" if approval.comment else ""
-        rows.append((decision, f"by {approval.by}, {wording.moment(approval.at, zone)}{comment}"))
+    rows += _decided(found, zone)
     return rows
+
+
+def _decided(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
+    """Return who approved which revision, or rejected the proposed one."""
+    named = [(item.revision, item.approval) for item in found.revisions]
+    if found.proposed is not None:
+        named.append((found.proposed.publication.revision, found.proposed.approval))
+    return [
+        (
+            "approved" if said.approved else "rejected",
+            f"revision {revision}, by {said.by}, {wording.moment(said.at, zone)}"
+            + (f": {said.comment}" if said.comment else ""),
+        )
+        for revision, said in named
+        if said is not None
+    ]
 
 
 def _proposal(found: PartitionExplanation) -> list[tuple[str, str]]:

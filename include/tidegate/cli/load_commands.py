@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress, TaskID
@@ -18,7 +18,12 @@ from tidegate.cli.arguments import (
 )
 from tidegate.cli.opening import open_pipeline, this_process
 from tidegate.cli.output import NOTHING, Output, reporting
-from tidegate.cli.plan_view import announced_facts, preview_facts, stored_facts
+from tidegate.cli.plan_view import (
+    announced_facts,
+    preview_facts,
+    replay_facts,
+    stored_facts,
+)
 from tidegate.errors.commands import command
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
@@ -80,6 +85,9 @@ def plan(
         run = run_for(opened, now, begin, until)
         if dry_run:
             _preview(opened, run, now, output)
+            options = (("--from", begin), ("--until", until))
+            interval = [word for option in options if option[1] for word in option]
+            output.next(command("load", pipeline, *interval))
             return
         planned = opened.plan(run, now)
         lines = [
@@ -157,21 +165,26 @@ def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> Non
     looking = opened.looking()
     found = looking.preview(run, now)
     plan = found.plan
-    if plan is None:
+    raw: dict[str, Any] = {"plan": None, "replays": [item.to_json() for item in found.replays]}
+    if plan is None and not found.replays:
         nothing = (
             f"Nothing to load: {found.waits}." if found.waits else "A load would find nothing new."
         )
-        output.show({"plan": None}, nothing)
+        output.show(raw, nothing)
         raise typer.Exit(NOTHING)
+    again = replay_facts(found.replays)
+    if plan is None:
+        output.show(raw, again)
+        return
     from tidegate.pipeline.partition_preview import touched_partitions
 
     touched = touched_partitions(looking, plan.window, now)
-    raw = {
+    raw |= {
         "plan": plan.to_json(),
         "partitions": {str(partition): rows for partition, rows in touched.items()},
     }
-    output.show(raw, preview_facts(plan, found.splits, touched, opened.config.timezone))
-    output.next(command("load", opened.config.name))
+    fresh = preview_facts(plan, found.splits, touched, opened.config.timezone)
+    output.show(raw, fresh, *([again] if found.replays else ()))
 
 
 def _finish(

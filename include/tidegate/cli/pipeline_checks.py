@@ -20,15 +20,16 @@ from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhe
 from tidegate.gate import load_suite, verify
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load.rehearsal import rehearse
-from tidegate.pipeline.state.reading import Reading, filter_columns
+from tidegate.pipeline.state.reading import Reading
 from tidegate.pipeline.state.work import check_identity, check_owner, check_places
-from tidegate.source import open_source, overlooked
+from tidegate.source import overlooked
 from tidegate.storage import same_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from datetime import datetime
 
+    from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
     from tidegate.source.protocol import Source
 
@@ -120,10 +121,25 @@ def _policies(opened: Pipeline, _now: datetime) -> str:
     return ", ".join(policy.word for policy in policies) or "none"
 
 
+def _check_start(opened: Pipeline, source: Source, pin: Pin, now: datetime) -> None:
+    """Resolve `source.start` as the first load will; it is fixed and means nothing after that.
+
+    Raises:
+        TidegateError: it names nothing that the source has, or nothing that can still be read.
+    """
+    start = opened.config.source.start
+    state = opened.ledger.pipeline.find()
+    begun = state is not None and state.started
+    if not begun and pin.head is not None and (start.time is None or start.time <= now):
+        source.timeline.first_checkpoint(pin)
+
+
 def _source(opened: Pipeline, now: datetime) -> str:
-    source = _own_source(opened)
+    # What a look writes, such as a listing, stays in memory.
+    source = opened.looking().source
     check_places(opened.roots, opened.config.name, opened.storage, source)
     pin = source.timeline.pin(now)
+    _check_start(opened, source, pin, now)
     names = ", ".join(source.reading.schema(pin).names)
     return (
         f"{opened.config.source.address}, head {pin.head.id if pin.head else 'none yet'}: {names}"
@@ -154,12 +170,6 @@ def _suite(opened: Pipeline, now: datetime) -> str:
     return f"{suite.name} with {len(suite.expectations)} expectations"
 
 
-def _own_source(opened: Pipeline) -> Source:
-    # Without a place for listings, looking at plain files writes nothing.
-    source = opened.config.source
-    return open_source(source, opened.storage, None, filter_columns(source.read))
-
-
 def _reading(opened: Pipeline, now: datetime) -> Reading:
-    source = _own_source(opened)
+    source = opened.looking().source
     return Reading.of(opened.config.source, source, source.timeline.pin(now))

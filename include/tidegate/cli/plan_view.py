@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidegate.model.plan_record import PlanRecord
     from tidegate.model.run import Announced, PlannedWindow
     from tidegate.model.time_bounds import TimeBounds
+    from tidegate.pipeline.load.replaying import Replay
 
 _SPLITS_SHOWN = 10
 _NO_BOUNDS = "unknown: the metadata of {files} does not say"
@@ -39,7 +40,8 @@ def announced_facts(
         ("summary", summary_line(announced.summary)),
     ]
     if unchanged:
-        rows.append(("unchanged", f"windows {', '.join(unchanged)}: already taken in, same plan"))
+        kept = f"{wording.numbered('window', unchanged)}: already taken in, same plan"
+        rows.append(("unchanged", kept))
     return facts(rows + _noted(notes))
 
 
@@ -57,6 +59,23 @@ def preview_facts(
         more = wording.plural(len(touched) - wording.MOST_LISTED, "more partition")
         rows.append(("", f"and {more}; --json lists all"))
     return _explained(rows, plan, splits, zone)
+
+
+def replay_facts(replays: Sequence[Replay]) -> Table:
+    """Return which windows a load would read again and why, and which would stay unchanged."""
+    changed = [item for item in replays if item.differs]
+    unchanged = [str(item.window) for item in replays if not item.differs]
+    rows = [
+        (
+            "" if number else "would replay",
+            f"window {item.window}: its plan differs: {item.differs}",
+        )
+        for number, item in enumerate(changed)
+    ]
+    if unchanged:
+        kept = f"{wording.numbered('window', unchanged)}: already taken in, same plan"
+        rows.append(("unchanged", kept))
+    return facts(rows)
 
 
 def stored_facts(plan: ScanPlan, splits: Sequence[Split], zone: str) -> Group:

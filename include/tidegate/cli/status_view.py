@@ -86,7 +86,7 @@ def summary_line(summary: RunSummary) -> str:
     if summary.rows_future:
         parts.append(f"{wording.count(summary.rows_future)} in the future")
     failed = [(name, rows) for name, rows in summary.rule_hits.items() if rows]
-    parts += [f"{wording.count(rows)} fail {name}" for name, rows in failed]
+    parts += [wording.failing(name, rows) for name, rows in failed]
     files = (
         f"{wording.plural(summary.files_written, 'file')}, {wording.size(summary.bytes_written)}"
     )
@@ -125,10 +125,19 @@ def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
             wording.state(item.state),
             str(item.revision or "–"),
             wording.count(item.rows),
-            item.gate.value if item.gate else "",
+            _passed_by(item),
             "see below" if item.error else wording.why(item.why),
         )
     return table
+
+
+def _passed_by(item: PublishOutcome) -> Text:
+    """Return the gate's verdict, and who approved what it held."""
+    verdict = [item.gate.value] if item.gate else []
+    if item.approval is not None:
+        comment = f": {item.approval.comment}" if item.approval.comment else ""
+        verdict.append(f"approved by {item.approval.by}{comment}")
+    return Text(", ".join(verdict))
 
 
 def _checkpoint(report: PipelineReport, zone: str) -> str:

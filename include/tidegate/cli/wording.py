@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
     from datetime import datetime
 
     from tidegate.model.watermark import Evaluation
@@ -35,6 +35,16 @@ def count(number: int) -> str:
 def plural(number: int, noun: str) -> str:
     """Return a number with its noun."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
+
+
+def numbered(noun: str, numbers: Sequence[str]) -> str:
+    """Return a noun with the numbers that it has: `window 3`, `windows 3, 4`."""
+    return f"{noun}{'' if len(numbers) == 1 else 's'} {', '.join(numbers)}"
+
+
+def failing(rule: str, rows: int) -> str:
+    """Return how many rows fail a rule: `1 fails sane`, `2,000 fail sane`."""
+    return f"{count(rows)} {'fails' if rows == 1 else 'fail'} {rule}"
 
 
 def listed(names: Collection[object]) -> str:

@@ -123,6 +123,7 @@ class Announcing:
                     event_times=item.event_times.to_json(),
                     late=late,
                     held_rule=item.held_rule,
+                    held_rows=item.held_rows and dict(item.held_rows),
                     announced_at=now,
                 )
             )

@@ -133,6 +133,7 @@ def read_contribution(row: Row, partition: Partition) -> Contribution:
         event_times=EventTimes.from_json(row["event_times"]),
         late=row["late"],
         held_rule=row["held_rule"],
+        held_rows=row["held_rows"],
         kind=WindowKind(row["kind"]),
     )
 
@@ -158,7 +159,7 @@ def read_publication(row: Row, partition: Partition) -> PublicationEntry:
 
 
 def read_revision(row: Row, partition: Partition) -> RevisionEntry:
-    """Read a row of `revision`."""
+    """Read a row of `revision`, with the approval of its publication."""
     return RevisionEntry(
         partition=partition,
         revision=row["revision"],
@@ -172,6 +173,7 @@ def read_revision(row: Row, partition: Partition) -> RevisionEntry:
         owner=row["owner"],
         committed_at=row["committed_at"],
         override=optional(Override, row["override"]),
+        approval=optional(Approval, row["approval"]),
     )
 
 

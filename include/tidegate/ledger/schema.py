@@ -128,6 +128,7 @@ contribution = sa.Table(
     sa.Column("event_times", CanonicalJson, nullable=False),
     sa.Column("late", sa.Boolean, nullable=False),
     sa.Column("held_rule", sa.Text),
+    sa.Column("held_rows", CanonicalJson),
     sa.Column("announced_at", UtcText, nullable=False),
     sa.ForeignKeyConstraint(["pipeline", "window"], ["window.pipeline", "window.sequence"]),
     sa.Index("contribution_partition", "pipeline", "partition"),

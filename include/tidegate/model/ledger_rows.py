@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from tidegate.model.publication import (
     Verdict,
 )
 from tidegate.model.watermark import Evaluation, WatermarkStep
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
@@ -172,3 +172,5 @@ class RevisionEntry(Value):
     committed_at: datetime
     override: Override | None = None
     """Who published it before its trigger said so."""
+    approval: Approval | None = field(default=None, metadata={SPARSE: True})
+    """Who approved it although its gate held it; stored with the publication."""

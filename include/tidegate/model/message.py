@@ -65,6 +65,8 @@ class HeldPartition(Value):
     partition: Partition
     rules: tuple[str, ...]
     """The rules that they failed, sorted."""
+    rows: Mapping[str, int] | None = field(default=None, metadata={SPARSE: True})
+    """Rule → rows of the partition that failed it; None in messages of versions without it."""
 
 
 @dataclass(frozen=True)
@@ -155,6 +157,8 @@ class Contribution(Value):
     """The partition had a revision when this was first announced; never recomputed."""
     held_rule: str | None = None
     """The row rules with effect `hold` that rows of this partition failed."""
+    held_rows: Mapping[str, int] | None = field(default=None, metadata={SPARSE: True})
+    """Rule of `held_rule` → rows that failed it; None if nothing is held, or nothing counted."""
     kind: WindowKind = WindowKind.LOAD
     """Kind of the window; a rebuild resets what came before (design §2, content)."""
 

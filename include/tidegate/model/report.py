@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -91,3 +91,5 @@ class PartitionExplanation(Value):
     """How the watermark was computed (PC-W10)."""
     quarantined: tuple[str, ...]
     """Directories with rows of this partition's windows that a rule quarantined."""
+    quarantined_by: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Such a directory → rule → rows of the window that failed it, of any partition."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from tidegate.model.instant import DataInterval
 from tidegate.model.message import RunSummary
 from tidegate.model.partition import Partition
-from tidegate.model.publication import Outcome
+from tidegate.model.publication import Approval, Outcome
 from tidegate.model.watermark import Evaluation
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
@@ -120,3 +120,5 @@ class PublishOutcome(Value):
     error: str | None = None
     digest: str | None = None
     """The digest of the held publication, which a decision has to name."""
+    approval: Approval | None = field(default=None, metadata={SPARSE: True})
+    """Who approved the current revision; None if it needed nobody, or if it is not committed."""

@@ -185,15 +185,18 @@ class PublishSteps(PipelineParts):
     ) -> PublishOutcome:
         found = self.ledger.partitions.get(partition)
         held = self.ledger.publications.proposed(partition) if found.pending == "held" else None
+        state = state or _outcome_state(found)
+        made = self.ledger.publications.revisions(partition) if state == "committed" else ()
         return PublishOutcome(
             partition=partition,
-            state=state or _outcome_state(found),
+            state=state,
             revision=found.revision,
             rows=found.rows,
             why=looked or found.why,
             gate=gate,
             error=error,
             digest=held.publication.digest if held else None,
+            approval=made[-1].approval if made else None,
         )
 
 

@@ -10,7 +10,7 @@ from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.message import Contribution, EventTimes, RunSummary, sum_by_name
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tidegate.model.message import CommitMessage, PartFile
     from tidegate.model.partition import Partition
@@ -25,7 +25,7 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
         for part in message.staged.parts:
             parts[part.partition].append(part)
             speakers[part.partition][message.sub_split] = None
-    rules = _holding_rules(messages, scan)
+    rules, failed = _holding_rules(messages, scan), _holding_rows(messages)
     return tuple(
         Contribution(
             window=scan.window.sequence,
@@ -38,6 +38,7 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
                 EventTimes.merged, (part.event_times for part in parts[partition])
             ),
             held_rule=rules.get(partition),
+            held_rows=failed.get(partition),
             kind=scan.window.kind,
         )
         for partition in sorted(parts, key=lambda item: item.path)
@@ -99,4 +100,24 @@ def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Pa
         # Messages of the first format do not always name the rule.
         partition: ", ".join(name for name in names if name in found) or ", ".join(names)
         for partition, found in failed.items()
+    }
+
+
+def _holding_rows(messages: Iterable[CommitMessage]) -> dict[Partition, dict[str, int]]:
+    """Count the rows of each held partition that failed a rule.
+
+    Partitions of which a message of an earlier version does not tell the number are left out.
+    """
+    failed: dict[Partition, list[Mapping[str, int]]] = defaultdict(list)
+    uncounted = set()
+    for message in messages:
+        for held in message.staged.held:
+            if held.rows is None:
+                uncounted.add(held.partition)
+            else:
+                failed[held.partition].append(held.rows)
+    return {
+        partition: sum_by_name(counts)
+        for partition, counts in failed.items()
+        if partition not in uncounted
     }

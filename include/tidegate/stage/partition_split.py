@@ -92,14 +92,15 @@ class BatchSplit:
         order = np.argsort(codes, kind="stable").astype(np.int64, copy=False)
         return order, np.bincount(self.codes, minlength=len(self.partitions)).tolist()
 
-    def touched(self, rows: Flags) -> Iterator[Partition]:
-        """Yield the partitions that have at least one of the marked rows.
+    def touched(self, rows: Flags) -> Iterator[tuple[Partition, int]]:
+        """Yield the partitions that have at least one of the marked rows, with their number.
 
         Args:
             rows: bool[n].
         """
-        for code in np.unique(self.codes[rows]):
-            yield self.partitions[code]
+        codes, counts = np.unique(self.codes[rows], return_counts=True)
+        for code, count in zip(codes, counts.tolist(), strict=True):
+            yield self.partitions[code], count
 
 
 class PartitionComputer:

@@ -173,7 +173,7 @@ class _Attempt:
         self._rows_read = 0
         self._rows_kept = 0
         self._hits: Counter[str] = Counter(dict.fromkeys(self._rules.names, 0))
-        self._held: defaultdict[Partition, set[str]] = defaultdict(set)
+        self._held: defaultdict[Partition, Counter[str]] = defaultdict(Counter)
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Judge one batch and hand its rows to their writers."""
@@ -188,8 +188,8 @@ class _Attempt:
         self._rows_kept += kept.num_rows
         split = self._computer.split(kept)
         for rule, failed in judged.held.items():
-            for partition in split.touched(failed):
-                self._held[partition].add(rule)
+            for partition, rows in split.touched(failed):
+                self._held[partition][rule] += rows
         if self._handed_on is not None:
             split, kept = self._handed_on.scattered(split, kept)
         if not kept.num_rows:
@@ -211,7 +211,7 @@ class _Attempt:
         bounds = EventTimes()
         for part in parts:
             bounds = bounds.merged(part.event_times)
-        held = sorted(self._held, key=lambda item: item.path)
+        held = sorted(self._held.items(), key=lambda item: item[0].path)
         return Staged(
             parts=parts,
             quarantined=quarantined,
@@ -219,7 +219,7 @@ class _Attempt:
             rows_kept=self._rows_kept - (self._handed_on.rows if self._handed_on else 0),
             event_times=bounds,
             rule_hits=dict(self._hits),
-            held=tuple(HeldPartition(item, tuple(sorted(self._held[item]))) for item in held),
+            held=tuple(HeldPartition(item, tuple(sorted(rows)), dict(rows)) for item, rows in held),
         )
 
     def abandon(self) -> None:

@@ -99,7 +99,20 @@ def test_message_from_before_rules_were_told_apart_names_all_that_hold() -> None
 
     (found,) = contributions_of([message], SCAN)
 
-    assert found.held_rule == "late, odd"
+    assert (found.held_rule, found.held_rows) == ("late, odd", None)
+
+
+def test_rows_that_hold_a_partition_are_added_up_by_rule() -> None:
+    counts = [{"late": 2, "odd": 1}, {"odd": 5_000}]
+    held = [(HeldPartition(DAYS[0], tuple(rows), rows),) for rows in counts]
+    messages = [
+        _message(number, [_part(day, 0, 9) for day in DAYS], held=each)
+        for number, each in enumerate(held)
+    ]
+
+    found = {it.partition: it.held_rows for it in contributions_of(messages, SCAN)}
+
+    assert found == {DAYS[0]: {"late": 2, "odd": 5_001}, DAYS[1]: None, DAYS[2]: None}
 
 
 def test_rebuild_empties_the_partitions_that_it_found_no_row_for_and_that_are_known() -> None:

@@ -228,13 +228,14 @@ def test_split_many_values_of_several_keys_stays_exact() -> None:
     )
 
 
-def test_touched_some_rows_gives_their_partitions_once() -> None:
+def test_touched_some_rows_gives_their_partitions_with_their_number() -> None:
     batch = batch_of(pa.string(), ["a", "b", "a", "c"])
     split = PartitionComputer(batch.schema, [key(Transform.IDENTITY)]).split(batch)
 
-    touched = {part.path for part in split.touched(np.array([True, False, True, True]))}
+    marked = split.touched(np.array([True, False, True, True]))
+    touched = {part.path: rows for part, rows in marked}
 
-    assert touched == {"k=a", "k=c"}
+    assert touched == {"k=a": 2, "k=c": 1}
 
 
 def test_split_unpartitioned_target_has_one_partition() -> None:

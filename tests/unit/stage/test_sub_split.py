@@ -185,6 +185,7 @@ def test_stage_hold_rule_names_the_partitions_of_failing_rows(tmp_path: Path) ->
         "dt=2026-03-03/region=eu",
     ]
     assert [item.rules for item in message.held] == [("low", "small"), ("small",)]
+    assert [item.rows for item in message.held] == [{"low": 1, "small": 1}, {"small": 1}]
     assert message.rows_kept == 3
 
 

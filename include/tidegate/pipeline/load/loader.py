@@ -15,6 +15,7 @@ from tidegate.model.wire import pretty
 from tidegate.pipeline.load.drafting import Drafting
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
+from tidegate.pipeline.load.replaying import Replay, Replays
 from tidegate.pipeline.load.scanning import Scanner
 from tidegate.pipeline.load.taker import Taken, Taker
 from tidegate.pipeline.state.plan_files import (
@@ -55,6 +56,8 @@ class Preview:
     splits: tuple[Split, ...]
     waits: str | None = None
     """What the pipeline waits for before it takes its first window."""
+    replays: tuple[Replay, ...] = ()
+    """The sealed windows that it would go through again."""
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,12 @@ class Loader:
     def preview(self, run: Run, now: datetime) -> Preview:
         """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
         draft = self._taker.preview(run, now)
+        compared = Replays(self.config, self.roots.work, self.storage, self._pins)
+        replays = tuple(compared.of(item, draft.pin) for item in draft.replayed)
         if draft.window is None:
-            return Preview(None, None, (), draft.waits)
-        return Preview(draft.window.range, *self._scanner.scan(draft.window, draft.pin, now))
+            return Preview(None, None, (), draft.waits, replays)
+        plan, splits = self._scanner.scan(draft.window, draft.pin, now)
+        return Preview(draft.window.range, plan, splits, replays=replays)
 
     def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
         """Read the commit messages of a plan, in plan order.

@@ -49,6 +49,8 @@ class WindowDraft:
     pin: Pin
     waits: str | None
     """What the pipeline waits for before it takes its first window."""
+    replayed: tuple[WindowState, ...] = ()
+    """Sealed windows that it would go through again."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +130,8 @@ class Taker:
         if self.drafting.is_behind(run, seen, sealed):
             draft = self.drafting.history(run, seen, sealed)
         else:
-            draft = self.drafting.following(run, seen)
-        return WindowDraft(draft, seen.pin, self.drafting.waits(seen.state, now))
+            draft, sealed = self.drafting.following(run, seen), ()
+        return WindowDraft(draft, seen.pin, self.drafting.waits(seen.state, now), tuple(sealed))
 
     def _look(self, run: Run, now: datetime) -> Look:
         held = self.ledger.windows.open()

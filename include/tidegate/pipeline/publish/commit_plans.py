@@ -148,4 +148,5 @@ def revision_of(plan: CommitPlan, commit_plan: str, owner: str, now: datetime) -
         owner=owner,
         committed_at=now,
         override=plan.override,
+        approval=plan.approval,
     )

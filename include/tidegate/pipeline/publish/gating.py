@@ -18,13 +18,14 @@ from tidegate.stage import layout
 from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.gate import SparkFrame
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PublicationEntry
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Publication, Verdict
     from tidegate.pipeline.publish.content import Contents
@@ -79,16 +80,29 @@ class Gatekeeper:
     ) -> tuple[CheckResult, ...]:
         added = {file.window for file in publication.adds}
         return tuple(
-            CheckResult(
-                name=f"row rule {item.held_rule}",
-                severity="critical",
-                success=False,
-                observed=f"rows of window {item.window} fail it",
-                expected="no row fails it",
-            )
+            CheckResult(f"row rule {rule}", "critical", False, observed, "no row fails it")
             for item in self.ledger.contributions.to(partition)
-            if item.held_rule is not None and item.window in added
+            if item.window in added
+            for rule, observed in failed_rules(item, publication.rows)
         )
+
+
+def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tuple[str, str]]:
+    """Yield the rules that hold a partition because of one window, and how many rows fail them.
+
+    Args:
+        contribution: what the window adds to the partition.
+        partition_rows: rows of the partition as it would be published.
+    """
+    of_window = f"of window {contribution.window}"
+    if contribution.held_rule is not None and contribution.held_rows is None:
+        yield contribution.held_rule, f"rows {of_window} fail it, not counted by the version then"
+        return
+    for rule, failed in (contribution.held_rows or {}).items():
+        fail = f"row {of_window} fails it" if failed == 1 else f"rows {of_window} fail it"
+        share = 100 * failed / max(partition_rows, failed)
+        said = f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
+        yield rule, f"{failed:,} {fail} ({said} of the partition)"
 
 
 def failed_why(verdict: Verdict, now: datetime) -> Evaluation:

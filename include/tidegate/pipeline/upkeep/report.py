@@ -66,6 +66,7 @@ class Reporter:
         pipeline = self.ledger.pipeline.find()
         step = pipeline.watermark_step if pipeline else None
         contributions = self.ledger.contributions.to(partition)
+        quarantined = self._quarantines(contributions)
         return PartitionExplanation(
             report=self._report(state, now),
             evaluation=evaluation,
@@ -73,7 +74,8 @@ class Reporter:
             proposed=self._waiting(state),
             revisions=self.ledger.publications.revisions(partition),
             watermark=step.to_json() if step else None,
-            quarantined=tuple(self._quarantines(contributions)),
+            quarantined=tuple(quarantined),
+            quarantined_by={path: rules for path, rules in quarantined.items() if rules},
         )
 
     def _report(self, state: PartitionState, now: datetime) -> PartitionReport:
@@ -131,14 +133,27 @@ class Reporter:
             "it goes on with what was planned, one that takes it over plans it with the change"
         ]
 
-    def _quarantines(self, contributions: Sequence[Contribution]) -> list[str]:
-        found = []
+    def _quarantines(self, contributions: Sequence[Contribution]) -> dict[str, dict[str, int]]:
+        """Return directories of quarantined rows, with the rules and the rows that failed them."""
+        found = {}
         for item in contributions:
             root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
             quarantine = f"{root}/{layout.QUARANTINE}"
             if self.storage.exists(quarantine) and self.storage.list_files(quarantine):
-                found.append(quarantine)
+                found[quarantine] = self._rows_by_rule(item.window, root)
         return found
+
+    def _rows_by_rule(self, sequence: int, root: str) -> dict[str, int]:
+        """Return how many rows of a window failed each rule that puts them aside.
+
+        Loads of earlier versions counted no rows by rule. The plan tells what a rule did then.
+        """
+        summary = self.ledger.windows.get(sequence).summary
+        if summary is None or not summary.rule_hits or not has_plan(self.storage, root):
+            return {}
+        rules = read_plan(self.storage, root).config["rows"]
+        names = [rule["name"] for rule in rules if rule["on_failure"] == "quarantine"]
+        return {name: rows for name in names if (rows := summary.rule_hits.get(name, 0))}
 
 
 def _rows_pending(
