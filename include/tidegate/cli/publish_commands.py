@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegate.cli import wording
 from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, utc_now
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.opening import open_pipeline, this_process
@@ -53,10 +54,13 @@ def publish(
         owner = this_process()
         outcomes = []
         with output.progress() as progress:
-            task = progress.add_task("publishing", total=None)
+            total = len(partitions or opened.unpublished())
+            task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
             for outcome in _published(opened, partitions, owner, now, override):
                 outcomes.append(outcome)
-                progress.update(task, description=f"{outcome.partition}: {outcome.state}")
+                done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
+                said = f"{done}: {outcome.partition} {outcome.state}"
+                progress.update(task, description=said)
         raw = {"outcomes": [item.to_json() for item in outcomes]}
         shown = outcome_table(outcomes) if outcomes else "No partition is pending."
         output.show(raw, shown, *_errors(outcomes), *_unchanged(outcomes))

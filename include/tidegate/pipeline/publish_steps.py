@@ -165,14 +165,12 @@ class PublishSteps(PipelineParts):
         another pipeline.
         """
         self.own(now)
-        for state in self.ledger.partitions.all():
-            if state.pending == "none":
-                continue
+        for partition in self.unpublished():
             try:
-                yield self.publish(state.partition, owner, now)
+                yield self.publish(partition, owner, now)
             except TidegateError as failure:
-                said = naming(str(failure), self.config.name, state.partition)
-                yield self._outcome(state.partition, None, state="failed", error=said)
+                said = naming(str(failure), self.config.name, partition)
+                yield self._outcome(partition, None, state="failed", error=said)
 
     def _outcome(
         self,
