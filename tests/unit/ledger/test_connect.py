@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -25,11 +24,9 @@ from tidegate.errors import (
     LedgerUnreachable,
     StorageFull,
     TerminalError,
-    TransientError,
 )
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.connect import READS_ONLY, newest_migration
-from tidegate.ledger.refusals import ROOM_BYTES
 from tidegate.ledger.schema import partition, pipeline, plan, window
 from tidegate.model.partition import Partition
 
@@ -256,49 +253,6 @@ def test_disk_that_is_full_in_a_transaction_is_transient_and_leaves_nothing(
 
     with engine.connect() as connection:
         assert set(connection.scalars(sa.select(pipeline.c.name))) == set(done)
-
-
-@pytest.mark.parametrize(
-    ("free_bytes", "expected"),
-    [(0, StorageFull), (ROOM_BYTES - 1, StorageFull), (ROOM_BYTES, LedgerUnreachable)],
-)
-@pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_CANTOPEN])
-def test_disk_with_next_to_no_space_is_full_whatever_sqlite_says(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    code: int,
-    free_bytes: int,
-    expected: type[TransientError],
-) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path}/ledger.db")
-    refuse(engine, code)
-    disk = shutil.disk_usage(tmp_path)._replace(free=free_bytes)
-    monkeypatch.setattr(shutil, "disk_usage", {tmp_path: disk}.__getitem__)
-
-    with pytest.raises(expected, match=r"ledger\.db.*disk I/O error"):
-        register(engine)
-
-
-@pytest.mark.parametrize("name", ["/ledger.db", ""], ids=["gone", "in memory"])
-def test_ledger_whose_disk_is_not_known_is_unreachable(tmp_path: Path, name: str) -> None:
-    folder = tmp_path / "home"
-    folder.mkdir()
-    engine = open_engine(f"sqlite:///{folder}{name}" if name else "sqlite://")
-    refuse(engine, sqlite3.SQLITE_IOERR_SHMSIZE)
-    shutil.rmtree(folder)
-
-    with pytest.raises(LedgerUnreachable, match="cannot be opened"):
-        register(engine)
-
-
-def refuse(engine: sa.Engine, code: int) -> None:
-    """Let every statement fail as SQLite would."""
-
-    @sa.event.listens_for(engine, "do_execute")
-    def _refuse(*_: object) -> None:
-        refused = sqlite3.OperationalError("disk I/O error")
-        refused.sqlite_errorcode = code
-        raise refused
 
 
 def test_mistake_of_ours_is_not_taken_for_an_unreachable_ledger(tmp_path: Path) -> None:
