@@ -9,6 +9,7 @@ Changes nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerBehind, MarkerInvalid, SourceFileGone
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Publication
-    from tidegate.pipeline.state.records import SealedFile
+    from tidegate.pipeline.state.records import Announced
     from tidegate.pipeline.state.work import Roots
     from tidegate.storage import Storage
 
@@ -48,7 +49,7 @@ class Watch:
         Raises:
             LedgerBehind: the ledger does not know the window.
         """
-        newest = self._sealed(newest_only=True)
+        newest = self._announced(newest_only=True)
         state = self.ledger.pipeline.find()
         for finding in self._findings(newest, state):
             raise finding
@@ -154,7 +155,7 @@ class Watch:
             yield from map(str, self._record_findings(state.partition))
 
     def _window_findings(self) -> Iterator[LedgerBehind]:
-        newest = self._sealed(newest_only=False)
+        newest = self._announced(newest_only=False)
         yield from self._findings(newest, self.ledger.pipeline.find())
 
     def _record_findings(self, partition: Partition) -> Iterator[LedgerBehind]:
@@ -175,21 +176,22 @@ class Watch:
                 else f"no record of {partition}",
             )
 
-    def _sealed(self, *, newest_only: bool) -> list[SealedFile]:
+    def _announced(self, *, newest_only: bool) -> list[Announced]:
         """Read the newest announce of windows; before the ledger is read."""
-        newest: list[SealedFile] = []
+        newest: list[Announced] = []
         for sequence in self._records.sealed_windows():
             newest += self._newest(sequence)
             if newest and newest_only:
                 break
         return newest
 
-    def _newest(self, sequence: int) -> list[SealedFile]:
+    def _newest(self, sequence: int) -> list[Announced]:
         """Read the newest announce of a window, if there was one."""
-        return self._records.sealed(sequence)[-1:]
+        found = self._records.newest_announced(sequence)
+        return [] if found is None else [found]
 
     def _findings(
-        self, newest: Sequence[SealedFile], state: PipelineState | None
+        self, newest: Sequence[Announced], state: PipelineState | None
     ) -> Iterator[LedgerBehind]:
         if state is None:
             return
@@ -197,26 +199,22 @@ class Watch:
             if not self._is_known(item, state):
                 yield LedgerBehind(
                     pipeline=self.config.name,
-                    found=(
-                        f"window {item.sealed.window.sequence} announced with plan "
-                        f"{item.sealed.plan_digest}"
-                    ),
+                    found=f"window {item.sequence} announced with plan {item.plan_digest}",
                     known=state.progress,
                 )
 
-    def _is_known(self, item: SealedFile, state: PipelineState) -> bool:
-        sequence, digest = item.sealed.window.sequence, item.sealed.plan_digest
+    def _is_known(self, item: Announced, state: PipelineState) -> bool:
         # The restoration that raised all fences read every announce that was recorded before. A
         # lower number that is not known was written by a process that had lost its fence.
-        if item.sealed.number < state.first_fence:
+        if item.number < state.first_fence:
             return True
-        window = self.ledger.windows.find(sequence)
-        if window is None or not self.ledger.plans.is_known(sequence, digest):
+        window = self.ledger.windows.find(item.sequence)
+        if window is None or not self.ledger.plans.is_known(item.sequence, item.plan_digest):
             return False
         # An open window with this plan is about to be announced, or is announced again.
-        return not window.sealed or item.sealed.number <= max(window.number, window.reserved)
+        return not window.sealed or item.number <= max(window.number, window.reserved)
 
-    @property
+    @cached_property
     def _records(self) -> Records:
         return Records(self.roots, self.storage)
 
