@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _PARTS_KEPT = 50_000
-"""Part files of messages that are kept in memory, about 2 KB each."""
+"""Part files of messages that are kept in memory, about 1 KB each."""
 
 
 @dataclass(frozen=True)

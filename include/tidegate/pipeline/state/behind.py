@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PipelineState
+    from tidegate.model.ledger_rows import PartitionState, PipelineState, PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Publication
     from tidegate.pipeline.state.records import Announced
@@ -94,6 +94,29 @@ class Watch:
         for finding in self._record_findings(partition):
             raise finding
 
+    def check_pending(self, partitions: Sequence[Partition]) -> None:
+        """Compare partitions as `check_partition` does, without asking the ledger for each.
+
+        Raises:
+            LedgerBehind: as `check_partition`, for any of them.
+        """
+        read = [
+            (target, self.standing_marker(target), self._records.newest_number(target))
+            for target in partitions
+        ]
+        known = {item.state.partition: item for item in self.ledger.known_partitions()}
+        pipeline = self.ledger.pipeline.find()
+        for target, marker, record in read:
+            item = known.get(target)
+            state, begun = (item.state, item.begun) if item else (None, None)
+            if marker is not None:
+                self._compare_marker(target, marker, state, begun)
+            if _is_of_this_ledger(record, pipeline):
+                for finding in self._compare_record(target, record, state):
+                    raise finding
+        named = (known[target].contributions for target in partitions if target in known)
+        self.check_windows(sorted({item.window for found in named for item in found}))
+
     def _check_contributions(self, partition: Partition) -> None:
         """Compare the newest announce of each window that has rows for a partition.
 
@@ -107,7 +130,15 @@ class Watch:
             return
         # In this order, so that a commit that is recorded in between is found as a revision.
         begun = self.ledger.publications.unrecorded(partition)
-        state = self.ledger.partitions.find(partition)
+        self._compare_marker(partition, marker, self.ledger.partitions.find(partition), begun)
+
+    def _compare_marker(
+        self,
+        partition: Partition,
+        marker: dict[str, Any],
+        state: PartitionState | None,
+        begun: PublicationEntry | None,
+    ) -> None:
         known = state.revision if state else 0
         if begun is not None:
             known = max(known, begun.publication.revision)
@@ -160,12 +191,16 @@ class Watch:
 
     def _record_findings(self, partition: Partition) -> Iterator[LedgerBehind]:
         """Compare the greatest number in the files of a partition."""
-        number, name = self._records.newest_number(partition)
+        record = self._records.newest_number(partition)
         pipeline = self.ledger.pipeline.find()
-        # As in `_is_known`: records with a lower number were read by the restoration.
-        if pipeline is None or number < pipeline.first_fence:
-            return
-        state = self.ledger.partitions.find(partition)
+        if _is_of_this_ledger(record, pipeline):
+            state = self.ledger.partitions.find(partition)
+            yield from self._compare_record(partition, record, state)
+
+    def _compare_record(
+        self, partition: Partition, record: tuple[int, str], state: PartitionState | None
+    ) -> Iterator[LedgerBehind]:
+        number, name = record
         reserved = state.reserved if state else 0
         if number > reserved:
             yield LedgerBehind(
@@ -227,3 +262,11 @@ class Watch:
         except MarkerInvalid:
             # It names no revision; `fsck` reports it.
             return None
+
+
+def _is_of_this_ledger(record: tuple[int, str], pipeline: PipelineState | None) -> bool:
+    """Return whether a record has to be known.
+
+    As in `_is_known`: records with a lower number were read by the restoration.
+    """
+    return pipeline is not None and record[0] >= pipeline.first_fence
