@@ -129,6 +129,7 @@ REASONS = {
         "tidegate/ledger/clock",
         "tidegate/ledger/contributions",
         "tidegate/ledger/deciding",
+        "tidegate/ledger/known_partitions",
         "tidegate/ledger/lapsing",
         "tidegate/ledger/ledger",
         "tidegate/ledger/numbers",

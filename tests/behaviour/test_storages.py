@@ -65,10 +65,23 @@ def test_file_that_was_written_is_what_every_look_sees(store: Store) -> None:
     assert look.list_names(store.path("a")) == ["b"]
 
 
+def test_version_is_that_of_one_file(store: Store) -> None:
+    store.put("plan.json", b"first")
+    look, path = store.make(), store.path("plan.json")
+    first = look.version(path)
+
+    assert first is not None
+    assert store.make().version(path) == first
+    look.delete(path)
+    store.put("plan.json", b"other")
+    assert look.version(path) != first
+
+
 def test_look_at_nothing_finds_nothing(store: Store) -> None:
     look, path = store.make(), store.path("gone.json")
 
     assert (look.exists(path), look.length(path), look.modified(path)) == (False, None, None)
+    assert look.version(path) is None
     assert look.list_files(path) == look.list_names(path) == []
     with pytest.raises(SourceFileGone, match=r"gone\.json"):
         look.read_bytes(path)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidegate.ledger.clock import database_time
 from tidegate.ledger.connect import keeping_open
 from tidegate.ledger.contributions import Contributions
+from tidegate.ledger.known_partitions import read_known_partitions
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.ledger.plans import Plans
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
     from tidegate.ledger.clock import Clock
+    from tidegate.model.ledger_rows import KnownPartition
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,10 @@ class Ledger:
     def partitions(self) -> Partitions:
         """Its partitions and claims."""
         return Partitions(self.engine, self.name, self.clock)
+
+    def known_partitions(self) -> tuple[KnownPartition, ...]:
+        """Return all that is known of every partition, in order of partition time (PC-T05)."""
+        return read_known_partitions(self.engine, self.name)
 
     @cached_property
     def publications(self) -> Publications:

@@ -92,6 +92,24 @@ class Partitions:
                 .values(why=why.to_json())
             )
 
+    def record_whys(self, whys: Mapping[Partition, Evaluation]) -> None:
+        """Store the latest evaluations of partitions, unless they are held."""
+        if not whys:
+            return
+        # An announce locks partitions in this order, too: none waits for one that waits for it.
+        found = [{"path": target.path, "found": why.to_json()} for target, why in whys.items()]
+        with self.engine.begin() as connection:
+            connection.execute(
+                sa.update(partition)
+                .where(
+                    partition.c.pipeline == self.name,
+                    partition.c.partition == sa.bindparam("path"),
+                    partition.c.pending == "pending",
+                )
+                .values(why=sa.bindparam("found")),
+                sorted(found, key=lambda each: str(each["path"])),
+            )
+
     def claim(self, target: Partition, holder: Holder) -> Claim:
         """Claim the right to propose, check or commit a partition; the fence increases each time.
 

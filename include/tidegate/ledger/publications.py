@@ -326,13 +326,9 @@ class Publications:
 
     def revisions(self, target: Partition) -> tuple[RevisionEntry, ...]:
         """Return a partition's revisions, oldest first: its lineage to the source (PC-C09)."""
-        of_publication = sa.and_(
-            *(publication.c[key] == revision.c[key] for key in ("pipeline", "partition", "digest"))
-        )
         query = (
-            sa.select(revision, publication.c.approval)
-            .join_from(revision, publication, of_publication, isouter=True)
-            .where(revision.c.pipeline == self.name, revision.c.partition == target.path)
+            rows.select_revisions(self.name)
+            .where(revision.c.partition == target.path)
             .order_by(revision.c.revision)
         )
         with reading(self.engine) as connection:

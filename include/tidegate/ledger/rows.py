@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import sqlalchemy as sa
 
+from tidegate.ledger.schema import publication, revision
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import (
     PartitionState,
@@ -158,8 +159,20 @@ def read_publication(row: Row, partition: Partition) -> PublicationEntry:
     )
 
 
+def select_revisions(name: str) -> sa.Select[Any]:
+    """Return the query for the revisions of a pipeline, as `read_revision` reads them."""
+    of_publication = sa.and_(
+        *(publication.c[key] == revision.c[key] for key in ("pipeline", "partition", "digest"))
+    )
+    return (
+        sa.select(revision, publication.c.approval)
+        .join_from(revision, publication, of_publication, isouter=True)
+        .where(revision.c.pipeline == name)
+    )
+
+
 def read_revision(row: Row, partition: Partition) -> RevisionEntry:
-    """Read a row of `revision`, with the approval of its publication."""
+    """Read a row of `select_revisions`."""
     return RevisionEntry(
         partition=partition,
         revision=row["revision"],

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tidegate.model.instant import Instant
-from tidegate.model.message import RunSummary
+from tidegate.model.message import Contribution, RunSummary
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Window
 from tidegate.model.publication import (
@@ -174,3 +174,20 @@ class RevisionEntry(Value):
     """Who published it before its trigger said so."""
     approval: Approval | None = field(default=None, metadata={SPARSE: True})
     """Who approved it although its gate held it; stored with the publication."""
+
+
+@dataclass(frozen=True)
+class KnownPartition(Value):
+    """All that the ledger knows of a partition."""
+
+    state: PartitionState
+    contributions: tuple[Contribution, ...]
+    """The effective ones, by window."""
+    newest: RevisionEntry | None
+    """The current revision."""
+    begun: PublicationEntry | None
+    """The publication whose commit has begun but not ended."""
+    proposed: PublicationEntry | None
+    """The publication that waits for gate, approval or commit."""
+    approved: PublicationEntry | None
+    """The proposed one, if a person approved it and it can still be committed as shown."""

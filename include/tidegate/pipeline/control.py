@@ -248,8 +248,7 @@ class PipelineControl:
             self._check_identity()
             check_owner(self.roots, self.ledger, self.storage)
             self._watch.check_newest_window()
-            for partition in waiting:
-                self._watch.check_partition(partition)
+            self._watch.check_pending(waiting)
         except TidegateError as refused:
             yield self._naming(str(refused))
 

@@ -19,7 +19,7 @@ from tidegate.storage.refusals import refusal
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterator
+    from collections.abc import Hashable, Iterator
 
 _HASH_CHUNK = 1 << 20
 
@@ -69,6 +69,21 @@ class LocalFiles:
         """
         found = self._status(path)
         return datetime.fromtimestamp(found.st_mtime, UTC) if found else None
+
+    def version(self, path: str) -> Hashable | None:
+        """Return which file it is, its size and its times; None if there is none.
+
+        A copy put in its place is another file, even if its size and its time of change were kept:
+        nobody can set the time of the change of its status.
+
+        Raises:
+            StorageDenied: the file system does not say.
+        """
+        found = self._status(path)
+        if found is None:
+            return None
+        file = (found.st_dev, found.st_ino, found.st_size)
+        return (*file, found.st_mtime_ns, found.st_ctime_ns)
 
     def sha256(self, path: str) -> str:
         """Hash a file's content.

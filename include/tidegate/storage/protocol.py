@@ -30,6 +30,13 @@ class Storage(Hashable, Protocol):
         """Return when a file was last changed, None if there is none."""
         ...
 
+    def version(self, path: str) -> Hashable | None:
+        """Return a value that another file of this name would not have, None if there is none.
+
+        Nor would the same file after a change: what was decoded of it holds as long as this does.
+        """
+        ...
+
     def sha256(self, path: str) -> str:
         """Hash a file's content."""
         ...

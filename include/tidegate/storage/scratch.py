@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.storage.local import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Hashable, Iterable
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,10 @@ class Scratch(LocalStorage):
     def read_bytes(self, path: str) -> bytes:
         """Read a file from memory, else from the disk."""
         return self.written[path] if path in self.written else super().read_bytes(path)
+
+    def version(self, path: str) -> Hashable | None:
+        """Return the content of a file in memory, else what the disk says."""
+        return self.written[path] if path in self.written else super().version(path)
 
     def exists(self, path: str) -> bool:
         """Return whether it is in memory or on the disk."""

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.errors import PublicationLapsed, StateFileDamaged, StateFileLost
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
+from tidegate.pipeline.state.kept_values import KeptValues
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
@@ -18,17 +21,20 @@ from tidegate.stage.stored import read_stored
 from tidegate.target.content import propose, with_content
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry
-    from tidegate.model.message import Contribution
+    from tidegate.model.message import Contribution, PartFile
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Publication
     from tidegate.pipeline.state.work import Roots
     from tidegate.storage import Storage
+
+_PARTS_KEPT = 50_000
+"""Part files of messages that are kept in memory, about 1 KB each."""
 
 
 @dataclass(frozen=True)
@@ -131,8 +137,7 @@ class Contents:
         staged_root = layout.relative_to_work(self.roots.work, root)
         found = []
         for sub_split in contribution.messages:
-            path = layout.message_file(root, sub_split)
-            message = read_stored(self.storage, path, CommitMessage)
+            parts = self._messages.get(layout.message_file(root, sub_split))
             found += [
                 PublishedFile(
                     name=part.name,
@@ -143,7 +148,22 @@ class Contents:
                     plan_digest=contribution.plan_digest,
                     staged=f"{staged_root}/{part.staged}",
                 )
-                for part in message.staged.parts
-                if part.partition == contribution.partition
+                for part in parts.get(contribution.partition, ())
             ]
         return found
+
+    @cached_property
+    def _messages(self) -> KeptValues[Mapping[Partition, Sequence[PartFile]]]:
+        return KeptValues(self.storage, self._read_message, _count, _PARTS_KEPT)
+
+    def _read_message(self, path: str) -> Mapping[Partition, Sequence[PartFile]]:
+        """Return the part files of a commit message by partition, in the message's order."""
+        found = defaultdict(list)
+        for part in read_stored(self.storage, path, CommitMessage).staged.parts:
+            found[part.partition].append(part)
+        return found
+
+
+def _count(parts: Mapping[Partition, Sequence[PartFile]]) -> int:
+    """Return the number of part files, and at least one."""
+    return 1 + sum(map(len, parts.values()))

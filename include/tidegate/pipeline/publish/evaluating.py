@@ -11,12 +11,14 @@ from tidegate.errors import NotCommittable
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import KnownPartition, PartitionState
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import Override
+    from tidegate.model.publication import Approval, Override
 
 ONLY_BY_COMMAND = {Reason.DEFAULT_PARTITION, Reason.TIME_UNPARSABLE, Reason.NO_POLICY}
 """Never due by time: these partitions wait until a person names them (design §8)."""
@@ -43,24 +45,53 @@ class Evaluator:
         if state is None:
             return None
         if self.ledger.publications.unrecorded(partition) is not None:
-            return Evaluation(True, None, "a commit was begun and is finished first", now)
+            return _begun(now)
         approved = self.ledger.publications.approved(partition)
         if approved is not None and approved.approval is not None:
-            return Evaluation(True, None, f"approved by {approved.approval.by}", now)
+            return _approved(approved.approval, now)
         if state.pending != "pending":
             return None
-        watermark, idle = self._tide(now)
-        found = evaluate(
+        found = self._by_time(state, self._tide(now), now)
+        if _is_news(state, found):
+            self.ledger.partitions.record_why(partition, found)
+        return found
+
+    def evaluate_pending(
+        self, known: Iterable[KnownPartition], now: datetime
+    ) -> Mapping[Partition, Evaluation]:
+        """Evaluate every pending partition as `evaluate` would, and keep the answers.
+
+        The ledger is not asked for each of them.
+        """
+        tide = self._tide(now)
+        found, news = {}, {}
+        for item in known:
+            state = item.state
+            if state.pending != "pending":
+                continue
+            if item.begun is not None:
+                found[state.partition] = _begun(now)
+            elif item.approved is not None and item.approved.approval is not None:
+                found[state.partition] = _approved(item.approved.approval, now)
+            else:
+                looked = found[state.partition] = self._by_time(state, tide, now)
+                if _is_news(state, looked):
+                    news[state.partition] = looked
+        self.ledger.partitions.record_whys(news)
+        return found
+
+    def _by_time(
+        self, state: PartitionState, tide: tuple[datetime | None, bool], now: datetime
+    ) -> Evaluation:
+        watermark, idle = tide
+        return evaluate(
             self.config,
-            partition,
+            state.partition,
             watermark=watermark,
             first_seen=state.first_seen or now,
             now=now,
             idle=idle,
         )
-        if state.why is None or replace(state.why, evaluated_at=now) != found:
-            self.ledger.partitions.record_why(partition, found)
-        return found
 
     def check(
         self,
@@ -98,3 +129,16 @@ class Evaluator:
         step = pipeline.watermark_step if pipeline else None
         idle = is_idle(self.config.event_time, step.last_data_at if step else None, now)
         return pipeline.watermark if pipeline else None, idle
+
+
+def _begun(now: datetime) -> Evaluation:
+    return Evaluation(True, None, "a commit was begun and is finished first", now)
+
+
+def _approved(approval: Approval, now: datetime) -> Evaluation:
+    return Evaluation(True, None, f"approved by {approval.by}", now)
+
+
+def _is_news(state: PartitionState, found: Evaluation) -> bool:
+    """Return whether the ledger has another answer than the one that was found now."""
+    return state.why is None or replace(state.why, evaluated_at=found.evaluated_at) != found

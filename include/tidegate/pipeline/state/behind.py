@@ -9,6 +9,7 @@ Changes nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerBehind, MarkerInvalid, SourceFileGone
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PipelineState
+    from tidegate.model.ledger_rows import PartitionState, PipelineState, PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Publication
-    from tidegate.pipeline.state.records import SealedFile
+    from tidegate.pipeline.state.records import Announced
     from tidegate.pipeline.state.work import Roots
     from tidegate.storage import Storage
 
@@ -48,7 +49,7 @@ class Watch:
         Raises:
             LedgerBehind: the ledger does not know the window.
         """
-        newest = self._sealed(newest_only=True)
+        newest = self._announced(newest_only=True)
         state = self.ledger.pipeline.find()
         for finding in self._findings(newest, state):
             raise finding
@@ -93,6 +94,29 @@ class Watch:
         for finding in self._record_findings(partition):
             raise finding
 
+    def check_pending(self, partitions: Sequence[Partition]) -> None:
+        """Compare partitions as `check_partition` does, without asking the ledger for each.
+
+        Raises:
+            LedgerBehind: as `check_partition`, for any of them.
+        """
+        read = [
+            (target, self.standing_marker(target), self._records.newest_number(target))
+            for target in partitions
+        ]
+        known = {item.state.partition: item for item in self.ledger.known_partitions()}
+        pipeline = self.ledger.pipeline.find()
+        for target, marker, record in read:
+            item = known.get(target)
+            state, begun = (item.state, item.begun) if item else (None, None)
+            if marker is not None:
+                self._compare_marker(target, marker, state, begun)
+            if _is_of_this_ledger(record, pipeline):
+                for finding in self._compare_record(target, record, state):
+                    raise finding
+        named = (known[target].contributions for target in partitions if target in known)
+        self.check_windows(sorted({item.window for found in named for item in found}))
+
     def _check_contributions(self, partition: Partition) -> None:
         """Compare the newest announce of each window that has rows for a partition.
 
@@ -106,7 +130,15 @@ class Watch:
             return
         # In this order, so that a commit that is recorded in between is found as a revision.
         begun = self.ledger.publications.unrecorded(partition)
-        state = self.ledger.partitions.find(partition)
+        self._compare_marker(partition, marker, self.ledger.partitions.find(partition), begun)
+
+    def _compare_marker(
+        self,
+        partition: Partition,
+        marker: dict[str, Any],
+        state: PartitionState | None,
+        begun: PublicationEntry | None,
+    ) -> None:
         known = state.revision if state else 0
         if begun is not None:
             known = max(known, begun.publication.revision)
@@ -154,17 +186,21 @@ class Watch:
             yield from map(str, self._record_findings(state.partition))
 
     def _window_findings(self) -> Iterator[LedgerBehind]:
-        newest = self._sealed(newest_only=False)
+        newest = self._announced(newest_only=False)
         yield from self._findings(newest, self.ledger.pipeline.find())
 
     def _record_findings(self, partition: Partition) -> Iterator[LedgerBehind]:
         """Compare the greatest number in the files of a partition."""
-        number, name = self._records.newest_number(partition)
+        record = self._records.newest_number(partition)
         pipeline = self.ledger.pipeline.find()
-        # As in `_is_known`: records with a lower number were read by the restoration.
-        if pipeline is None or number < pipeline.first_fence:
-            return
-        state = self.ledger.partitions.find(partition)
+        if _is_of_this_ledger(record, pipeline):
+            state = self.ledger.partitions.find(partition)
+            yield from self._compare_record(partition, record, state)
+
+    def _compare_record(
+        self, partition: Partition, record: tuple[int, str], state: PartitionState | None
+    ) -> Iterator[LedgerBehind]:
+        number, name = record
         reserved = state.reserved if state else 0
         if number > reserved:
             yield LedgerBehind(
@@ -175,21 +211,22 @@ class Watch:
                 else f"no record of {partition}",
             )
 
-    def _sealed(self, *, newest_only: bool) -> list[SealedFile]:
+    def _announced(self, *, newest_only: bool) -> list[Announced]:
         """Read the newest announce of windows; before the ledger is read."""
-        newest: list[SealedFile] = []
+        newest: list[Announced] = []
         for sequence in self._records.sealed_windows():
             newest += self._newest(sequence)
             if newest and newest_only:
                 break
         return newest
 
-    def _newest(self, sequence: int) -> list[SealedFile]:
+    def _newest(self, sequence: int) -> list[Announced]:
         """Read the newest announce of a window, if there was one."""
-        return self._records.sealed(sequence)[-1:]
+        found = self._records.newest_announced(sequence)
+        return [] if found is None else [found]
 
     def _findings(
-        self, newest: Sequence[SealedFile], state: PipelineState | None
+        self, newest: Sequence[Announced], state: PipelineState | None
     ) -> Iterator[LedgerBehind]:
         if state is None:
             return
@@ -197,26 +234,22 @@ class Watch:
             if not self._is_known(item, state):
                 yield LedgerBehind(
                     pipeline=self.config.name,
-                    found=(
-                        f"window {item.sealed.window.sequence} announced with plan "
-                        f"{item.sealed.plan_digest}"
-                    ),
+                    found=f"window {item.sequence} announced with plan {item.plan_digest}",
                     known=state.progress,
                 )
 
-    def _is_known(self, item: SealedFile, state: PipelineState) -> bool:
-        sequence, digest = item.sealed.window.sequence, item.sealed.plan_digest
+    def _is_known(self, item: Announced, state: PipelineState) -> bool:
         # The restoration that raised all fences read every announce that was recorded before. A
         # lower number that is not known was written by a process that had lost its fence.
-        if item.sealed.number < state.first_fence:
+        if item.number < state.first_fence:
             return True
-        window = self.ledger.windows.find(sequence)
-        if window is None or not self.ledger.plans.is_known(sequence, digest):
+        window = self.ledger.windows.find(item.sequence)
+        if window is None or not self.ledger.plans.is_known(item.sequence, item.plan_digest):
             return False
         # An open window with this plan is about to be announced, or is announced again.
-        return not window.sealed or item.sealed.number <= max(window.number, window.reserved)
+        return not window.sealed or item.number <= max(window.number, window.reserved)
 
-    @property
+    @cached_property
     def _records(self) -> Records:
         return Records(self.roots, self.storage)
 
@@ -229,3 +262,11 @@ class Watch:
         except MarkerInvalid:
             # It names no revision; `fsck` reports it.
             return None
+
+
+def _is_of_this_ledger(record: tuple[int, str], pipeline: PipelineState | None) -> bool:
+    """Return whether a record has to be known.
+
+    As in `_is_known`: records with a lower number were read by the restoration.
+    """
+    return pipeline is not None and record[0] >= pipeline.first_fence

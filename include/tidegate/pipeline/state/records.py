@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 from tidegate.errors import StateFileLost
 from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord
 from tidegate.model.sealed import SealedWindow
+from tidegate.pipeline.state.kept_values import KeptValues
 from tidegate.stage import layout
-from tidegate.stage.stored import as_stored, read_content, read_stored
+from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,10 +28,8 @@ _PLANS, _VERDICTS, _DECISIONS = ("",), (".gate",), (".decision",)
 """The part before `.json` in the names of records."""
 
 
-@functools.lru_cache(maxsize=4)
-def _decoded(content: bytes) -> SealedWindow:
-    """Decode an announce once per process: each partition of a window asks for it several times."""
-    return SealedWindow.from_text(content)
+_ANNOUNCES_KEPT = 10_000
+"""Facts of announces that are kept in memory, a few hundred bytes each."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +38,15 @@ class SealedFile:
 
     plan_uri: str
     sealed: SealedWindow
+
+
+@dataclass(frozen=True)
+class Announced:
+    """What orders an announce among the others, without what it announced."""
+
+    sequence: int
+    plan_digest: str
+    number: int
 
 
 @dataclass(frozen=True)
@@ -63,22 +71,44 @@ class Records:
 
     def sealed(self, sequence: int) -> list[SealedFile]:
         """Read every announce of a window that was written down, in the order of their numbers."""
-        root = layout.window_root(self.roots.work, sequence)
-        found = [
-            item
-            for uri in (f"{root}/{plan}" for plan in self.storage.list_names(root))
-            for name in self.storage.list_names(uri)
-            if layout.is_sealed_file(name)
-            for item in self._sealed(uri, name)
-        ]
+        found = []
+        for path in self._sealed_files(sequence):
+            with contextlib.suppress(StateFileLost):
+                sealed = read_stored(self.storage, path, SealedWindow)
+                found.append(SealedFile(path.rpartition("/")[0], sealed))
         return sorted(found, key=lambda item: item.sealed.number)
 
-    def _sealed(self, uri: str, name: str) -> Iterator[SealedFile]:
-        # A file that disappears between listing and reading was never announced: a sweep deletes
-        # only such files.
-        with contextlib.suppress(StateFileLost):
-            content = read_content(self.storage, f"{uri}/{name}")
-            yield SealedFile(uri, as_stored(f"{uri}/{name}", lambda: _decoded(content)))
+    def newest_announced(self, sequence: int) -> Announced | None:
+        """Return the newest announce of a window that was written down; None if there is none.
+
+        Each file is decoded once by these records: each partition of a window asks several times.
+        """
+        found = []
+        for path in self._sealed_files(sequence):
+            with contextlib.suppress(StateFileLost):
+                found.append(self._announces.get(path))
+        # The last one of equal numbers: announces of early versions have none.
+        return max(reversed(found), key=lambda item: item.number, default=None)
+
+    def _sealed_files(self, sequence: int) -> Iterator[str]:
+        """Yield the paths of the announces of a window.
+
+        A file that disappears between listing and reading was never announced: a sweep deletes only
+        such files.
+        """
+        root = layout.window_root(self.roots.work, sequence)
+        for uri in (f"{root}/{plan}" for plan in self.storage.list_names(root)):
+            for name in self.storage.list_names(uri):
+                if layout.is_sealed_file(name):
+                    yield f"{uri}/{name}"
+
+    @functools.cached_property
+    def _announces(self) -> KeptValues[Announced]:
+        return KeptValues(self.storage, self._read_announced, lambda _: 1, _ANNOUNCES_KEPT)
+
+    def _read_announced(self, path: str) -> Announced:
+        sealed = read_stored(self.storage, path, SealedWindow)
+        return Announced(sealed.window.sequence, sealed.plan_digest, sealed.number)
 
     def commits(self) -> Iterator[CommitFile]:
         """Read every commit plan."""

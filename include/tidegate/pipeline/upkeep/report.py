@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import PipelineConfig
+from tidegate.model.ledger_rows import KnownPartition
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
@@ -19,14 +20,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import (
-        PartitionState,
-        PublicationEntry,
-        RevisionEntry,
-        WindowState,
-    )
+    from tidegate.model.ledger_rows import PublicationEntry, WindowState
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
+    from tidegate.model.watermark import Evaluation
     from tidegate.pipeline.publish.evaluating import Evaluator
     from tidegate.pipeline.state.work import Roots
     from tidegate.storage import Storage
@@ -48,9 +45,11 @@ class Reporter:
         if state is None:
             return None
         windows = self.ledger.windows.all()
+        known = self.ledger.known_partitions()
+        whys = self.evaluator.evaluate_pending(known, now)
         return PipelineReport(
             pipeline=state,
-            partitions=tuple(self._report(item, now) for item in self.ledger.partitions.all()),
+            partitions=tuple(_report(item, whys.get(item.state.partition)) for item in known),
             windows=windows,
             notes=tuple(self._notes(windows)),
         )
@@ -67,41 +66,25 @@ class Reporter:
         step = pipeline.watermark_step if pipeline else None
         contributions = self.ledger.contributions.to(partition)
         quarantined = self._quarantines(contributions)
+        revisions = self.ledger.publications.revisions(partition)
+        known = KnownPartition(
+            state=state,
+            contributions=contributions,
+            newest=revisions[-1] if revisions else None,
+            begun=self.ledger.publications.unrecorded(partition),
+            proposed=self.ledger.publications.proposed(partition),
+            approved=self.ledger.publications.approved(partition),
+        )
         return PartitionExplanation(
-            report=self._report(state, now),
+            report=_report(known, evaluation),
             evaluation=evaluation,
             contributions=contributions,
-            proposed=self._waiting(state),
-            revisions=self.ledger.publications.revisions(partition),
+            proposed=_waiting(known),
+            revisions=revisions,
             watermark=step.to_json() if step else None,
             quarantined=tuple(quarantined),
             quarantined_by={path: rules for path, rules in quarantined.items() if rules},
         )
-
-    def _report(self, state: PartitionState, now: datetime) -> PartitionReport:
-        revisions = self.ledger.publications.revisions(state.partition)
-        newest = revisions[-1] if revisions else None
-        why = (
-            self.evaluator.evaluate(state.partition, now)
-            if state.pending == "pending"
-            else state.why
-        )
-        proposed = self._waiting(state)
-        contributions = self.ledger.contributions.to(state.partition)
-        return PartitionReport(
-            state=state,
-            name=state.name,
-            why=why,
-            rows_pending=_rows_pending(state, newest, contributions),
-            windows=counted(newest.contributions, contributions) if newest else (),
-            proposed_digest=proposed.publication.digest if proposed else None,
-        )
-
-    def _waiting(self, state: PartitionState) -> PublicationEntry | None:
-        """Return the proposal of a partition; one that would change nothing is left out."""
-        if state.pending == "none":
-            return None
-        return self.ledger.publications.proposed(state.partition)
 
     def _notes(self, windows: Sequence[WindowState]) -> list[str]:
         notes = []
@@ -156,14 +139,30 @@ class Reporter:
         return {name: rows for name in names if (rows := summary.rule_hits.get(name, 0))}
 
 
-def _rows_pending(
-    state: PartitionState, newest: RevisionEntry | None, contributions: Sequence[Contribution]
-) -> int:
-    if state.pending == "none":
+def _report(known: KnownPartition, evaluation: Evaluation | None) -> PartitionReport:
+    state, newest = known.state, known.newest
+    proposed = _waiting(known)
+    return PartitionReport(
+        state=state,
+        name=state.name,
+        why=evaluation if state.pending == "pending" else state.why,
+        rows_pending=_rows_pending(known),
+        windows=counted(newest.contributions, known.contributions) if newest else (),
+        proposed_digest=proposed.publication.digest if proposed else None,
+    )
+
+
+def _waiting(known: KnownPartition) -> PublicationEntry | None:
+    """Return the proposal of a partition; one that would change nothing is left out."""
+    return None if known.state.pending == "none" else known.proposed
+
+
+def _rows_pending(known: KnownPartition) -> int:
+    if known.state.pending == "none":
         return 0
-    stood = newest.contributions if newest else {}
+    stood = known.newest.contributions if known.newest else {}
     return sum(
         item.rows
-        for item in counting(contributions)
+        for item in counting(known.contributions)
         if stood.get(str(item.window)) != item.plan_digest
     )

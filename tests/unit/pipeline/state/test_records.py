@@ -25,7 +25,7 @@ from tidegate.model.publication import (
 from tidegate.model.sealed import SealedWindow
 from tidegate.model.watermark import Evaluation, WatermarkStep
 from tidegate.model.wire import Value, pretty
-from tidegate.pipeline.state.records import Records
+from tidegate.pipeline.state.records import Announced, Records
 from tidegate.pipeline.state.work import Roots
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage
@@ -172,6 +172,7 @@ def test_announces_of_a_window_come_in_the_order_of_their_numbers(tmp_path: Path
     assert [(it.sealed.number, it.plan_uri.rpartition("/")[2]) for it in found] == [
         *((9, "p-b"), (10, "p-a"), (100, "p-b"))
     ]
+    assert _records(tmp_path).newest_announced(3) == Announced(3, "p-b", 100)
 
 
 def test_windows_come_newest_first(tmp_path: Path) -> None:
@@ -186,6 +187,7 @@ def test_window_that_was_never_announced_has_no_announce(tmp_path: Path) -> None
     (tmp_path / "windows" / "000001" / "p").mkdir(parents=True)
 
     assert _records(tmp_path).sealed(1) == []
+    assert _records(tmp_path).newest_announced(1) is None
     assert _records(tmp_path).newest_number(PARTITIONS[1]) == (0, "")
 
 
