@@ -99,7 +99,7 @@ def contribution_table(found: PartitionExplanation) -> Table:
             str(item.window),
             item.plan_digest,
             wording.count(item.rows),
-            "late" if item.late else "",
+            "late" if item.late and not item.kind.replaces else "",
             _standing(found, item),
             *([_holding(item)] if holds else []),
         )

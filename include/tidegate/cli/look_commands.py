@@ -35,7 +35,10 @@ def status(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show checkpoint, watermark and every partition: committed, pending, held, late, and why.
+    """Show checkpoint, watermark and every partition: committed, pending, held, late, changed.
+
+    Late: published, and rows came since. Changed: published, and what it has was replayed or
+    rebuilt since. With the reason for each that is not committed.
 
     Without a pipeline: one line for each, from the ledger alone.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.model.run import PublishOutcome
 
 
-_STATES = ("committed", "late", "pending", "held")
+_STATES = ("committed", "late", "changed", "pending", "held")
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> Table:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import PipelineConfig
+from tidegate.model.ledger_rows import state_name
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
@@ -90,7 +91,9 @@ class Reporter:
         contributions = self.ledger.contributions.to(state.partition)
         return PartitionReport(
             state=state,
-            name=state.name,
+            name=state_name(
+                state.pending, state.revision, is_late=_has_new_window(newest, contributions)
+            ),
             why=why,
             rows_pending=_rows_pending(state, newest, contributions),
             windows=counted(newest.contributions, contributions) if newest else (),
@@ -154,6 +157,12 @@ class Reporter:
         rules = read_plan(self.storage, root).config["rows"]
         names = [rule["name"] for rule in rules if rule["on_failure"] == "quarantine"]
         return {name: rows for name in names if (rows := summary.rule_hits.get(name, 0))}
+
+
+def _has_new_window(newest: RevisionEntry | None, contributions: Sequence[Contribution]) -> bool:
+    """Return whether a window of new rows waits, not only a replay or rebuild of older ones."""
+    stood = newest.contributions if newest else {}
+    return any(str(item.window) not in stood and not item.kind.replaces for item in contributions)
 
 
 def _rows_pending(
