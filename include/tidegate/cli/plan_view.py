@@ -38,8 +38,9 @@ def announced_facts(
         ("windows", windows),
         ("partitions touched", wording.listed(announced.partitions)),
         ("watermark", wording.moment(announced.watermark, zone)),
-        ("summary", summary_line(announced.summary)),
     ]
+    if len(unchanged) < len(planned) or not planned:
+        rows.append(("summary", summary_line(announced.summary)))
     if unchanged:
         kept = f"{wording.numbered('window', unchanged)}: already taken in, same plan"
         rows.append(("unchanged", kept))
