@@ -331,6 +331,11 @@ def test_held_partition_rejected_stays_back_until_reopened(tidegate: Command) ->
 
     assert published.exit_code == 3
     assert states(tidegate)[SECOND][0] == "held"
+    explained = tidegate("explain", "orders", SECOND)
+    for shown in (published, explained):
+        assert f"tidegate reopen orders {SECOND}" in shown.stdout
+        assert "tidegate approve" not in shown.stdout
+    assert f"rejected by {getpass.getuser()}" in published.stdout
     assert follow(tidegate, rejected, "reopen").exit_code == 0
     assert states(tidegate)[SECOND][0] == "pending"
 
@@ -434,7 +439,10 @@ def test_replay_of_an_unchanged_window_changes_nothing(tidegate: Command) -> Non
     replayed = tidegate("replay", "orders", "1")
 
     assert replayed.exit_code == 0
-    assert "already taken in, same plan" in replayed.stdout
+    assert "window 1: already taken in, same plan" in replayed.stdout
+    assert "kept" not in replayed.stdout
+    again = said(tidegate("replay", "orders", "1", "--json"))["summary"]
+    assert (again["rows_read"], again["files_written"]) == (0, 0)
 
 
 def test_explain_of_a_pending_partition_gives_the_missing_time(tidegate: Command) -> None:
@@ -442,6 +450,8 @@ def test_explain_of_a_pending_partition_gives_the_missing_time(tidegate: Command
 
     explained = tidegate("explain", "orders", THIRD)
 
+    assert "revision –" in " ".join(explained.stdout.split())
+    assert "lateness 0s" in " ".join(explained.stdout.split())
     assert explained.exit_code == 0
     assert "WATERMARK_BEHIND" in explained.stdout
 

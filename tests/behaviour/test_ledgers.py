@@ -1216,7 +1216,7 @@ def test_decision_on_a_publication_that_never_was_names_the_one_that_waits(
     load(ledger, 1, DAY_1)
     held = hold(ledger, DAY_1)
 
-    with pytest.raises(DecisionRefused, match=f"none of that name, but {held.digest}"):
+    with pytest.raises(DecisionRefused, match=f"none of that name; {held.digest} is"):
         decide(ledger, replace(held, contributions={}))
 
 

@@ -9,6 +9,7 @@ import pytest
 from small_lake import NOW, SmallLake, day, interval, load, local, publish
 from tidegate.cli.explain_view import contribution_table
 from tidegate.errors import PublicationLapsed
+from tidegate.ledger.overview import read_overview
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -303,3 +304,38 @@ def _rows(lake: SmallLake, days: dict[int, int]) -> Any:
     before = lake.made
     lake.commit(days)
     return lake.table.scan(f"id > {before}").to_arrow()
+
+
+def overview(pipeline: Pipeline) -> dict[str, int]:
+    (found,) = read_overview(pipeline.ledger.engine)
+    return dict(found.partitions)
+
+
+def test_partition_is_late_by_new_rows_and_changed_by_a_replay_or_a_rebuild(
+    lake: SmallLake,
+) -> None:
+    for number in (1, 2, 3):
+        lake.commit({number: 2, 9: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    pipeline = lake.pipeline(rows=[{"name": "few", "where": "id > 1", "on_failure": "quarantine"}])
+
+    rebuild(pipeline, day(1))
+    rebuilt = pipeline.ledger.windows.all()[-1].summary
+    lake.commit({2: 4})
+    added = load(pipeline).summary
+
+    report = pipeline.status(NOW)
+    assert report is not None
+    names = {item.state.partition: item.name for item in report.partitions}
+    assert [names[day(number)] for number in (1, 2, 3)] == ["changed", "late", "committed"]
+    assert overview(pipeline) == {"changed": 1, "late": 1, "committed": 1, "pending": 1}
+    assert rebuilt is not None
+    assert (rebuilt.rows_late, added.rows_late) == (0, 4)
+    publish(pipeline)
+    assert overview(pipeline) == {"committed": 3, "pending": 1}
+    replay(lake.pipeline(rows=[]), 1)
+    assert overview(pipeline).get("late") is None
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    assert overview(pipeline)["late"] == 1

@@ -734,7 +734,7 @@ def test_rebuild_says_whose_rows_it_leaves_out(
         said = CliRunner().invoke(app, ["rebuild", "orders", FIRST])
 
         assert said.exit_code == 0, said.output
-        assert "did not read 1 file that came earlier and are gone: a.parquet" in said.output
+        assert "did not read 1 file that came earlier and is gone: a.parquet;" in said.output
         assert folder.published() == [2]
 
 

@@ -26,7 +26,7 @@ def instant_table(entries: Sequence[SourceInstant], zone: str) -> Table:
             report.instant.id,
             wording.moment(report.instant.time, zone),
             report.operation,
-            difference(report.files_added, report.files_removed),
+            difference(report.files_added, report.files_removed, report.files_changed),
             difference(report.rows_added, report.rows_removed),
             Text("not yet", "yellow") if entry.window is None else f"window {entry.window}",
         )
@@ -42,7 +42,8 @@ def row_table(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
     return table
 
 
-def difference(added: int | None, removed: int | None) -> str:
-    """Return the numbers of added and removed rows; empty if the source does not know them."""
+def difference(added: int | None, removed: int | None, changed: int | None = None) -> str:
+    """Return the numbers of what was added, removed and changed; empty if they are not known."""
     parts = [f"+{wording.count(added)}"] if added is not None else []
-    return " ".join(parts + ([f"−{wording.count(removed)}"] if removed else []))
+    parts += [f"−{wording.count(removed)}"] if removed else []
+    return " ".join(parts) + (f", {wording.count(changed)} changed" if changed else "")

@@ -13,6 +13,7 @@ from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.errors import NotHeld
 from tidegate.errors.commands import command
 from tidegate.model.partition import Partition
+from tidegate.model.publication import Approval
 
 if TYPE_CHECKING:
     from tidegate.pipeline import PipelineControl
@@ -62,8 +63,15 @@ def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = F
         output.next(command("publish", pipeline, named))
 
 
-def decision_commands(pipeline: str, partition: Partition, digest: str) -> tuple[str, str]:
-    """Return the commands that decide on the publication of a held partition."""
+def decision_commands(
+    pipeline: str, partition: Partition, digest: str, decided: Approval | None
+) -> tuple[str, ...]:
+    """Return the commands that decide on the publication of a held partition.
+
+    What was rejected is no longer asked about: it can only be checked again.
+    """
+    if decided is not None and not decided.approved:
+        return (command("reopen", pipeline, partition),)
     named = (pipeline, partition, "--digest", digest)
     return command("approve", *named), command("reject", *named)
 

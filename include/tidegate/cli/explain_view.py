@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from rich.console import Group
@@ -10,6 +11,7 @@ from rich.text import Text
 
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts
+from tidegate.config.words import duration_text
 from tidegate.model.wire import parse_instant_text
 from tidegate.target.content import counted, counting
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
+    from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.message import Contribution
     from tidegate.model.publication import Verdict
     from tidegate.model.report import CheckpointState, PartitionExplanation
@@ -99,7 +102,7 @@ def contribution_table(found: PartitionExplanation) -> Table:
             str(item.window),
             item.plan_digest,
             wording.count(item.rows),
-            "late" if item.late else "",
+            "late" if item.late and not item.kind.replaces else "",
             _standing(found, item),
             *([_holding(item)] if holds else []),
         )
@@ -157,7 +160,7 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         ("partition", str(state.partition)),
         ("state", found.report.name),
         ("time", f"{wording.moment(state.start, zone)} to {wording.moment(state.end, zone)}"),
-        ("revision", f"{state.revision} with {wording.plural(state.rows, 'row')}"),
+        ("revision", _revision(state)),
     ]
     if state.first_seen is not None:
         rows.insert(3, ("first seen", wording.moment(state.first_seen, zone)))
@@ -174,6 +177,12 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
     rows += _overridden(found, zone)
     rows += _decided(found, zone)
     return rows
+
+
+def _revision(state: PartitionState) -> str:
+    if not state.revision:
+        return "–"
+    return f"{state.revision} with {wording.plural(state.rows, 'row')}"
 
 
 def _decided(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
@@ -225,7 +234,7 @@ def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:
         ("watermark", _moment_text(step.get("value"), zone)),
         ("before", _moment_text(step.get("previous"), zone)),
         ("largest event time", _moment_text(step.get("largest_event_time"), zone)),
-        ("lateness", f"{step.get('lateness_seconds', 0):.0f} s"),
+        ("lateness", duration_text(timedelta(seconds=step.get("lateness_seconds", 0)))),
     ]
     if step.get("future_rows"):
         rows.append(("in the future", f"{wording.plural(step['future_rows'], 'row')}, not counted"))

@@ -24,7 +24,7 @@ from tidegate.cli.plan_view import (
     replay_facts,
     stored_facts,
 )
-from tidegate.errors.commands import command
+from tidegate.errors.commands import command, naming
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Announced, PlannedWindow, Run
 
@@ -209,7 +209,8 @@ def _show(
 ) -> None:
     """Show what a load, replay or rebuild changed."""
     plans = [opened.stored_plan(item.sequence)[0] for item in planned]
-    notes = list(dict.fromkeys(note for plan in plans for note in plan.notes))
+    said = (naming(note, plan.pipeline) for plan in plans for note in plan.notes)
+    notes = list(dict.fromkeys(said))
     raw = {
         "planned": [item.to_json() for item in planned],
         "records": {

@@ -35,7 +35,10 @@ def status(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show checkpoint, watermark and every partition: committed, pending, held, late, and why.
+    """Show checkpoint, watermark and every partition: committed, pending, held, late, changed.
+
+    Late: published, and rows came since. Changed: published, and what it has was replayed or
+    rebuilt since. With the reason for each that is not committed.
 
     Without a pipeline: one line for each, from the ledger alone.
     """
@@ -78,7 +81,9 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
         output.show(raw, explanation(found, checkpoint, opened.config.timezone))
         digest = found.report.proposed_digest
         if found.report.name == "held" and digest is not None:
-            output.next(*decision_commands(pipeline, found.report.state.partition, digest))
+            decided = found.proposed.approval if found.proposed else None
+            named = (pipeline, found.report.state.partition)
+            output.next(*decision_commands(*named, digest, decided))
         if found.evaluation is not None and found.evaluation.reason in ONLY_BY_COMMAND:
             output.next(command("publish", pipeline, found.report.state.partition))
 

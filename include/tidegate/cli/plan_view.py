@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts, summary_line
+from tidegate.errors.commands import naming
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,8 +38,9 @@ def announced_facts(
         ("windows", windows),
         ("partitions touched", wording.listed(announced.partitions)),
         ("watermark", wording.moment(announced.watermark, zone)),
-        ("summary", summary_line(announced.summary)),
     ]
+    if len(unchanged) < len(planned) or not planned:
+        rows.append(("summary", summary_line(announced.summary)))
     if unchanged:
         kept = f"{wording.numbered('window', unchanged)}: already taken in, same plan"
         rows.append(("unchanged", kept))
@@ -94,7 +96,7 @@ def _explained(
     rows: list[tuple[str, str]], plan: ScanPlan, splits: Sequence[Split], zone: str
 ) -> Group:
     rows += _exchange_rows(splits)
-    said = facts(rows + _noted(plan.notes))
+    said = facts(rows + _noted(naming(note, plan.pipeline) for note in plan.notes))
     return Group(said, split_table(splits, zone)) if splits else Group(said)
 
 

@@ -93,8 +93,9 @@ def _advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) -
     held = [item for item in outcomes if item.state == "held"]
     rest = [item.partition for item in outcomes if item.state in {"failed", "pending"}]
     for item in held:
-        decisions = decision_commands(pipeline, item.partition, item.digest) if item.digest else ()
-        output.next(command("explain", pipeline, item.partition), *decisions)
+        named = (pipeline, item.partition)
+        decisions = decision_commands(*named, item.digest, item.approval) if item.digest else ()
+        output.next(command("explain", *named), *decisions)
     if rest and not held:
         output.next(command("explain", pipeline, rest[0]))
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.model.run import PublishOutcome
 
 
-_STATES = ("committed", "late", "pending", "held")
+_STATES = ("committed", "late", "changed", "pending", "held")
 
 
 def facts(rows: Sequence[tuple[str, str]]) -> Table:
@@ -136,7 +136,8 @@ def _passed_by(item: PublishOutcome) -> Text:
     verdict = [item.gate.value] if item.gate else []
     if item.approval is not None:
         comment = f": {item.approval.comment}" if item.approval.comment else ""
-        verdict.append(f"approved by {item.approval.by}{comment}")
+        decision = "approved" if item.approval.approved else "rejected"
+        verdict.append(f"{decision} by {item.approval.by}{comment}")
     return Text(", ".join(verdict))
 
 

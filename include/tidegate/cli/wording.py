@@ -19,6 +19,7 @@ _STYLES = {
     "unchanged": "green",
     "pending": "yellow",
     "late": "cyan",
+    "changed": "cyan",
     "held": "bold red",
     "failed": "bold red",
 }

@@ -35,6 +35,7 @@ _STYLES = {
     "committed": "green",
     "pending": "yellow",
     "late": "cyan",
+    "changed": "cyan",
     "held": "bold red",
     "not loaded yet": "dim",
 }

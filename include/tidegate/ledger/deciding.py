@@ -74,10 +74,12 @@ class Deciding:
         if row is not None and row["state"] != PublicationState.DROPPED.value:
             return "its commit has begun"
         waiting = self._publication(publication.c.state == PublicationState.PROPOSED.value)
-        now = waiting["digest"] if waiting is not None else "nothing so far"
-        return (
-            f"there is none of that name, but {now}" if row is None else f"it was replaced by {now}"
-        )
+        if waiting is None:
+            what = "there is none of that name" if row is None else "it was dropped"
+            return f"{what}, and no other one is proposed"
+        if row is None:
+            return f"there is none of that name; {waiting['digest']} is proposed"
+        return f"it was replaced by {waiting['digest']}"
 
     def _state(self) -> PartitionState:
         """Lock and read the partition.

@@ -8,8 +8,9 @@ import sqlalchemy as sa
 
 from tidegate.ledger import rows
 from tidegate.ledger.connect import reading
-from tidegate.ledger.schema import partition, pipeline, window
+from tidegate.ledger.schema import contribution, partition, pipeline, revision, window
 from tidegate.model.ledger_rows import state_name
+from tidegate.model.plan import WindowKind
 from tidegate.model.report import PipelineOverview
 
 
@@ -37,13 +38,19 @@ def read_overview(engine: sa.Engine) -> tuple[PipelineOverview, ...]:
         .order_by(pipeline.c.name)
     )
     is_published = partition.c.revision > 0
-    kinds = (partition.c.pipeline, partition.c.pending, is_published)
+    waiting = sa.select(
+        partition.c.pipeline,
+        partition.c.pending,
+        is_published.label("published"),
+        sa.case((is_published, _has_new_window()), else_=sa.false()).label("late"),
+    ).subquery()
+    kinds = (waiting.c.pipeline, waiting.c.pending, waiting.c.published, waiting.c.late)
     counts = sa.select(*kinds, sa.func.count()).group_by(*kinds)
     with reading(engine) as connection:
         found = connection.execute(known).mappings().all()
         states: dict[str, Counter[str]] = defaultdict(Counter)
-        for name, pending, published, count in connection.execute(counts):
-            states[name][state_name(pending, published)] += count
+        for name, pending, published, late, count in connection.execute(counts):
+            states[name][state_name(pending, published, is_late=late)] += count
     return tuple(
         PipelineOverview(
             pipeline=rows.read_pipeline(row),
@@ -52,4 +59,31 @@ def read_overview(engine: sa.Engine) -> tuple[PipelineOverview, ...]:
             last_load=row["last_load"],
         )
         for row in found
+    )
+
+
+def _has_new_window() -> sa.ColumnElement[bool]:
+    """Return whether a window of new rows waits for a partition's next revision."""
+    # The keys of canonical JSON, in which digests have no quotes inside.
+    key = sa.literal('%"') + sa.cast(contribution.c.window, sa.Text) + sa.literal('":%')
+    replacing = [kind.value for kind in WindowKind if kind.replaces]
+    return (
+        sa.select(contribution.c.window)
+        .join(
+            revision,
+            sa.and_(
+                revision.c.pipeline == contribution.c.pipeline,
+                revision.c.partition == contribution.c.partition,
+            ),
+        )
+        .where(
+            contribution.c.pipeline == partition.c.pipeline,
+            contribution.c.partition == partition.c.partition,
+            partition.c.pending == "pending",
+            revision.c.revision == partition.c.revision,
+            contribution.c.kind.not_in(replacing),
+            sa.cast(revision.c.contributions, sa.Text).not_like(key),
+        )
+        .correlate(partition)
+        .exists()
     )

@@ -82,7 +82,7 @@ class Windows(TakenWindows):
             numbers.record_for_window(connection, self.name, announced.sequence, announced.number)
             announcing = Announcing(connection, self.name)
             effective = announcing.replace_contributions(announced, now)
-            late = sum(item.rows for item in effective if item.late)
+            late = sum(item.rows for item in effective if item.late and not item.kind.replaces)
             timed = rows.optional(RunSummary, held["summary"]) or RunSummary()
             summary = replace(announced.summary, rows_late=late, seconds=timed.seconds)
             announcing.seal(announced, summary, now)

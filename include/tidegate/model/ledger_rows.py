@@ -109,17 +109,19 @@ class PartitionState(Value):
         return state_name(self.pending, self.revision)
 
 
-def state_name(pending: str, revision: int) -> str:
-    """Return the state of a partition: `committed`, `pending`, `held`, `late`, or `empty`.
+def state_name(pending: str, revision: int, *, is_late: bool = True) -> str:
+    """Return the state of a partition: `committed`, `pending`, `held`, `empty`, `late`, `changed`.
 
     Args:
         pending: see `PartitionState`.
         revision: its number; 0: it was never published.
+        is_late: whether a window waits that its revision does not have, so that it is `late`; else
+            what it has was replayed or rebuilt, and it is `changed`.
     """
     if pending == "none":
         return "committed" if revision else "empty"
     if pending == "pending" and revision:
-        return "late"
+        return "late" if is_late else "changed"
     return pending
 
 

@@ -171,6 +171,7 @@ class RunSummary(Value):
     rows_kept: int = 0
     rows_quarantined: int = 0
     rows_late: int = 0
+    """Rows that came after their partition was published; those of a rebuild are no news."""
     rows_carried_over: int = 0
     """Changes that a commit only copied, left out (ICE-3.14)."""
     rows_unpaired: int = 0

@@ -43,7 +43,7 @@ class PartitionReport(Value):
 
     state: PartitionState
     name: str
-    """`committed`, `pending`, `held` or `late`, which is pending with a current revision."""
+    """`committed`, `pending`, `held`, `late` or `changed`; see `state_name`."""
     why: Evaluation | None
     rows_pending: int
     """Rows of contributions that no revision has yet."""

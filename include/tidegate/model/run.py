@@ -121,4 +121,7 @@ class PublishOutcome(Value):
     digest: str | None = None
     """The digest of the held publication, which a decision has to name."""
     approval: Approval | None = field(default=None, metadata={SPARSE: True})
-    """Who approved the current revision; None if it needed nobody, or if it is not committed."""
+    """Who approved the revision that is committed, or decided on the publication that is held.
+
+    None if nobody did.
+    """

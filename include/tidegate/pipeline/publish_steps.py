@@ -194,7 +194,7 @@ class PublishSteps(PipelineParts):
             gate=gate,
             error=error,
             digest=held.publication.digest if held else None,
-            approval=made[-1].approval if made else None,
+            approval=made[-1].approval if made else held.approval if held else None,
         )
 
 

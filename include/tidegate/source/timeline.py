@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from tidegate.model.instant import Instant
 from tidegate.model.plan import WindowKind
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,6 +33,8 @@ class InstantReport(Value):
     rows_removed: int | None
     summary: Mapping[str, str] = field(default_factory=dict)
     """Everything that the writer stored in the commit."""
+    files_changed: int | None = field(default=None, metadata={SPARSE: True})
+    """Files that are others under the same name; None if there are none."""
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,10 @@ def test_difference_of_a_commit_is_signed(
     assert changes_view.difference(added, removed) == text
 
 
+def test_difference_of_a_listing_counts_changed_files() -> None:
+    assert changes_view.difference(0, 1, 2) == "+0 −1, 2 changed"
+
+
 @hypothesis.settings(max_examples=20)
 @given(values_of(InstantReport), st.none() | st.integers(1, 9))
 def test_instant_table_says_which_window_took_a_commit(

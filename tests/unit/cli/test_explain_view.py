@@ -38,11 +38,12 @@ def test_explanation_of_any_partition_names_its_source_commits(
         replace(item, source_range=source, contributions={"9": "d", "10": "e"})
         for item in found.revisions
     )
+    step = replace(step, lateness_seconds=5400.0)
     whole = replace(found, watermark=step.to_json(), revisions=revisions)
 
     text = text_of(explanation(whole, checkpoint, "America/New_York"))
 
-    assert "lateness" in text
+    assert "lateness            90m" in text
     assert ("(beginning, b]" in text) is bool(revisions)
 
 

@@ -72,7 +72,8 @@ class Announcer:
         for item in planned:
             partitions, summary = self._seal(item, now)
             touched |= dict.fromkeys(partitions)
-            summaries.append(summary)
+            # What stays as it was announced before is no work of this run.
+            summaries += [] if item.sealed else [summary]
         held.end()
         if not planned:
             self._idle(now)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import PipelineConfig
-from tidegate.model.ledger_rows import KnownPartition
+from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
@@ -144,11 +144,19 @@ def _report(known: KnownPartition, evaluation: Evaluation | None) -> PartitionRe
     proposed = _waiting(known)
     return PartitionReport(
         state=state,
-        name=state.name,
+        name=state_name(state.pending, state.revision, is_late=_has_new_window(known)),
         why=evaluation if state.pending == "pending" else state.why,
         rows_pending=_rows_pending(known),
         windows=counted(newest.contributions, known.contributions) if newest else (),
         proposed_digest=proposed.publication.digest if proposed else None,
+    )
+
+
+def _has_new_window(known: KnownPartition) -> bool:
+    """Return whether a window of new rows waits, not only a replay or rebuild of older ones."""
+    stood = known.newest.contributions if known.newest else {}
+    return any(
+        str(item.window) not in stood and not item.kind.replaces for item in known.contributions
     )
 
 

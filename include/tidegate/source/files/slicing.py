@@ -12,7 +12,7 @@ from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.footers import side_by_side
 from tidegate.source.files.pruning import PartitionPruning
 from tidegate.source.files.reader import MODIFIED, PARTITION, open_slice
-from tidegate.source.files.words import counted
+from tidegate.source.files.words import counted, first_few
 from tidegate.source.slicing import Units
 
 if TYPE_CHECKING:
@@ -147,19 +147,37 @@ class ListingSlicing:
         gone = self._folder.listing(window.end_inclusive).gone if whole else ()
         notes = []
         if gone:
+            are, their = ("is", "its") if len(gone) == 1 else ("are", "their")
             notes.append(
-                f"did not read {counted(len(gone))} that came earlier and are gone: "
-                f"{gone[0].path}, …; what is read whole is left without their rows"
+                f"did not read {counted(len(gone))} that came earlier and {are} gone: "
+                f"{first_few([file.path for file in gone])}; what is read whole is left without "
+                f"{their} rows"
             )
         if change.disturbed:
-            notes.append(f"ignored {len(change.disturbed)} changed or vanished files")
+            notes.append(_ignored(change))
         if change.returned:
             notes.append(
-                f"did not read {len(change.returned)} files again that came back as they were: "
-                f"{change.returned[0].path}, …; rebuild partitions that were rebuilt without them"
+                f"did not read {counted(len(change.returned))} again that came back unchanged: "
+                f"{first_few([file.path for file in change.returned])}; rebuild partitions that "
+                "were rebuilt in the meantime"
             )
         if pruned:
-            notes.append(f"the filter ruled out {pruned} files by partition")
+            notes.append(f"the filter ruled out {counted(pruned)} by partition")
         if skipped:
-            notes.append(f"skipped {len(skipped)} paths that are no partitions: {skipped[0]}, …")
+            paths = "path that is no partition"
+            if len(skipped) > 1:
+                paths = "paths that are no partitions"
+            notes.append(f"skipped {len(skipped)} {paths}: {first_few(skipped)}")
         return tuple(notes)
+
+
+def _ignored(change: ListingDifference) -> str:
+    """Name files that changed or are gone, and the command that reads what stands there now."""
+    named = [f"{file.path} ({'changed' if now else 'gone'})" for file, now in change.disturbed]
+    kinds = {"changed" if now else "vanished" for _, now in change.disturbed}
+    how = " or ".join(sorted(kinds))
+    return (
+        f"ignored {len(named)} {how} {'file' if len(named) == 1 else 'files'}: {first_few(named)}; "
+        "the rows that were read of them before stay. To publish what the source has now, run "
+        "`tidegate rebuild PIPELINE PARTITION` for the partitions of their rows"
+    )

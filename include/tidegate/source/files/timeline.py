@@ -238,6 +238,7 @@ class ListingTimeline:
                     rows_added=None,
                     rows_removed=None,
                     summary={"changed-files": str(changed)} if changed else {},
+                    files_changed=changed or None,
                 )
             )
         return reports

@@ -114,7 +114,33 @@ def test_disturbed_file_fails_or_is_ignored_and_noted(event: str, folder: Folder
     units = careless.slicing.units(pin, window)
 
     assert _names(units) == ["b.parquet"]
-    assert units.notes == ("ignored 1 changed or vanished files",)
+    (note,) = units.notes
+    now = "changed" if event == "changed" else "gone"
+    assert note.startswith(f"ignored 1 {event} file: a.parquet ({now}); the rows")
+    assert "`tidegate rebuild PIPELINE PARTITION`" in note
+
+
+def test_many_disturbed_files_are_named_to_the_third_and_counted_in_the_instants(
+    folder: Folder,
+) -> None:
+    for name in "abcde":
+        folder.put(f"{name}.parquet", id=[1])
+    taken = folder.source().timeline.pin(NOW).head
+    (folder.root / "b.parquet").unlink()
+    for name in "acd":
+        os.utime(folder.root / f"{name}.parquet", ns=(1, 1))
+    careless = folder.source(on_changed_file="ignore")
+    pin = careless.timeline.pin(NOW + HOUR)
+    assert pin.head
+
+    (note,) = careless.slicing.units(pin, InstantRange(taken, pin.head)).notes
+    (report,) = careless.timeline.describe(pin, [pin.head])
+
+    assert note.startswith(
+        "ignored 4 changed or vanished files: a.parquet (changed), b.parquet (gone), "
+        "c.parquet (changed) and 1 more; the rows"
+    )
+    assert (report.files_added, report.files_removed, report.files_changed) == (0, 1, 3)
 
 
 def test_partition_columns_come_from_the_path_and_go_last(folder: Folder) -> None:
@@ -194,7 +220,7 @@ def test_skipped_paths_are_noted(folder: Folder) -> None:
 
     units = source.slicing.units(pin, InstantRange(None, pin.head))
 
-    assert units.notes == ("skipped 1 paths that are no partitions: stray, …",)
+    assert units.notes == ("skipped 1 path that is no partition: stray",)
 
 
 def test_checkpoint_whose_listing_is_gone_is_refused(folder: Folder) -> None:
