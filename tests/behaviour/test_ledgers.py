@@ -1568,6 +1568,25 @@ def test_window_decided_on_before_one_that_moves_no_checkpoint_is_refused(
     assert [item.window.sequence for item in ledger.windows.all()] == [1, 2]
 
 
+def test_answers_are_stored_for_all_partitions_but_those_that_are_held(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1, DAY_2, DAY_3)
+    load(ledger, 2, DAY_3)
+    held = hold(ledger, DAY_2)
+    behind = Evaluation(False, Reason.WATERMARK_BEHIND, "not yet", NOW)
+
+    ledger.partitions.record_whys({})
+    ledger.partitions.record_whys({DAY_3: behind, DAY_2: behind})
+
+    found = ledger.known_partitions()
+    assert [(item.state.partition, item.state.why) for item in found] == [
+        *((DAY_1, None), (DAY_2, GATE_FAILED), (DAY_3, behind))
+    ]
+    assert [[it.window for it in item.contributions] for item in found] == [[1], [1], [1, 2]]
+    assert [item.proposed and item.proposed.publication.digest for item in found] == [
+        *(None, held.digest, None)
+    ]
+
+
 def begin_life(ledger: Ledger) -> list[Callable[[], object]]:
     """Hold a replayed window, an open one and partitions; return what may be done next."""
     load(ledger, 1, DAY_1, DAY_2, DAY_3)
