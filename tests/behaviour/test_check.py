@@ -82,7 +82,7 @@ REFUSED_BY_A_LOAD = {
     "struct": {"target": {"partition_by": {"dt": "day(at)", "p": "place"}}},
     "SQL": rule("amount >"),
     "unknown column of a rule": rule("amountt > 1"),
-    "unknown column of the filter": {"source": {"read": {"filter": "regio = 'x'"}}},
+    "unknown column of the filter": {"source": {"read": {"filter": "regions = 'x'"}}},
 }
 
 
@@ -112,7 +112,7 @@ SUITES = {
         "minimum",
     ),
     "column": (
-        expectation("expect_column_values_to_not_be_null", column="amout"),
+        expectation("expect_column_values_to_not_be_null", column="amount_"),
         "did you mean 'amount'?",
     ),
     "good": (expectation("expect_column_values_to_not_be_null", column="dt"), None),
