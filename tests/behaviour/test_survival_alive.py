@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pytest
+import sqlalchemy as sa
 from typer.testing import CliRunner
 
 from crash.faults import Stopper, stopping_storage
@@ -29,8 +30,6 @@ from tidegate.storage import LocalStorage
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    import sqlalchemy as sa
 
     from tidegate.pipeline import Pipeline
     from tidegate.storage import Storage
@@ -496,6 +495,20 @@ def test_reconcile_leaves_partitions_of_living_runs_alone(lake: SmallLake) -> No
 
     assert pipeline.pending(NOW) == (day(3),)
     assert later(pipeline, CLAIM).pending(NOW) == (day(1), day(3))
+
+
+def test_reconcile_opens_its_ledger_once_for_all_partitions(lake: SmallLake) -> None:
+    lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
+    lake.commit({1: 1, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    pipeline = lake.pipeline()
+    opened: list[object] = []
+    sa.event.listen(pipeline.ledger.engine, "connect", lambda *found: opened.append(found))
+
+    assert pipeline.pending(NOW) == (day(2),)
+
+    assert len(opened) == 1
 
 
 def test_reconcile_announces_a_held_partition_once_its_commit_has_begun(lake: SmallLake) -> None:

@@ -200,12 +200,12 @@ class PipelineControl:
         self._watch.check_records(partition)
         self._decisions.reopen(partition, now)
 
-    @keeping_ledger_open
     def unpublished(self) -> tuple[Partition, ...]:
         """Return the partitions with rows that are not published, in order of partition time."""
         states = self.ledger.partitions.all()
         return tuple(state.partition for state in states if state.pending != "none")
 
+    @keeping_ledger_open
     def pending(self, now: datetime) -> tuple[Partition, ...]:
         """Return the partitions that reconcile announces again: pending, and claimed by nobody.
 
