@@ -76,9 +76,9 @@ class Change(Value):
     """None: the file is not part of the next state."""
     net: bool = False
     """Whether the states are not parent and child, so that updates are not paired (ICE-3.18)."""
-    time: datetime | None = None
+    time: datetime | None = field(default=None, metadata={SPARSE: True})
     """The time of the commit; None in plans of versions that did not store it."""
-    sequence: int | None = None
+    sequence: int | None = field(default=None, metadata={SPARSE: True})
     """The commit's number in the table, if the format counts them."""
 
 

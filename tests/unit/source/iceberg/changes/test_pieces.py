@@ -68,6 +68,13 @@ def test_piece_carries_deletes_change_and_check() -> None:
     assert piece.slice.details["since_sequence"] == 4
 
 
+def test_change_of_an_earlier_plan_keeps_its_text() -> None:
+    # Sub-splits are named after it: what was staged of an open window is found again.
+    text = '{"after":null,"before":[],"commit":8,"format":1,"net":false,"ordinal":1}'
+
+    assert Change.from_text(text).to_text() == text
+
+
 def test_piece_survives_the_plan() -> None:
     piece = PieceMaker(SPECS).piece(ENTRY, ("x",), deltas=(DELTA,), since=0)
 
