@@ -611,8 +611,20 @@ def test_verdict_on_decimals_is_that_on_their_numbers_in_both_engines(
     assert [item.success for item in by_spark.checks] == right
 
 
-def test_verdict_on_a_type_sees_the_stored_one(tmp_path: Path) -> None:
-    suite = suite_of(tmp_path, of_amount("values_to_be_of_type", type_="Decimal"))
+@pytest.mark.parametrize(
+    "expectation",
+    [
+        of_amount("values_to_be_of_type", type_="Decimal"),
+        of_amount("values_to_match_regex", regex=r"^\d+\.\d{2}$"),
+        of_amount("values_to_not_match_regex", regex=r"^\d+\.\d$"),
+        of_amount("value_lengths_to_equal", value=4),
+    ],
+    ids=["type", "regex", "no-regex", "length"],
+)
+def test_verdict_on_type_or_text_of_a_decimal_sees_what_is_stored(
+    tmp_path: Path, expectation: dict[str, Any]
+) -> None:
+    suite = suite_of(tmp_path, expectation)
     amounts = pa.array([Decimal("0.1")], pa.decimal128(18, 2))
 
     assert judge(suite, content_of(tmp_path, pa.table({"amount": amounts}))).outcome is Outcome.PASS

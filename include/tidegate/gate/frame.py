@@ -70,7 +70,7 @@ def seen(rows: pa.Table, form: Sees) -> Any:
     pandas has no decimals but Python objects, with which statistics take a hundred times as long
     and fail at NULL, and of which none equals the bound 0.01 of a suite. So expectations see
     floats, as Spark compares them; objects are left where digits would be lost, which statistics
-    do not notice, and where types are checked.
+    do not notice, and where types or texts such as 0.10 are checked.
     """
     for number, field in enumerate(rows.schema):
         if pa.types.is_decimal(field.type) and form is not Sees.TYPES:

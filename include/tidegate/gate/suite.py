@@ -25,7 +25,10 @@ _EXPECTATION_KEYS = (
 )  # fmt: skip
 _ONE_COLUMN = ("column", "column_A", "column_B")
 _SCHEMA_ONLY = re.compile(r"expect_column_to_exist|expect_table_columns?_(count|to_match)_.*")
-_TYPES_ONLY = re.compile(r"expect_column_values_to_be_(of_type|in_type_list)")
+_AS_STORED = re.compile(
+    r"expect_column_values_to_be_(of_type|in_type_list)"
+    r"|expect_column_value_lengths_.*|expect_column_values_to_(not_)?match_.*"
+)
 _STATISTICS = re.compile(
     r"expect_column_(mean|sum|stdev|median|quantile_values|kl_divergence)_.*|.*_z_scores_.*"
 )
@@ -38,7 +41,7 @@ class Sees(StrEnum):
     SCHEMA = "schema"
     """All columns, no row."""
     TYPES = "types"
-    """The values as they are stored."""
+    """The values as they are stored, for their types and their text."""
     NUMBERS = "numbers"
     """All decimals as floats, for statistics."""
     ROWS = "rows"
@@ -72,7 +75,7 @@ class Expectation:
     @property
     def sees(self) -> Sees:
         """The form of the rows that it is checked on."""
-        forms = {Sees.SCHEMA: _SCHEMA_ONLY, Sees.TYPES: _TYPES_ONLY, Sees.NUMBERS: _STATISTICS}
+        forms = {Sees.SCHEMA: _SCHEMA_ONLY, Sees.TYPES: _AS_STORED, Sees.NUMBERS: _STATISTICS}
         found = (form for form, names in forms.items() if names.fullmatch(self.type))
         return next(found, Sees.ROWS)
 
