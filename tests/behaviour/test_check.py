@@ -197,6 +197,21 @@ def test_check_refuses_partitions_that_would_wait_for_ever(
     }
 
 
+def test_check_accepts_a_number_that_a_formatter_reads_as_a_day(root: Path) -> None:
+    rows = pa.table({"at": pa.array([DAY], pa.timestamp("us", "UTC")), "dt": [20260201]})
+    pq.write_table(rows, root / "raw" / "a.parquet")
+    time = {"formatter": "yyyyMMdd", "interval": "1d"}
+    target = {"partition_by": {"dt": "dt"}}
+    write(root, {"target": target, "commit": {"partition_time": time}})
+
+    checked = run("check", "orders", "--json")
+    run("load", "orders")
+    (outcome,) = json.loads(run("publish", "orders", "--json").stdout)["outcomes"]
+
+    assert lines(checked)["rows"]["outcome"] == "ok"
+    assert outcome["why"]["reason"] == "WATERMARK_BEHIND"
+
+
 def test_source_that_cannot_be_read_is_told_once(root: Path) -> None:
     write(root, {"source": {"path": f"{root}/nowhere"}})
 

@@ -44,7 +44,8 @@ def _check_partition_time(config: PipelineConfig, reading: Reading) -> None:
 
     fields, said = config.target.partition_by, config.commit.partition_time
     column = config.event_time.column if config.event_time else None
-    is_named = time_fields(fields, column) or (said is not None and said.pattern is not None)
+    is_told = said is not None and (said.pattern or said.formatter) is not None
+    is_named = time_fields(fields, column) or is_told
     if not fields or not config.commit.waits_for_watermark or is_named:
         return
     found = reading.schema.field(fields[0].column).type
