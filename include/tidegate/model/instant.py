@@ -54,14 +54,14 @@ def time_in_zone(text: str, zone: str) -> datetime | None:
     """Read an ISO date or time; without an offset it is wall clock time in a zone.
 
     Returns:
-        The time in UTC; None for any other text.
+        The time in UTC; None for any other text, and if UTC has no such time.
     """
+    local = ZoneInfo(zone)
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=local)).astimezone(UTC)
+    except (ValueError, OverflowError):
         return None
-    local = moment if moment.tzinfo else moment.replace(tzinfo=ZoneInfo(zone))
-    return local.astimezone(UTC)
 
 
 def aware_time(text: str) -> datetime | None:

@@ -25,7 +25,11 @@ def test_moment_as_iso_text_is_read(text: str, expected: datetime) -> None:
     assert read_moment(text, "--until", "America/New_York") == expected
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "09.02.2013"], ids=["empty", "word", "german"])
+@pytest.mark.parametrize(
+    "text",
+    ["", "tomorrow", "09.02.2013", "0001-01-01"],
+    ids=["empty", "word", "german", "before all times of UTC"],
+)
 def test_moment_in_other_words_is_refused(text: str) -> None:
     with pytest.raises(typer.BadParameter, match="expected an ISO date or time"):
-        read_moment(text, "--until", "UTC")
+        read_moment(text, "--until", "Europe/Berlin")
