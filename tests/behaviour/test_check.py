@@ -197,6 +197,19 @@ def test_check_refuses_partitions_that_would_wait_for_ever(
     }
 
 
+def test_check_accepts_a_directory_without_files_as_a_load_does(root: Path) -> None:
+    (root / "raw" / "a.parquet").unlink()
+    suite = root / "suite.json"
+    check = expectation("expect_column_values_to_not_be_null", column="amount")
+    suite.write_text(json.dumps({"name": "s", "expectations": [check]}))
+    write(root, {"source": {"read": {"filter": "amount > 1"}}, "gate": {"suite": str(suite)}})
+
+    checked = run("check", "orders", "--json")
+
+    assert {line["outcome"] for line in lines(checked).values()} == {"ok"}
+    assert "Nothing to load" in run("load", "orders").output
+
+
 def test_check_accepts_a_number_that_a_formatter_reads_as_a_day(root: Path) -> None:
     rows = pa.table({"at": pa.array([DAY], pa.timestamp("us", "UTC")), "dt": [20260201]})
     pq.write_table(rows, root / "raw" / "a.parquet")

@@ -148,6 +148,8 @@ def _source(opened: Pipeline, now: datetime) -> str:
 
 def _rows(opened: Pipeline, now: datetime) -> str:
     config, reading = opened.config, _reading(opened, now)
+    if reading is None:
+        return "not known before there is a file"
     rehearse(config, reading, now)
     keys = ", ".join(map(field_text, config.target.partition_by)) or "nothing"
     column = config.event_time.column if config.event_time else None
@@ -166,10 +168,16 @@ def _suite(opened: Pipeline, now: datetime) -> str:
         return "none: every partition passes"
     suite = load_suite(gate.suite)
     keys = [field.name for field in opened.config.target.partition_by]
-    verify(suite, list(dict.fromkeys((*_reading(opened, now).schema.names, *keys))))
+    reading = _reading(opened, now)
+    columns = reading.schema.names if reading is not None else suite.columns or ()
+    verify(suite, list(dict.fromkeys((*columns, *keys))))
     return f"{suite.name} with {len(suite.expectations)} expectations"
 
 
-def _reading(opened: Pipeline, now: datetime) -> Reading:
+def _reading(opened: Pipeline, now: datetime) -> Reading | None:
+    """Pin the source with its filter; None while a directory has no file that tells its columns."""
     source = opened.looking().source
-    return Reading.of(opened.config.source, source, source.timeline.pin(now))
+    pin = source.timeline.pin(now)
+    if pin.head is None and not source.reading.schema(pin).names:
+        return None
+    return Reading.of(opened.config.source, source, pin)
