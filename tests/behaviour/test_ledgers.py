@@ -27,7 +27,7 @@ from tidegate.errors import (
     WindowNotFound,
     WindowOpen,
 )
-from tidegate.ledger import Ledger, open_engine
+from tidegate.ledger import Ledger, open_engine, read_overview
 from tidegate.ledger.announcing import Announcement
 from tidegate.ledger.clock import database_time
 from tidegate.ledger.holder import Holder, Life
@@ -1585,6 +1585,23 @@ def test_answers_are_stored_for_all_partitions_but_those_that_are_held(ledger: L
     assert [item.proposed and item.proposed.publication.digest for item in found] == [
         *(None, held.digest, None)
     ]
+
+
+def test_overview_tells_late_partitions_from_changed_ones(ledger: Ledger) -> None:
+    for end in range(1, 11):
+        load(ledger, end)
+    load(ledger, 11, *DAYS)
+    for published in DAYS:
+        commit(ledger, published)
+    again = ledger.windows.resume(11, holder(), None)
+    replayed = [contribution(11, day, "p2") for day in DAYS]
+    announce(ledger, announcement(11, again.attempt, *replayed, plan="p2"), NOW)
+    commit(ledger, DAY_3, 1)
+    load(ledger, 12, DAY_2)
+
+    (found,) = read_overview(ledger.engine)
+
+    assert found.partitions == {"changed": 1, "late": 1, "committed": 1}
 
 
 def begin_life(ledger: Ledger) -> list[Callable[[], object]]:
