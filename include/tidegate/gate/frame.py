@@ -74,7 +74,8 @@ def seen(rows: pa.Table, form: Sees) -> Any:
     """
     for number, field in enumerate(rows.schema):
         if pa.types.is_decimal(field.type) and form is not Sees.TYPES:
-            # By way of text, because Arrow's own cast makes 0.30000000000000004 of 0.3.
+            # By way of text, here and back, because Arrow's own cast makes 0.30000000000000004 of
+            # 0.3, and 1.100000000000000088 of 1.1.
             floats = rows.column(number).cast(pa.string()).cast(pa.float64())
             if form is Sees.NUMBERS or _has_all_digits(floats, rows.column(number)):
                 rows = rows.set_column(number, field.name, floats)
@@ -83,7 +84,7 @@ def seen(rows: pa.Table, form: Sees) -> Any:
 
 def _has_all_digits(floats: pa.ChunkedArray, decimals: pa.ChunkedArray) -> bool:
     try:
-        return bool(floats.cast(decimals.type).equals(decimals))
+        return bool(floats.cast(pa.string()).cast(decimals.type).equals(decimals))
     except pa.ArrowInvalid:
         # The float next to the largest values is beyond their type.
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tidegate.gate.content import Footers
@@ -29,9 +29,10 @@ def test_whole_numbers_keep_every_digit_beside_nulls(values: list[int | None]) -
 
 @given(
     digits=st.integers(1, 38),
-    places=st.integers(0, 6),
+    places=st.integers(0, 38),
     values=st.lists(st.none() | st.integers(), min_size=1, max_size=5),
 )
+@example(digits=38, places=18, values=[11 * 10**17])
 def test_decimals_are_floats_unless_digits_would_be_lost(
     digits: int, places: int, values: list[int | None]
 ) -> None:
