@@ -187,12 +187,14 @@ def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
 def _window(source: Source, pin: Pin, bounds: _Bounds, *, is_ordered: bool) -> InstantRange | None:
     """Turn bounds into a range; None if it is empty."""
     end = _bound(source, pin, LATEST if bounds.end is None else bounds.end, bounds.timezone)
+    start = None if bounds.start is None else _bound(source, pin, bounds.start, bounds.timezone)
+    if end is None and start is not None:
+        raise BoundsReversed(source=source.name, start=start.id, end=str(bounds.end))
     if end is None:
         return None
     at_end = source.timeline.at(pin, end)
     if bounds.start in {None, EARLIEST}:
         return InstantRange(source.timeline.first_checkpoint(at_end), end)
-    start = _bound(source, pin, bounds.start, bounds.timezone)
     if start is None:
         return InstantRange(None, end)
     if start.id == end.id:

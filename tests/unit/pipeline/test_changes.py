@@ -133,6 +133,21 @@ def test_bounds_in_the_wrong_order_are_refused_and_exchanged_give_the_rows(
     assert ids(found) == [3, 4]
 
 
+@pytest.mark.follows("BoundsReversed")
+@pytest.mark.parametrize("mode", ["append", "snapshot_diff"])
+@pytest.mark.parametrize("end", ["earliest", "2001-01-01"])
+def test_end_before_every_instant_does_not_follow_a_start(
+    lake: SmallLake, end: str, mode: str
+) -> None:
+    with pytest.raises(BoundsReversed, match=f"found {end}"):
+        read_changes(lake.source, start_exclusive="latest", end_inclusive=end, mode=mode)
+
+    assert (
+        ids(read_changes(lake.source, start_exclusive="2000-01-01", end_inclusive=end).read_all())
+        == []
+    )
+
+
 def folder_of(root: Path, days: int) -> Path:
     """Make a folder of files with one row each, which arrived at noon of each day of February."""
     folder = root / "drop"
