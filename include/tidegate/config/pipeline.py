@@ -26,7 +26,12 @@ _SECRET_KEY = re.compile(r"password|secret|token|credential|access-key", re.IGNO
 _ADDRESS_SECRET = re.compile(r"://[^/@:]*:[^/@]+@")
 
 
-def _known_zone(name: str) -> str:
+def known_zone(name: str) -> str:
+    """Return the name of a time zone.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as problem:
@@ -101,7 +106,7 @@ class PipelineConfig(Section):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
     """The identity of the pipeline, and the prefix of its DAG ids."""
-    timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    timezone: Annotated[str, AfterValidator(known_zone)] = "UTC"
     """The time zone of partition values, partition times and schedule (PC-T22)."""
     dag: DagConfig = DagConfig()
     source: AnySource

@@ -228,3 +228,14 @@ def test_pipeline_in_place_of_a_source_is_refused_with_what_reads_it(
 def test_what_is_no_read_section_is_refused(lake: SmallLake, found: Any) -> None:
     with pytest.raises(ConfigInvalid, match=rf"`source\.read`: expected .*found {found!r}"):
         read_changes({**lake.source, "read": found}, mode="append")
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_limit_of_no_rows_is_refused(lake: SmallLake, limit: int) -> None:
+    with pytest.raises(ConfigInvalid, match=rf"`limit`: expected at least 1 row.*found {limit}"):
+        read_changes(lake.source, limit=limit)
+
+
+def test_zone_that_does_not_exist_is_refused_with_the_nearest(lake: SmallLake) -> None:
+    with pytest.raises(ConfigInvalid, match=r"`timezone`: .*did you mean 'Europe/Berlin'"):
+        read_changes(lake.source, start_exclusive="2026-02-01", timezone="Europe/Berln")
