@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tidegate.cli import wording
 from tidegate.cli.checks import Line, ok
 from tidegate.commit.policies import open_policy
 from tidegate.config import (
@@ -167,7 +168,7 @@ def _suite(opened: Pipeline, now: datetime) -> str:
     suite = load_suite(gate.suite)
     keys = [field.name for field in opened.config.target.partition_by]
     verify(suite, list(dict.fromkeys((*_reading(opened, now).schema.names, *keys))))
-    return f"{suite.name} with {len(suite.expectations)} expectations"
+    return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"
 
 
 def _reading(opened: Pipeline, now: datetime) -> Reading:
