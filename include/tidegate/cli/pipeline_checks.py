@@ -18,6 +18,7 @@ from tidegate.config import (
 )
 from tidegate.config.target import field_text
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
+from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, verify
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load.rehearsal import rehearse
@@ -42,9 +43,10 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         _check_name(config)
         opened = open_pipeline(file)
     except TidegateError as refused:
-        yield refusal(file.name, refused)
+        yield refusal(file.name, naming(str(refused), str(file)))
         return
     name = config.name
+    named = name if file in pipeline_files() else str(file)
     yield ok(f"{name}: file", config.file)
     for note in config.notes():
         yield Line(f"{name}: file", "note", note)
@@ -60,7 +62,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         try:
             yield ok(f"{name}: {subject}", look(opened, now))
         except TidegateError as refused:
-            yield refusal(f"{name}: {subject}", refused)
+            yield refusal(f"{name}: {subject}", naming(str(refused), named))
             if subject == "source":
                 # Rows and suite would say the same once more.
                 return
@@ -78,9 +80,9 @@ def _check_name(config: PipelineConfig) -> None:
         raise NameTaken(file=config.file, name=config.name, taken=str(owner))
 
 
-def refusal(subject: str, refused: TidegateError) -> Line:
+def refusal(subject: str, refused: str) -> Line:
     """Split an error's message into the problem and the remedy, which is its last sentence."""
-    found, _, remedy = str(refused).rpartition(". ")
+    found, _, remedy = refused.rpartition(". ")
     return Line(subject, "problem", found or remedy, remedy if found else "")
 
 
