@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.cli import wording
-from tidegate.cli.checks import Line, ok
+from tidegate.cli.checks import Line, ok, refusal
 from tidegate.commit.policies import open_policy
 from tidegate.config import (
     PipelineConfig,
@@ -78,12 +78,6 @@ def _check_name(config: PipelineConfig) -> None:
     file = Path(config.file)
     if owner not in {None, file} and file in pipeline_files():
         raise NameTaken(file=config.file, name=config.name, taken=str(owner))
-
-
-def refusal(subject: str, refused: str) -> Line:
-    """Split an error's message into the problem and the remedy, which is its last sentence."""
-    found, _, remedy = refused.rpartition(". ")
-    return Line(subject, "problem", found or remedy, remedy if found else "")
 
 
 def _secrets(opened: Pipeline, _now: datetime) -> str:
