@@ -68,8 +68,8 @@ def decision_commands(
 ) -> tuple[str, ...]:
     """Return the commands that decide on the publication of a held partition.
 
-    What was decided is not asked about again: what was approved waits to be published, what was
-    rejected to be checked again.
+    What was decided is not asked about again, though a decision may be replaced: what was approved
+    waits to be published, what was rejected to be checked again.
     """
     if decided is not None:
         return (command("publish" if decided.approved else "reopen", pipeline, partition),)

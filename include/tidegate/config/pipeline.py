@@ -190,8 +190,10 @@ class PipelineConfig(Section):
         configured = commit.partition_time
         if not made and (configured is None or configured.interval is None):
             notes.append(
-                "the length of a partition is unknown: `commit.delay` must contain it; "
-                "set `commit.partition_time.interval` instead, which also follows clock changes"
+                "the time of a partition is read from its values (if they name none, it waits for "
+                "ever; `commit.trigger: process-time` does not wait for it), and its length is "
+                "unknown: `commit.delay` must contain it; set `commit.partition_time.interval` "
+                "instead, which also follows clock changes"
             )
         column = self.event_time.column if self.event_time else None
         if made and column is not None and made[0].column != column:
