@@ -225,6 +225,21 @@ def test_check_accepts_a_number_that_a_formatter_reads_as_a_day(root: Path) -> N
     assert outcome["why"]["reason"] == "WATERMARK_BEHIND"
 
 
+def test_remedy_of_a_check_names_the_pipeline_as_it_was_asked_for(
+    root: Path, tmp_path: Path
+) -> None:
+    write(root, {"source": {"start": {"after": "nowhere"}}})
+    inside = root / "pipelines" / "orders.yaml"
+    outside = tmp_path / "orders.yaml"
+
+    by_name = lines(run("check", "orders", "--json"))["source"]["remedy"]
+    inside.rename(outside)
+    by_file = lines(run("check", str(outside), "--json"))["source"]["remedy"]
+
+    assert "`tidegate instants orders`" in by_name
+    assert f"`tidegate instants {outside}`" in by_file
+
+
 def test_source_that_cannot_be_read_is_told_once(root: Path) -> None:
     write(root, {"source": {"path": f"{root}/nowhere"}})
 

@@ -160,6 +160,20 @@ def test_printed_command_that_approves_names_what_was_shown_and_works(
     assert states(tidegate)[SECOND] == ("committed", 1, 1)
 
 
+def test_approved_partition_is_explained_with_the_command_that_publishes_it(
+    tidegate: Command,
+) -> None:
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    tidegate("approve", "orders", SECOND, "--digest", digest_of(tidegate, SECOND))
+
+    explained = tidegate("explain", "orders", SECOND)
+
+    assert "tidegate approve" not in explained.stdout
+    assert follow(tidegate, explained, "publish").exit_code == 0
+    assert states(tidegate)[SECOND] == ("committed", 1, 1)
+
+
 def test_who_approved_a_revision_is_said_by_publish_and_by_explain_ever_after(
     tidegate: Command, root: Path
 ) -> None:

@@ -83,12 +83,18 @@ def spark_line() -> Line:
     return Line("pyspark", "problem", found, "Install equal versions: `make clean setup`.")
 
 
+def refusal(subject: str, refused: str) -> Line:
+    """Split an error's message into the problem and the remedy, which is its last sentence."""
+    found, _, remedy = refused.rpartition(". ")
+    return Line(subject, "problem", found or remedy, remedy if found else "")
+
+
 def ledger_line(url: str) -> Line:
     """Check that the ledger answers; this creates or migrates it."""
     try:
         engine = open_engine(url)
     except TidegateError as refused:
-        return Line("ledger", "problem", str(refused), "Start it, or correct TIDEGATE_LEDGER.")
+        return refusal("ledger", str(refused))
     engine.dispose()
     return ok("ledger", f"{engine.url.render_as_string(hide_password=True)}, migrated")
 

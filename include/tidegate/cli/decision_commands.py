@@ -68,10 +68,11 @@ def decision_commands(
 ) -> tuple[str, ...]:
     """Return the commands that decide on the publication of a held partition.
 
-    What was rejected is no longer asked about: it can only be checked again.
+    What was decided is not asked about again, though a decision may be replaced: what was approved
+    waits to be published, what was rejected to be checked again.
     """
-    if decided is not None and not decided.approved:
-        return (command("reopen", pipeline, partition),)
+    if decided is not None:
+        return (command("publish" if decided.approved else "reopen", pipeline, partition),)
     named = (pipeline, partition, "--digest", digest)
     return command("approve", *named), command("reject", *named)
 

@@ -96,7 +96,7 @@ def contribution_table(found: PartitionExplanation) -> Table:
     table.columns[2].justify = "right"
     holds = any(item.held_rule for item in found.contributions)
     if holds:
-        table.add_column("rows that hold it")
+        table.add_column("rows that fail")
     for item in found.contributions:
         table.add_row(
             str(item.window),

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.cli.checks import Line, ok
+from tidegate.cli import wording
+from tidegate.cli.checks import Line, ok, refusal
 from tidegate.commit.policies import open_policy
 from tidegate.config import (
     PipelineConfig,
@@ -17,6 +18,7 @@ from tidegate.config import (
 )
 from tidegate.config.target import field_text
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
+from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, verify
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load.rehearsal import rehearse
@@ -41,9 +43,10 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         _check_name(config)
         opened = open_pipeline(file)
     except TidegateError as refused:
-        yield refusal(file.name, refused)
+        yield refusal(file.name, naming(str(refused), str(file)))
         return
     name = config.name
+    named = name if file in pipeline_files() else str(file)
     yield ok(f"{name}: file", config.file)
     for note in config.notes():
         yield Line(f"{name}: file", "note", note)
@@ -59,7 +62,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         try:
             yield ok(f"{name}: {subject}", look(opened, now))
         except TidegateError as refused:
-            yield refusal(f"{name}: {subject}", refused)
+            yield refusal(f"{name}: {subject}", naming(str(refused), named))
             if subject == "source":
                 # Rows and suite would say the same once more.
                 return
@@ -75,12 +78,6 @@ def _check_name(config: PipelineConfig) -> None:
     file = Path(config.file)
     if owner not in {None, file} and file in pipeline_files():
         raise NameTaken(file=config.file, name=config.name, taken=str(owner))
-
-
-def refusal(subject: str, refused: TidegateError) -> Line:
-    """Split an error's message into the problem and the remedy, which is its last sentence."""
-    found, _, remedy = str(refused).rpartition(". ")
-    return Line(subject, "problem", found or remedy, remedy if found else "")
 
 
 def _secrets(opened: Pipeline, _now: datetime) -> str:
@@ -171,7 +168,7 @@ def _suite(opened: Pipeline, now: datetime) -> str:
     reading = _reading(opened, now)
     columns = reading.schema.names if reading is not None else suite.columns or ()
     verify(suite, list(dict.fromkeys((*columns, *keys))))
-    return f"{suite.name} with {len(suite.expectations)} expectations"
+    return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"
 
 
 def _reading(opened: Pipeline, now: datetime) -> Reading | None:

@@ -26,7 +26,12 @@ _SECRET_KEY = re.compile(r"password|secret|token|credential|access-key", re.IGNO
 _ADDRESS_SECRET = re.compile(r"://[^/@:]*:[^/@]+@")
 
 
-def _known_zone(name: str) -> str:
+def known_zone(name: str) -> str:
+    """Return the name of a time zone.
+
+    Raises:
+        ValueError: there is none of this name.
+    """
     try:
         zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as problem:
@@ -101,7 +106,7 @@ class PipelineConfig(Section):
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
     """The identity of the pipeline, and the prefix of its DAG ids."""
-    timezone: Annotated[str, AfterValidator(_known_zone)] = "UTC"
+    timezone: Annotated[str, AfterValidator(known_zone)] = "UTC"
     """The time zone of partition values, partition times and schedule (PC-T22)."""
     dag: DagConfig = DagConfig()
     source: AnySource
@@ -185,8 +190,10 @@ class PipelineConfig(Section):
         configured = commit.partition_time
         if not made and (configured is None or configured.interval is None):
             notes.append(
-                "the length of a partition is unknown: `commit.delay` must contain it; "
-                "set `commit.partition_time.interval` instead, which also follows clock changes"
+                "the time of a partition is read from its values (if they name none, it waits for "
+                "ever; `commit.trigger: process-time` does not wait for it), and its length is "
+                "unknown: `commit.delay` must contain it; set `commit.partition_time.interval` "
+                "instead, which also follows clock changes"
             )
         column = self.event_time.column if self.event_time else None
         if made and column is not None and made[0].column != column:

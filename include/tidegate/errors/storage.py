@@ -138,6 +138,16 @@ class EnvironmentIncomplete(TerminalError):
     template = "{what} is missing. {remedy}"
 
 
+class LedgerAddressWrong(TerminalError):
+    """The address of the ledger is none, or that of a database that cannot hold it."""
+
+    found: str
+    template = (
+        "expected `sqlite:////FOLDER/ledger.db` or `postgresql+psycopg://USER@HOST/DATABASE` as "
+        "the address of the ledger, found {found}. Set TIDEGATE_LEDGER to one of them."
+    )
+
+
 class LedgerUnreachable(TransientError):
     """The ledger's database does not answer."""
 

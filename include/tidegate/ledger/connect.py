@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from tidegate.errors import LedgerUnreachable, StorageDenied
+from tidegate.errors import LedgerAddressWrong, LedgerUnreachable, StorageDenied
 from tidegate.ledger.kept_open import KeptOpen, watch_connections
 from tidegate.ledger.refusals import name_refusals
 from tidegate.storage import LocalStorage
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 READS_ONLY = "tidegate_reads_only"
 """Execution option of a connection that will not write: it takes no write lock in SQLite."""
 
+_BACKENDS = frozenset({"sqlite", "postgresql"})
 _BUSY_SECONDS = 60
 _MIGRATION = re.compile(r"m(\d+)_\w+\.py")
 _VERSIONS = sa.table("alembic_version", sa.column("version_num"))
@@ -33,15 +34,19 @@ def open_engine(url: str) -> sa.Engine:
     """Connect to the ledger and migrate it; a missing SQLite file is created.
 
     Raises:
+        LedgerAddressWrong: this is no address of SQLite or PostgreSQL.
         LedgerUnreachable: the database does not answer or cannot be created (Transient).
         StorageFull: no space is left for its file (Transient).
         LedgerDamaged: the file is not a database, or a broken one.
         LedgerNewer: a later version has changed its tables.
     """
-    address = sa.make_url(url)
+    address = _address(url)
     if address.get_backend_name() == "sqlite" and address.database:
         _make_folder(address, Path(address.database).parent)
-    engine = sa.create_engine(address, **_pool(address))
+    try:
+        engine = sa.create_engine(address, **_pool(address))
+    except (sa.exc.NoSuchModuleError, ImportError) as unknown:
+        raise LedgerAddressWrong(found=f"the driver '{address.drivername}'") from unknown
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)
     name_refusals(engine)
@@ -51,6 +56,17 @@ def open_engine(url: str) -> sa.Engine:
 
         migrate(engine, address.render_as_string(hide_password=True))
     return engine
+
+
+def _address(url: str) -> sa.URL:
+    """Read an address, which no message repeats: it may have a password anywhere."""
+    try:
+        address = sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise LedgerAddressWrong(found="what is no URL") from None
+    if address.get_backend_name() not in _BACKENDS:
+        raise LedgerAddressWrong(found=f"'{address.drivername}://…'")
+    return address
 
 
 def reading(engine: sa.Engine) -> sa.Connection:

@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import SourceConfig, read_source
+from tidegate.config.pipeline import known_zone
 from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import BoundsReversed, ConfigInvalid, InstantNotFound
 from tidegate.model.instant import Instant, InstantRange, time_in_zone
@@ -72,7 +73,7 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
         whose changes are more than `split.target_size` is settled through temporary files.
 
     Raises:
-        ConfigInvalid: the mapping is not a valid `source` section.
+        ConfigInvalid: the mapping is not a valid `source` section, or another argument is wrong.
         InstantNotFound: a bound names no instant.
         BoundsReversed: the end is not after the start.
         TidegateError: an error of the source.
@@ -85,6 +86,12 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
         [{'id': 2, 'amount': 20.0}, {'id': 3, 'amount': 30.0}]
     """
     config = _source_config(source, mode, columns, filter)
+    try:
+        known_zone(timezone)
+    except ValueError as unknown:
+        raise ConfigInvalid(
+            file="arguments", line=1, key="timezone", problem=str(unknown)
+        ) from unknown
     bounds = _Bounds(start_exclusive, end_inclusive, timezone)
     return _read(_opened(config, LocalStorage(), None), config, bounds, limit)
 
@@ -126,6 +133,9 @@ def _read(
 ) -> pa.RecordBatchReader:
     import pyarrow as pa
 
+    if limit is not None and limit < 1:
+        problem = f"expected at least 1 row, or None for all, found {limit}"
+        raise ConfigInvalid(file="arguments", line=1, key="limit", problem=problem)
     # A call from a notebook is a command of its own, so it reads the clock itself.
     pin = opened.timeline.pin(datetime.now(UTC))  # noqa: TID251
     window = _window(opened, pin, bounds, is_ordered=config.read.mode != "snapshot_diff")
@@ -187,12 +197,14 @@ def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
 def _window(source: Source, pin: Pin, bounds: _Bounds, *, is_ordered: bool) -> InstantRange | None:
     """Turn bounds into a range; None if it is empty."""
     end = _bound(source, pin, LATEST if bounds.end is None else bounds.end, bounds.timezone)
+    start = None if bounds.start is None else _bound(source, pin, bounds.start, bounds.timezone)
+    if end is None and start is not None:
+        raise BoundsReversed(source=source.name, start=start.id, end=str(bounds.end))
     if end is None:
         return None
     at_end = source.timeline.at(pin, end)
     if bounds.start in {None, EARLIEST}:
         return InstantRange(source.timeline.first_checkpoint(at_end), end)
-    start = _bound(source, pin, bounds.start, bounds.timezone)
     if start is None:
         return InstantRange(None, end)
     if start.id == end.id:

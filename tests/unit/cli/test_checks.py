@@ -58,6 +58,14 @@ def test_ledger_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
     assert line.remedy
 
 
+def test_address_of_no_ledger_is_a_problem_with_one_remedy() -> None:
+    line = checks.ledger_line("postgres://tide@localhost/x")
+
+    assert (line.outcome, line.remedy) == ("problem", "Set TIDEGATE_LEDGER to one of them.")
+    assert "'postgres://…'" in line.found
+    assert "TIDEGATE_LEDGER" not in line.found
+
+
 def test_ledger_that_answers_is_migrated(tmp_path: Path) -> None:
     line = checks.ledger_line(f"sqlite:///{tmp_path}/ledger.db")
 

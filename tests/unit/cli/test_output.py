@@ -11,6 +11,7 @@ from rich.table import Table
 from tidegate.cli.output import FAILED, MISUSED, NOTHING, exit_code, reporting
 from tidegate.errors import (
     ConfigInvalid,
+    LedgerAddressWrong,
     NotHeld,
     PartitionNotFound,
     PipelineNotFound,
@@ -28,6 +29,7 @@ GONE = SourceFileGone(path="s3://lake/[a].parquet")
         pytest.param(
             ConfigInvalid(file="a.yaml", line=3, key="name", problem="missing"), MISUSED, id="file"
         ),
+        pytest.param(LedgerAddressWrong(found="a"), MISUSED, id="ledger"),
         pytest.param(PipelineNotFound(name="a", folder="f", known="b"), MISUSED, id="name"),
         pytest.param(
             PartitionNotFound(pipeline="a", partition="p", looked="", known=""),

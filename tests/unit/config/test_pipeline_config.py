@@ -168,7 +168,7 @@ def test_configurations_that_say_the_same_are_equal_wherever_they_stand() -> Non
         ({"commit": {"trigger": "process-time"}}, "at the first load that touches it"),
         (
             {"target": {"path": "/out", "partition_by": {"dt": "dt"}}},
-            "`commit.delay` must contain it",
+            "does not wait for it), and its length is unknown: `commit.delay` must contain it",
         ),
         ({"event_time": "other"}, "partitions are made from `at`, but the watermark follows"),
         (

@@ -19,6 +19,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy.exc import IntegrityError
 
 from tidegate.errors import (
+    LedgerAddressWrong,
     LedgerDamaged,
     LedgerNewer,
     LedgerUnreachable,
@@ -221,6 +222,28 @@ def test_folder_for_which_no_space_is_left_is_named(
 
     with pytest.raises(StorageFull, match=r"home: .*No space left.* Free space"):
         open_engine(f"sqlite:///{tmp_path}/home/ledger.db")
+
+
+@pytest.mark.follows("LedgerAddressWrong")
+@pytest.mark.parametrize(
+    ("address", "found"),
+    [
+        pytest.param("postgres://tide:secret@localhost/x", "'postgres://…'", id="other-name"),
+        pytest.param("mysql://tide:secret@localhost/x", "'mysql://…'", id="other-database"),
+        pytest.param("sqlite+nothing:///x", "'sqlite\\+nothing'", id="driver"),
+        pytest.param("postgresql://tide@localhost:secret/x", "no URL", id="port"),
+        pytest.param("/data/secret/ledger.db", "no URL", id="path"),
+    ],
+)
+def test_address_of_no_ledger_is_refused_with_what_one_looks_like(
+    address: str, found: str, tmp_path: Path
+) -> None:
+    with pytest.raises(LedgerAddressWrong, match=found) as refused:
+        open_engine(address)
+
+    assert "secret" not in str(refused.value)
+    assert "`sqlite:////FOLDER/ledger.db`" in str(refused.value)
+    open_engine(f"sqlite:///{tmp_path}/ledger.db").dispose()
 
 
 def test_server_that_does_not_answer_is_named_without_its_password() -> None:

@@ -133,6 +133,21 @@ def test_bounds_in_the_wrong_order_are_refused_and_exchanged_give_the_rows(
     assert ids(found) == [3, 4]
 
 
+@pytest.mark.follows("BoundsReversed")
+@pytest.mark.parametrize("mode", ["append", "snapshot_diff"])
+@pytest.mark.parametrize("end", ["earliest", "2001-01-01"])
+def test_end_before_every_instant_does_not_follow_a_start(
+    lake: SmallLake, end: str, mode: str
+) -> None:
+    with pytest.raises(BoundsReversed, match=f"found {end}"):
+        read_changes(lake.source, start_exclusive="latest", end_inclusive=end, mode=mode)
+
+    assert (
+        ids(read_changes(lake.source, start_exclusive="2000-01-01", end_inclusive=end).read_all())
+        == []
+    )
+
+
 def folder_of(root: Path, days: int) -> Path:
     """Make a folder of files with one row each, which arrived at noon of each day of February."""
     folder = root / "drop"
@@ -213,3 +228,14 @@ def test_pipeline_in_place_of_a_source_is_refused_with_what_reads_it(
 def test_what_is_no_read_section_is_refused(lake: SmallLake, found: Any) -> None:
     with pytest.raises(ConfigInvalid, match=rf"`source\.read`: expected .*found {found!r}"):
         read_changes({**lake.source, "read": found}, mode="append")
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_limit_of_no_rows_is_refused(lake: SmallLake, limit: int) -> None:
+    with pytest.raises(ConfigInvalid, match=rf"`limit`: expected at least 1 row.*found {limit}"):
+        read_changes(lake.source, limit=limit)
+
+
+def test_zone_that_does_not_exist_is_refused_with_the_nearest(lake: SmallLake) -> None:
+    with pytest.raises(ConfigInvalid, match=r"`timezone`: .*did you mean 'Europe/Berlin'"):
+        read_changes(lake.source, start_exclusive="2026-02-01", timezone="Europe/Berln")
