@@ -630,6 +630,31 @@ def test_verdict_on_type_or_text_of_a_decimal_sees_what_is_stored(
     assert judge(suite, content_of(tmp_path, pa.table({"amount": amounts}))).outcome is Outcome.PASS
 
 
+def test_verdict_on_decimals_of_two_columns_compares_like_with_like(tmp_path: Path) -> None:
+    def column(*texts: str) -> pa.Array:
+        return pa.array([Decimal(it) for it in texts], pa.decimal128(28, 2))
+
+    columns = {
+        "a": column("0.10", "1.10"),
+        "b": column("0.10", "2.20"),
+        "back": column("-0.20", "-3.30"),
+        "same": column("0.10", "1.10"),
+        "long": column("0.10", "12345678901234567890.12"),
+    }
+    pair = {"type": "expect_column_pair_values_to_be_equal"}
+    sums = {"type": "expect_multicolumn_sum_to_equal"}
+    suite = suite_of(
+        tmp_path,
+        {**pair, "kwargs": {"column_A": "a", "column_B": "same"}},
+        {**pair, "kwargs": {"column_A": "a", "column_B": "long", "mostly": 0.5}},
+        {**sums, "kwargs": {"column_list": ["a", "b", "back"], "sum_total": 0}},
+    )
+
+    verdict = judge(suite, content_of(tmp_path, pa.table(columns)))
+
+    assert [item.success for item in verdict.checks] == [True, True, True]
+
+
 @pytest.mark.spark
 def test_verdict_query_as_a_check_runs_on_spark_however_small(
     tmp_path: Path, spark: SparkSession

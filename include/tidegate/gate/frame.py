@@ -69,16 +69,25 @@ def seen(rows: pa.Table, form: Sees) -> Any:
 
     pandas has no decimals but Python objects, with which statistics take a hundred times as long
     and fail at NULL, and of which none equals the bound 0.01 of a suite. So expectations see
-    floats, as Spark compares them; objects are left where digits would be lost, which statistics
-    do not notice, and where types or texts such as 0.10 are checked.
+    floats, as Spark compares them; objects are left where digits of one of them would be lost,
+    which statistics do not notice, and where types, texts such as 0.10 or exact sums are checked.
     """
-    for number, field in enumerate(rows.schema):
-        if pa.types.is_decimal(field.type) and form is not Sees.TYPES:
-            # By way of text, here and back, because Arrow's own cast makes 0.30000000000000004 of
-            # 0.3, and 1.100000000000000088 of 1.1.
-            floats = rows.column(number).cast(pa.string()).cast(pa.float64())
-            if form is Sees.NUMBERS or _has_all_digits(floats, rows.column(number)):
-                rows = rows.set_column(number, field.name, floats)
+    decimals = {
+        number: rows.column(number)
+        for number, field in enumerate(rows.schema)
+        if pa.types.is_decimal(field.type) and form is not Sees.TYPES
+    }
+    # By way of text, here and back, because Arrow's own cast makes 0.30000000000000004 of 0.3, and
+    # 1.100000000000000088 of 1.1.
+    floats = {
+        number: column.cast(pa.string()).cast(pa.float64()) for number, column in decimals.items()
+    }
+    # All or none, because a check may compare two columns.
+    if form is Sees.NUMBERS or all(
+        _has_all_digits(floats[number], column) for number, column in decimals.items()
+    ):
+        for number, column in floats.items():
+            rows = rows.set_column(number, rows.schema.names[number], column)
     return to_pandas(rows)
 
 

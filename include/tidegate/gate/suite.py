@@ -28,6 +28,7 @@ _SCHEMA_ONLY = re.compile(r"expect_column_to_exist|expect_table_columns?_(count|
 _AS_STORED = re.compile(
     r"expect_column_values_to_be_(of_type|in_type_list)"
     r"|expect_column_value_lengths_.*|expect_column_values_to_(not_)?match_.*"
+    r"|expect_multicolumn_sum_to_equal"
 )
 _STATISTICS = re.compile(
     r"expect_column_(mean|sum|stdev|median|quantile_values|kl_divergence)_.*|.*_z_scores_.*"
@@ -41,11 +42,11 @@ class Sees(StrEnum):
     SCHEMA = "schema"
     """All columns, no row."""
     TYPES = "types"
-    """The values as they are stored, for their types and their text."""
+    """The values as they are stored, for their types, their text and exact sums."""
     NUMBERS = "numbers"
     """All decimals as floats, for statistics."""
     ROWS = "rows"
-    """Decimals as floats if the floats have all of their digits."""
+    """Decimals as floats if the floats have all digits of all decimals."""
 
 
 @dataclass(frozen=True)
