@@ -36,6 +36,15 @@ def _point(found: Any) -> str:
     return str(found).strip()
 
 
+def _with_zone(text: str) -> str:
+    """Return a time in UTC if it names no zone, and other text unchanged."""
+    try:
+        moment = None if text.isdecimal() else datetime.fromisoformat(text)
+    except ValueError:
+        moment = None
+    return text if moment is None or moment.tzinfo else f"{moment.isoformat()}Z"
+
+
 def _epoch_ms(found: Any) -> int:
     """Read an ISO time that names its zone, or milliseconds since 1970."""
     if isinstance(found, int) and not isinstance(found, bool):
@@ -98,7 +107,7 @@ class Start(Section):
         if word in _WORDS:
             return {"kind": word}
         if re.fullmatch(r"[\d:T.Z+ -]+", str(found)):
-            raise AmbiguousSide(str(found))
+            raise AmbiguousSide(str(found), _with_zone(str(found)))
         near = suggest(word, (*_WORDS, "{after: X}", "{from: X}"))
         msg = f"unknown value '{found}'; {near}"
         raise ValueError(msg)

@@ -47,9 +47,9 @@ class KeyProblem(ValueError):
 class AmbiguousSide(ValueError):
     """A start that names an instant without saying whether that instant is read (ICE-2.12)."""
 
-    def __init__(self, found: str) -> None:
+    def __init__(self, found: str, point: str) -> None:
         super().__init__(
-            f"'{found}' does not say its side; write {{after: {found}}} or {{from: {found}}}"
+            f"'{found}' does not say its side; write {{after: {point}}} or {{from: {point}}}"
         )
 
 

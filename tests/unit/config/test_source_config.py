@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import datetime
 from typing import Any
 
 import jsonschema
@@ -92,14 +94,34 @@ def test_end_that_is_no_point_is_refused(found: object) -> None:
         source(end=found)
 
 
-def test_bare_start_id_is_ambiguous_and_names_both_ways(tmp_path: Any) -> None:
+@pytest.mark.parametrize(
+    ("start", "point"),
+    [
+        ("12", "12"),
+        ("2030-01-01", "2030-01-01T00:00:00Z"),
+        ("2026-11-23T16:12", "2026-11-23T16:12:00Z"),
+        ("2026-11-23T16:12+01:00", "2026-11-23T16:12:00+01:00"),
+    ],
+)
+def test_bare_start_is_ambiguous_and_names_both_ways(tmp_path: Any, start: str, point: str) -> None:
+    said = "name: a\nsource: {kind: iceberg, table: a.b.c, start: START}\ntarget: {path: /x}"
     file = tmp_path / "orders.yaml"
-    file.write_text("name: a\nsource: {kind: iceberg, table: a.b.c, start: 12}\ntarget: {path: /x}")
+    file.write_text(said.replace("START", start))
 
-    with pytest.raises(AmbiguousStart, match=r"\{after: 12\} or \{from: 12\}") as refused:
+    with pytest.raises(AmbiguousStart) as refused:
         load_pipeline(file)
 
     assert (refused.value.line, refused.value.key) == (2, "source.start")
+    remedy = re.findall(r"(after|from): ([^}]*)", refused.value.problem)
+    assert [side for side, _ in remedy] == ["after", "from"]
+    for side, found in remedy:
+        assert datetime_or_text(found) == datetime_or_text(point)
+        file.write_text(said.replace("START", f"{{{side}: '{found}'}}"))
+        assert load_pipeline(file).source.start.value == found
+
+
+def datetime_or_text(text: str) -> datetime | str:
+    return text if text.isdecimal() else datetime.fromisoformat(text)
 
 
 @pytest.mark.parametrize(
