@@ -561,7 +561,8 @@ def test_check_of_a_start_that_the_load_refuses_names_it_with_a_remedy(
     (problem,) = [line for line in said(checked)["lines"] if line["outcome"] == "problem"]
     refused = said(loaded)["error"]
     assert (checked.exit_code, problem["subject"]) == (1, "orders: source")
-    assert f"{problem['found']}. {problem['remedy']}" == refused["message"]
+    said_by_load = refused["message"].replace("PIPELINE", "orders")
+    assert f"{problem['found']}. {problem['remedy']}" == said_by_load
 
 
 @pytest.mark.parametrize(
