@@ -297,9 +297,9 @@ def test_window_that_a_policy_reads_as_a_difference_pairs_no_updates(
     config = read_source(said)
     source = IcebergSource(config)
     pin = source.timeline.pin(NOW)
-    window = InstantRange(
-        Instant(str(pair["from"]), NOW), source.timeline.instant(pin, str(pair["to"]))
-    )
+    end = source.timeline.named(pin, str(pair["to"]))
+    assert end
+    window = InstantRange(Instant(str(pair["from"]), NOW), end)
     pinned = source.timeline.at(pin, window.end_inclusive)
     stream = ChangeStream("golden", Reading.of(config, source, pinned), config.split)
 
