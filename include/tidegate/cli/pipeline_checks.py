@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,6 +38,30 @@ if TYPE_CHECKING:
     from tidegate.source.protocol import Source
 
 
+@dataclass(frozen=True)
+class _Looked:
+    """A pipeline, and one look at its source for all checks."""
+
+    pipeline: Pipeline
+    now: datetime
+
+    @cached_property
+    def source(self) -> Source:
+        # What a look writes, such as a listing, stays in memory.
+        return self.pipeline.looking().source
+
+    @cached_property
+    def pin(self) -> Pin:
+        return self.source.timeline.pin(self.now)
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """The source with its filter; None while a directory has no file that tells its columns."""
+        if self.pin.head is None and not self.source.reading.schema(self.pin).names:
+            return None
+        return Reading.of(self.pipeline.config.source, self.source, self.pin)
+
+
 def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
     """Yield the checks of one pipeline, beginning with its file."""
     try:
@@ -50,7 +76,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
     yield ok(f"{name}: file", config.file)
     for note in config.notes():
         yield Line(f"{name}: file", "note", note)
-    steps: dict[str, Callable[[Pipeline, datetime], str]] = {
+    steps: dict[str, Callable[[_Looked], str]] = {
         "secrets": _secrets,
         "target": _target,
         "policies": _policies,
@@ -58,9 +84,10 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         "rows": _rows,
         "suite": _suite,
     }
+    looked = _Looked(opened, now)
     for subject, look in steps.items():
         try:
-            yield ok(f"{name}: {subject}", look(opened, now))
+            yield ok(f"{name}: {subject}", look(looked))
         except TidegateError as refused:
             yield refusal(f"{name}: {subject}", naming(str(refused), named))
             if subject == "source":
@@ -80,7 +107,8 @@ def _check_name(config: PipelineConfig) -> None:
         raise NameTaken(file=config.file, name=config.name, taken=str(owner))
 
 
-def _secrets(opened: Pipeline, _now: datetime) -> str:
+def _secrets(looked: _Looked) -> str:
+    opened = looked.pipeline
     names = sorted(_resolve_all(opened.config.resolved(), ""))
     return f"all set: {', '.join(names)}" if names else "none used"
 
@@ -98,7 +126,8 @@ def _resolve_all(found: object, key: str) -> set[str]:
     return set().union(*inner)
 
 
-def _target(opened: Pipeline, _now: datetime) -> str:
+def _target(looked: _Looked) -> str:
+    opened = looked.pipeline
     target, work = opened.roots.target, opened.roots.work
     if not same_file_system(work, target):
         raise WorkElsewhere(work=work, target=target)
@@ -111,43 +140,44 @@ def _target(opened: Pipeline, _now: datetime) -> str:
     return f"{target}, work in {work}"
 
 
-def _policies(opened: Pipeline, _now: datetime) -> str:
+def _policies(looked: _Looked) -> str:
+    opened = looked.pipeline
     policies = opened.config.commit.policies
     for policy in policies:
         open_policy(policy)
     return ", ".join(policy.word for policy in policies) or "none"
 
 
-def _check_start(opened: Pipeline, source: Source, pin: Pin, now: datetime) -> None:
+def _check_start(looked: _Looked) -> None:
     """Resolve `source.start` as the first load will; it is fixed and means nothing after that.
 
     Raises:
         TidegateError: it names nothing that the source has, or nothing that can still be read.
     """
+    opened, now, head = looked.pipeline, looked.now, looked.pin.head
     start = opened.config.source.start
     state = opened.ledger.pipeline.find()
     begun = state is not None and state.started
-    if not begun and pin.head is not None and (start.time is None or start.time <= now):
-        source.timeline.first_checkpoint(pin)
+    if not begun and head is not None and (start.time is None or start.time <= now):
+        looked.source.timeline.first_checkpoint(looked.pin)
 
 
-def _source(opened: Pipeline, now: datetime) -> str:
-    # What a look writes, such as a listing, stays in memory.
-    source = opened.looking().source
+def _source(looked: _Looked) -> str:
+    opened, source = looked.pipeline, looked.source
     check_places(opened.roots, opened.config.name, opened.storage, source)
-    pin = source.timeline.pin(now)
-    _check_start(opened, source, pin, now)
+    pin = looked.pin
+    _check_start(looked)
     names = ", ".join(source.reading.schema(pin).names)
     return (
         f"{opened.config.source.address}, head {pin.head.id if pin.head else 'none yet'}: {names}"
     )
 
 
-def _rows(opened: Pipeline, now: datetime) -> str:
-    config, reading = opened.config, _reading(opened, now)
+def _rows(looked: _Looked) -> str:
+    config, reading = looked.pipeline.config, looked.reading
     if reading is None:
         return "not known before there is a file"
-    rehearse(config, reading, now)
+    rehearse(config, reading, looked.now)
     keys = ", ".join(map(field_text, config.target.partition_by)) or "nothing"
     column = config.event_time.column if config.event_time else None
     follows = "none"
@@ -159,22 +189,14 @@ def _rows(opened: Pipeline, now: datetime) -> str:
     return f"partitioned by {keys}; event time: {follows}; rules: {rules}"
 
 
-def _suite(opened: Pipeline, now: datetime) -> str:
+def _suite(looked: _Looked) -> str:
+    opened = looked.pipeline
     gate = opened.config.gate
     if gate is None:
         return "none: every partition passes"
+    reading = looked.reading
     suite = load_suite(gate.suite)
     keys = [field.name for field in opened.config.target.partition_by]
-    reading = _reading(opened, now)
     columns = reading.schema.names if reading is not None else suite.columns or ()
     verify(suite, list(dict.fromkeys((*columns, *keys))))
     return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"
-
-
-def _reading(opened: Pipeline, now: datetime) -> Reading | None:
-    """Pin the source with its filter; None while a directory has no file that tells its columns."""
-    source = opened.looking().source
-    pin = source.timeline.pin(now)
-    if pin.head is None and not source.reading.schema(pin).names:
-        return None
-    return Reading.of(opened.config.source, source, pin)

@@ -224,7 +224,7 @@ def _precedes(source: Source, pin: Pin, one: Instant, other: Instant) -> bool:
     return one.time < other.time
 
 
-def _bound(source: Source, pin: Pin, asked: Bound | None, zone: str) -> Instant | None:
+def _bound(source: Source, pin: Pin, asked: Bound, zone: str) -> Instant | None:
     """Find the instant that a bound means; None: the state before the first instant."""
     text = str(asked).strip()
     if text == EARLIEST:
