@@ -195,6 +195,7 @@ REASONS = {
     "tests/behaviour/test_printed_commands.py": (
         "tidegate/cli/app",
         "tidegate/cli/*_commands",
+        "tidegate/cli/loading",
         "tidegate/cli/pipeline_checks",
     ),
     "the demo, from its command to its answer: tests/e2e/test_demo.py": (

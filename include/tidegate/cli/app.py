@@ -23,6 +23,7 @@ _SECTIONS = {
         load_commands.plan,
         load_commands.replay,
         load_commands.rebuild,
+        load_commands.refresh,
     ),
     "See where it stands": (
         look_commands.status,

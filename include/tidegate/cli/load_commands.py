@@ -1,11 +1,10 @@
 """Commands that read the source: load, plan, replay, rebuild."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import Progress, TaskID
 
 from tidegate.cli.arguments import (
     AsJson,
@@ -13,23 +12,26 @@ from tidegate.cli.arguments import (
     PipelineName,
     TakeOver,
     Until,
-    read_moment,
     utc_now,
 )
-from tidegate.cli.opening import open_pipeline, this_process
+from tidegate.cli.loading import finish, load_up_to_now, plans_of, run_for, told
+from tidegate.cli.opening import open_pipeline
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.cli.plan_view import (
-    announced_facts,
     preview_facts,
     replay_facts,
     stored_facts,
 )
-from tidegate.errors.commands import command, naming
-from tidegate.model.instant import DataInterval
+from tidegate.cli.publish_commands import advise, exit_of, outcome_facts, publish_with_progress
+from tidegate.errors.commands import command
 from tidegate.model.run import Announced, PlannedWindow, Run
 
 if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
+
+Partitions = Annotated[
+    list[str], typer.Argument(metavar="PARTITION…", help="As for `explain`, one or more.")
+]
 
 
 def load(
@@ -55,7 +57,7 @@ def load(
             announced = opened.announce((), now)
             output.show(announced.to_json(), f"Nothing to load: {detail}.")
             raise typer.Exit(NOTHING)
-        _show(opened, *_finish(opened, run, planned, now, output), output)
+        _show(opened, *finish(opened, run, planned, now, output), output)
 
 
 def plan(
@@ -113,14 +115,12 @@ def replay(
         opened = open_pipeline(pipeline, take_over=take_over)
         run = run_for(opened, now, None, None)
         planned = opened.replay(window, run, now)
-        _show(opened, *_finish(opened, run, planned, now, output), output)
+        _show(opened, *finish(opened, run, planned, now, output), output)
 
 
 def rebuild(
     pipeline: PipelineName,
-    partitions: Annotated[
-        list[str], typer.Argument(metavar="PARTITION…", help="As for `explain`, one or more.")
-    ],
+    partitions: Partitions,
     as_json: AsJson = False,
 ) -> None:
     """Read whole partitions again as of the checkpoint, and replace their content.
@@ -136,28 +136,9 @@ def rebuild(
         if not planned:
             output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to rebuild.")
             raise typer.Exit(NOTHING)
-        finished = _finish(opened, run, planned, now, output)
+        finished = finish(opened, run, planned, now, output)
         opened.check_rebuilt(named)
         _show(opened, *finished, output)
-
-
-def run_for(opened: "Pipeline", now: datetime, begin: str | None, until: str | None) -> Run:
-    """Return the run of one command.
-
-    Raises:
-        BadParameter: a time is invalid, or --from is used without a later --until.
-    """
-    zone = opened.config.timezone
-    end = read_moment(until, "--until", zone) if until else None
-    interval = None
-    if begin is not None:
-        start = read_moment(begin, "--from", zone)
-        if end is None or end <= start:
-            problem = "requires a later --until"
-            raise typer.BadParameter(problem, param_hint="--from")
-        interval = DataInterval(start, end)
-    name = f"cli-{now:%Y%m%dT%H%M%S.%f}"
-    return Run(name, this_process(), interval, None if interval else end)
 
 
 def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> None:
@@ -187,69 +168,48 @@ def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> Non
     output.show(raw, fresh, *([again] if found.replays else ()))
 
 
-def _finish(
-    opened: "Pipeline", run: Run, planned: Sequence[PlannedWindow], now: datetime, output: Output
-) -> tuple[Sequence[PlannedWindow], Announced]:
-    """Stage and announce what was planned, and return all that was announced.
+def refresh(
+    pipeline: PipelineName,
+    partitions: Partitions,
+    take_over: TakeOver = False,
+    as_json: AsJson = False,
+) -> None:
+    """Publish whole partitions as the source has them now: load, rebuild and publish them.
 
-    If the window of a dead run was finished, this run's own window follows.
+    Ends with an exit code as `publish`. Partitions that only the load touched stay pending.
     """
-    with output.progress() as progress:
-        announced = _stage_and_announce(opened, planned, now, progress)
-        latest = planned
-        while any(item.taken_over for item in latest):
-            latest = opened.plan(run, now)
-            planned = (*planned, *latest)
-            announced = announced.joined(_stage_and_announce(opened, latest, now, progress))
-    return planned, announced
+    with reporting(pipeline, as_json=as_json) as output:
+        now = utc_now()
+        opened = open_pipeline(pipeline, take_over=take_over)
+        named = [opened.parse_partition(text) for text in partitions]
+        run = run_for(opened, now, None, None)
+        loaded = load_up_to_now(opened, run, now, output)
+        planned = opened.rebuild(named, run, now)
+        if not planned:
+            output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to refresh.")
+            raise typer.Exit(NOTHING)
+        rebuilt = finish(opened, run, planned, now, output)
+        opened.check_rebuilt(named)
+        outcomes = publish_with_progress(opened, named, now, output)
+        parts = {
+            name: told(opened, *found)
+            for name, found in (("load", loaded), ("rebuild", rebuilt))
+            if found is not None
+        }
+        raw: dict[str, Any] = {name: said for name, (said, _) in parts.items()}
+        raw["outcomes"] = [item.to_json() for item in outcomes]
+        output.show(raw, *(facts for _, facts in parts.values()), *outcome_facts(outcomes))
+        advise(pipeline, outcomes, output)
+        raise typer.Exit(exit_of(outcomes))
 
 
 def _show(
     opened: "Pipeline", planned: Sequence[PlannedWindow], announced: Announced, output: Output
 ) -> None:
     """Show what a load, replay or rebuild changed."""
-    plans = [opened.stored_plan(item.sequence)[0] for item in planned]
-    said = (naming(note, plan.pipeline) for plan in plans for note in plan.notes)
-    notes = list(dict.fromkeys(said))
-    raw = {
-        "planned": [item.to_json() for item in planned],
-        "records": {
-            str(plan.window.sequence): plan.record and plan.record.to_json() for plan in plans
-        },
-        "notes": notes,
-        **announced.to_json(),
-    }
-    output.show(raw, announced_facts(planned, announced, notes, opened.config.timezone))
+    plans = plans_of(opened, planned)
+    output.show(*told(opened, planned, announced))
     if any(plan.record and plan.record.limit for plan in plans):
         output.next(command("load", opened.config.name))
     if announced.partitions:
         output.next(command("publish", opened.config.name))
-
-
-def _stage_and_announce(
-    opened: "Pipeline", planned: Sequence[PlannedWindow], now: datetime, progress: Progress
-) -> Announced:
-    from tidegate.pipeline.executors import executors_for
-
-    engine = opened.engine_for(planned)
-    if engine != "none":
-        starting = progress.add_task(f"starting engine {engine}", total=None)
-        with executors_for(opened.config)(engine) as executor:
-            progress.remove_task(starting)
-            for item in planned:
-                label = f"window {item.sequence}: {item.pending} of {item.splits} splits to read"
-                task = progress.add_task(label, total=None)
-
-                counting = _counting(progress, task, label)
-                opened.stage(item, executor, counting, beside=planned)
-    progress.add_task("announcing", total=None)
-    return opened.announce(planned, now)
-
-
-def _counting(progress: Progress, task: TaskID, label: str) -> Callable[[int], None]:
-    """Show how many sub-splits are finished."""
-
-    def show(finished: int) -> None:
-        progress.update(task, description=f"{label}; {finished} sub-splits staged")
-
-    return show

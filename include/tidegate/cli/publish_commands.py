@@ -14,10 +14,13 @@ from tidegate.cli.opening import open_pipeline, this_process
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.cli.status_view import outcome_table
 from tidegate.errors.commands import command
+from tidegate.model.partition import Partition
 from tidegate.model.publication import Override
 from tidegate.model.run import PublishOutcome
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from tidegate.pipeline import Pipeline
 
 
@@ -51,21 +54,38 @@ def publish(
         now = utc_now()
         override = _override(partitions, comment, now) if final else None
         opened = open_pipeline(pipeline, take_over=take_over)
-        owner = this_process()
-        outcomes = []
-        with output.progress() as progress:
-            total = len(partitions or opened.unpublished())
-            task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
-            for outcome in _published(opened, partitions, owner, now, override):
-                outcomes.append(outcome)
-                done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
-                said = f"{done}: {outcome.partition} {outcome.state}"
-                progress.update(task, description=said)
+        named = [opened.parse_partition(text) for text in partitions or ()]
+        outcomes = publish_with_progress(opened, named, now, output, override)
         raw = {"outcomes": [item.to_json() for item in outcomes]}
-        shown = outcome_table(outcomes) if outcomes else "No partition is pending."
-        output.show(raw, shown, *_errors(outcomes), *_unchanged(outcomes))
-        _advise(pipeline, outcomes, output)
+        output.show(raw, *outcome_facts(outcomes))
+        advise(pipeline, outcomes, output)
         raise typer.Exit(exit_of(outcomes))
+
+
+def publish_with_progress(
+    opened: "Pipeline",
+    partitions: Sequence[Partition],
+    now: datetime,
+    output: Output,
+    override: Override | None = None,
+) -> list[PublishOutcome]:
+    """Publish partitions, by default all that are pending, and show how far it is."""
+    outcomes = []
+    with output.progress() as progress:
+        total = len(partitions or opened.unpublished())
+        task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
+        for outcome in _published(opened, partitions, this_process(), now, override):
+            outcomes.append(outcome)
+            done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
+            progress.update(task, description=f"{done}: {outcome.partition} {outcome.state}")
+    return outcomes
+
+
+def outcome_facts(outcomes: Sequence[PublishOutcome]) -> "Iterator[RenderableType]":
+    """Yield what became of the partitions."""
+    yield outcome_table(outcomes) if outcomes else "No partition is pending."
+    yield from _errors(outcomes)
+    yield from _unchanged(outcomes)
 
 
 def _errors(outcomes: Sequence[PublishOutcome]) -> list[str]:
@@ -88,7 +108,7 @@ def exit_of(outcomes: Sequence[PublishOutcome]) -> int:
     return 0 if "committed" in states and "held" not in states else NOTHING
 
 
-def _advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) -> None:
+def advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) -> None:
     """Return the commands that help with partitions that were not committed."""
     held = [item for item in outcomes if item.state == "held"]
     rest = [item.partition for item in outcomes if item.state in {"failed", "pending"}]
@@ -117,7 +137,7 @@ def _override(partitions: Sequence[str] | None, comment: str, now: datetime) -> 
 
 def _published(
     opened: "Pipeline",
-    partitions: Sequence[str] | None,
+    partitions: Sequence[Partition],
     owner: str,
     now: datetime,
     override: Override | None,
@@ -125,5 +145,5 @@ def _published(
     if not partitions:
         yield from opened.publish_all(owner, now)
         return
-    for partition in [opened.parse_partition(text) for text in partitions]:
+    for partition in partitions:
         yield opened.publish(partition, owner, now, override, by_command=True)

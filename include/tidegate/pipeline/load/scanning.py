@@ -14,6 +14,7 @@ from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.load.copying import UncutFiles
 from tidegate.pipeline.load.fingerprint import library_fingerprint
+from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
 from tidegate.plan import (
     Scale,
     adapted_target,
@@ -166,6 +167,8 @@ class Scanner:
         )
         if units.refusal is not None:
             raise units.refusal
+        rebuilt = RebuiltTimes.of(self.config, window.partitions)
+        units = rebuilt.within(units) if rebuilt is not None else units
         hints = self.source.hints
         footer_bounds = hints.footer_bounds if hints else None
         pieces = with_bounds(units.pieces, footer_bounds, self.config)
