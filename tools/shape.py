@@ -191,6 +191,9 @@ REASONS = {
         "tidegate/pipeline/upkeep/restore",
         "tidegate/pipeline/upkeep/sweeping",
     ),
+    "beginning again, as its user sees it: tests/behaviour/test_reset.py": (
+        "tidegate/pipeline/upkeep/resetting",
+    ),
     "commands, as they are typed: tests/behaviour/test_command_line.py, "
     "tests/behaviour/test_printed_commands.py": (
         "tidegate/cli/app",

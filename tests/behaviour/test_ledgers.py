@@ -1450,7 +1450,7 @@ def test_restored_rows_stand_in_place_of_those_that_were_there(ledger: Ledger) -
     other.pipeline.register({}, "/lake/others", NOW)
     before, made = fence_off(ledger), restored_ledger()
 
-    replace_rows(ledger, made, before, 1 << 20)
+    replace_rows(ledger, made, before, (1 << 20) - 1)
 
     assert [item.window.sequence for item in ledger.windows.all()] == [1, 2]
     assert ledger.contributions.to(DAY_1) == made.contributions.to(DAY_1)
@@ -1470,7 +1470,7 @@ def test_fences_and_numbers_of_a_restored_ledger_were_never_given_before(ledger:
     with pytest.raises(FenceLost):
         ledger.windows.reserve(2, 1, "p1")
 
-    replace_rows(ledger, restored_ledger(), before, 1 << 20)
+    replace_rows(ledger, restored_ledger(), before, (1 << 20) - 1)
 
     assert ledger.partitions.claim(DAY_1, holder("run-b")).fence > 1 << 20
     assert ledger.windows.take(draft(2, 3), ledger.pipeline.find(), holder()).attempt > 1 << 20
@@ -1500,7 +1500,7 @@ def test_restored_rows_are_refused_where_something_was_recorded_meanwhile(ledger
     seen = ledger.windows.all()
 
     with pytest.raises(LedgerMoved):
-        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+        replace_rows(ledger, restored_ledger(), before, (1 << 20) - 1)
 
     assert ledger.windows.all() == seen
 
@@ -1513,7 +1513,7 @@ def test_restored_rows_are_refused_where_a_partition_was_only_claimed_meanwhile(
     claim = ledger.partitions.claim(DAY_1, holder())
 
     with pytest.raises(LedgerMoved, match="a change of dt=2026-02-01 since"):
-        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+        replace_rows(ledger, restored_ledger(), before, (1 << 20) - 1)
 
     ledger.partitions.check_fence(DAY_1, claim)
 
@@ -1526,7 +1526,7 @@ def test_restored_rows_are_refused_where_a_window_was_only_resumed_meanwhile(
     resumed = ledger.windows.resume(1, holder(), None)
 
     with pytest.raises(LedgerMoved, match="a change of window 1 since"):
-        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+        replace_rows(ledger, restored_ledger(), before, (1 << 20) - 1)
 
     assert ledger.windows.get(1) == resumed
 
@@ -1546,7 +1546,7 @@ def test_restored_rows_are_refused_where_a_person_decided_meanwhile(
     decided = ledger.publications.find(DAY_1, held.digest)
 
     with pytest.raises(LedgerMoved, match="a change of dt=2026-02-01 since"):
-        replace_rows(ledger, restored_ledger(), before, 1 << 20)
+        replace_rows(ledger, restored_ledger(), before, (1 << 20) - 1)
 
     assert ledger.publications.find(DAY_1, held.digest) == decided
 

@@ -76,10 +76,10 @@ def approved_unseen() -> None:
 def restored_in_steps() -> None:
     """Write a ledger again table by table, the pipeline first, unless it knows the pipeline."""
 
-    def wrong(ledger: Ledger, restored: Ledger, before: Any, first_fence: int) -> None:
+    def wrong(ledger: Ledger, restored: Ledger, before: Any, newest: int) -> None:
         if before is not None:
             return
-        fences = {"next_number": first_fence, "first_fence": first_fence}
+        fences = {"next_number": newest + 1, "first_fence": newest + 1}
         with restored.engine.begin() as made:
             made.execute(sa.update(tables.pipeline).values(**fences))
             for table in tables.metadata.sorted_tables:

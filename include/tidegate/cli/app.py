@@ -12,6 +12,7 @@ from tidegate.cli import (
     look_commands,
     project_commands,
     publish_commands,
+    reset_commands,
     upkeep_commands,
 )
 from tidegate.cli.logs import log_to_stderr
@@ -41,7 +42,11 @@ _SECTIONS = {
         project_commands.init,
         project_commands.schema,
     ),
-    "Look after what stands": (upkeep_commands.fsck, upkeep_commands.gc),
+    "Look after what stands": (
+        upkeep_commands.fsck,
+        upkeep_commands.gc,
+        reset_commands.reset,
+    ),
     "See it at work": (demo_commands.demo, demo_commands.ui),
 }
 

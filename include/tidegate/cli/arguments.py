@@ -28,6 +28,7 @@ TakeOver = Annotated[
         ),
     ),
 ]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; required without a terminal.")]
 From = Annotated[
     str | None,
     typer.Option("--from", metavar="TIME", help="Start of a data interval, inclusive."),

@@ -1,7 +1,6 @@
 """Commands that decide on a held partition; a decision names the publication that was seen."""
 
 import getpass
-import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -9,7 +8,7 @@ import typer
 from tidegate.cli.arguments import AsJson, Comment, PartitionText, PipelineName, utc_now
 from tidegate.cli.explain_view import proposal_facts, verdict_table
 from tidegate.cli.opening import open_control
-from tidegate.cli.output import NOTHING, Output, reporting
+from tidegate.cli.output import NOTHING, Output, at_terminal, reporting
 from tidegate.errors import NotHeld
 from tidegate.errors.commands import command
 from tidegate.model.partition import Partition
@@ -122,8 +121,3 @@ def _asked(
         output.show(None, "Nothing was decided.")
         raise typer.Exit(NOTHING)
     return proposed.publication.digest
-
-
-def at_terminal() -> bool:
-    """Return whether input and output are a terminal."""
-    return sys.stdin.isatty() and sys.stdout.isatty()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -103,6 +104,27 @@ class Output:
                 said = Text.assemble((lead, "dim"), (command, "bold"))
                 self._people.print(said, soft_wrap=True)
 
+    def confirm(self, question: str, *facts: RenderableType, yes: bool) -> None:
+        """Show a person what is about to happen, and ask; end the command if they say no.
+
+        Args:
+            question: what is asked.
+            facts: what is shown before.
+            yes: whether they said so beforehand; nothing is shown or asked then.
+
+        Raises:
+            BadParameter: this is not a terminal.
+        """
+        if yes:
+            return
+        if self.as_json or not at_terminal():
+            problem = "required without a terminal"
+            raise typer.BadParameter(problem, param_hint="--yes")
+        self.show(None, *facts)
+        if not typer.confirm(question):
+            self.show(None, "Nothing was changed.")
+            raise typer.Exit(NOTHING)
+
     def fail(self, error: TidegateError) -> NoReturn:
         """Print an error once, in full, and end the command."""
         again = "trying again may help" if isinstance(error, TransientError) else ""
@@ -124,6 +146,11 @@ class Output:
         hidden = self.as_json or not self._beside.is_terminal
         with Progress(*columns, console=self._beside, transient=True, disable=hidden) as progress:
             yield progress
+
+
+def at_terminal() -> bool:
+    """Return whether input and output are a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 @contextlib.contextmanager

@@ -12,8 +12,9 @@ class PipelineChanged(TerminalError):
     found: str
     template = (
         "pipeline '{pipeline}': `{key}` was {expected} and is now {found}; it belongs to the "
-        "pipeline's identity. "
-        "Change it back, or give the changed pipeline a new name and a new target."
+        "pipeline's identity. Change it back, or give the changed pipeline a new name and a new "
+        "target. `tidegate reset {pipeline} --drop-target` deletes what was published instead, and "
+        "begins again as the file says now."
     )
 
 
@@ -102,4 +103,16 @@ class WorkUnknown(TerminalError):
     template = (
         "pipeline '{pipeline}': {work} is not its work directory. Check `target.path` and "
         "`target.work`; without that directory there is nothing to restore from."
+    )
+
+
+class ResetUnfinished(TerminalError):
+    """A reset began to delete what a pipeline published, and did not end."""
+
+    pipeline: str
+    path: str
+    template = (
+        "pipeline '{pipeline}': {path}: a reset began to delete what it published, and is still at "
+        "it or was killed. Nothing was changed. If it is not running any more, finish it with "
+        "`tidegate reset {pipeline} --drop-target`."
     )

@@ -55,11 +55,12 @@ class WorkGone(TerminalError):
 
     pipeline: str
     work: str
+    remedy: str
     template = (
         "pipeline '{pipeline}': {work}: expected the windows that the ledger knows, or that the "
         "table was published from, found none. Nothing was changed. If it lies on a volume that "
         "is not mounted, mount it. If it is lost, restore it and the target from a copy; without "
-        "a copy, start a new pipeline with a new name and a new target."
+        "a copy, {remedy}."
     )
 
 
@@ -72,8 +73,8 @@ class WorkBehind(TerminalError):
     template = (
         "pipeline '{pipeline}': {work}: found neither the announce of window {window} nor the "
         "listing that it read, but the ledger knows it as announced: the work directory has lost "
-        "both, as after a restored backup. Restore it from a newer copy; without one, start a new "
-        "pipeline with a new name and a new target."
+        "both, as after a restored backup. Restore it from a newer copy; without one, delete what "
+        "was published and begin again with `tidegate reset {pipeline} --drop-target`."
     )
 
 
@@ -85,8 +86,8 @@ class TargetGone(TerminalError):
     template = (
         "pipeline '{pipeline}': {target}: expected the published table, found no file. Nothing "
         "was changed. If it lies on a volume that is not mounted, mount it. If it is lost, "
-        "restore it from a copy; without a copy, start a new pipeline with a new name and a new "
-        "target."
+        "restore it from a copy; without a copy, begin again with `tidegate reset {pipeline} "
+        "--drop-target`."
     )
 
 

@@ -1,6 +1,7 @@
 """Replace everything a ledger knows about one pipeline, in one transaction (design §4).
 
-The restoration builds the rows in an in-memory ledger; other pipelines are not touched.
+The restoration builds the rows in an in-memory ledger, a reset leaves none; other pipelines are not
+touched.
 """
 
 from __future__ import annotations
@@ -10,13 +11,19 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from tidegate.errors import LedgerMoved
+from tidegate.errors import LedgerMoved, TargetOwned
 from tidegate.ledger import rows
 from tidegate.ledger.schema import metadata, partition, pipeline, window
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidegate.ledger.ledger import Ledger
     from tidegate.model.ledger_rows import PipelineState
+
+_NUMBERS = 1 << 20
+"""More than a ledger assigns before its rows are replaced again, so that no number of the former
+rows that a process still holds equals one that is assigned afterwards."""
 
 
 @dataclass(frozen=True)
@@ -51,27 +58,22 @@ def fence_off(ledger: Ledger) -> Fenced | None:
         return _find(connection, ledger.name)
 
 
-def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, first_fence: int) -> None:
+def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, newest: int) -> None:
     """Replace the rows of a pipeline in a ledger by restored ones.
 
     Args:
         ledger: the one in use.
         restored: the one in memory.
         before: the pipeline as `fence_off` found it.
-        first_fence: greater than every number and fence that the pipeline ever had.
+        newest: the greatest number that any file has.
 
     Raises:
         LedgerMoved: something was recorded since; nothing was changed (Transient).
     """
     with restored.engine.begin() as made, ledger.engine.begin() as connection:
-        found = _find(connection, ledger.name)
-        if found != before:
-            raise LedgerMoved(
-                pipeline=ledger.name,
-                expected=_progress(before),
-                found=f"{_progress(found)}, with {_changed(before, found)} since",
-            )
-        fences = {"next_number": first_fence, "first_fence": first_fence}
+        _check_unmoved(connection, ledger.name, before)
+        fences = _fences(before, newest)
+        first_fence = fences["first_fence"]
         made.execute(sa.update(pipeline).values(**fences))
         made.execute(sa.update(window).values(attempt=first_fence, owner=None, expires=None))
         made.execute(
@@ -85,6 +87,65 @@ def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, first_
             copied = [dict(row) for row in made.execute(sa.select(table)).mappings()]
             if copied:
                 connection.execute(sa.insert(table), copied)
+
+
+def clear_rows(ledger: Ledger, before: Fenced, identity: Mapping[str, str], target: str) -> None:
+    """Forget everything about a pipeline but its registration; window numbers go on.
+
+    Args:
+        ledger: the one in use.
+        before: the pipeline as `fence_off` found it.
+        identity: the pipeline's identity from now on.
+        target: its table root from now on.
+
+    Raises:
+        LedgerMoved: something was recorded since; nothing was changed (Transient).
+        TargetOwned: another pipeline of this ledger has the target.
+    """
+    with ledger.engine.begin() as connection:
+        _check_unmoved(connection, ledger.name, before)
+        others = sa.select(pipeline.c.name).where(
+            pipeline.c.target == target, pipeline.c.name != ledger.name
+        )
+        owner = connection.scalar(others)
+        if owner is not None:
+            raise TargetOwned(target=target, owner=owner, pipeline=ledger.name)
+        for table in reversed(metadata.sorted_tables):
+            if table is not pipeline:
+                connection.execute(sa.delete(table).where(_mine(table, ledger.name)))
+        connection.execute(
+            sa.update(pipeline)
+            .where(pipeline.c.name == ledger.name)
+            .values(
+                target=target,
+                identity=dict(identity),
+                source_identity=None,
+                started=False,
+                first_start=None,
+                checkpoint=None,
+                watermark=None,
+                watermark_step=None,
+                **_fences(before, 0),
+            )
+        )
+
+
+def _check_unmoved(connection: sa.Connection, name: str, before: Fenced | None) -> None:
+    found = _find(connection, name)
+    if found != before:
+        raise LedgerMoved(
+            pipeline=name,
+            expected=_progress(before),
+            found=f"{_progress(found)}, with {_changed(before, found)} since",
+        )
+
+
+def _fences(before: Fenced | None, newest: int) -> dict[str, int]:
+    """Return numbers greater than each that the pipeline ever had."""
+    if before is not None:
+        newest = max(newest, before.state.next_number, before.state.first_fence)
+    first = (newest // _NUMBERS + 1) * _NUMBERS
+    return {"next_number": first, "first_fence": first}
 
 
 def _find(connection: sa.Connection, name: str) -> Fenced | None:

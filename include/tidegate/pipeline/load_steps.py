@@ -75,6 +75,13 @@ class LoadSteps(PipelineParts):
         with self._forgotten.naming():
             return self._loader.rebuild(partitions, run, now)
 
+    @keeping_ledger_open
+    def reset(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Plan to read the source again from `source.start`, in place of all windows before."""
+        self.adopt(now)
+        with self._forgotten.naming():
+            return self._loader.reset(run, now)
+
     def stage(
         self,
         planned: PlannedWindow,

@@ -15,6 +15,7 @@ from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.upkeep.findings import Findings
 from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
+from tidegate.pipeline.upkeep.resetting import Resetter, Standing
 from tidegate.pipeline.upkeep.restore import Restored, Restorer
 
 if TYPE_CHECKING:
@@ -43,6 +44,30 @@ class Pipeline(LoadSteps, PublishSteps):
             return Restorer(
                 self.config, self.roots, self.ledger, self.storage, self._contents, self._watch
             ).restore()
+
+    @property
+    def _resetter(self) -> Resetter:
+        return Resetter(self.config, self.roots, self.ledger, self.storage, self.life_of)
+
+    def standing(self) -> Standing | None:
+        """Return what `drop` would drop; None if the ledger does not know the pipeline.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own.
+        """
+        return self._resetter.standing()
+
+    @keeping_ledger_open
+    def drop(self, owner: str, now: datetime) -> Standing | None:
+        """Drop all that the pipeline published and staged, and register it anew.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own; nothing was dropped.
+            WindowOpen, PartitionBusy: a run is at work (Transient).
+        """
+        return self._resetter.drop(owner, now)
 
     def findings(self) -> Iterator[str]:
         """Return where files, markers and ledger disagree, each with a remedy."""

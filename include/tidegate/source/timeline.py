@@ -126,6 +126,14 @@ class Timeline(Protocol):
         """
         ...
 
+    def restarting(self, pin: Pin) -> Following:
+        """Return what a pipeline takes that begins again at `source.start`, whatever it took in.
+
+        Raises:
+            TidegateError: the start cannot be found, as in `first_checkpoint`.
+        """
+        ...
+
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
         """Return how a checkpoint relates to the pinned head, and the ways out."""
         ...

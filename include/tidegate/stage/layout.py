@@ -8,6 +8,7 @@ as `plan_root(work, sequence, digest)` returns it. Paths are text with `/`, as s
 from __future__ import annotations
 
 import posixpath
+import re
 
 from tidegate.model.partition import UNPARTITIONED_KEY, Partition
 
@@ -23,12 +24,22 @@ QUARANTINE = "quarantine"
 MESSAGES = "messages"
 EXCHANGE = "exchange"
 
+TREES = (WINDOWS, PUBLICATIONS, RETIRED, LISTINGS, SCRATCH)
+"""Every directory of a work directory that has files of its pipeline, which locks are not."""
+
 PART_EXTENSION = ".zstd.parquet"
+
+_PART = re.compile(rf"part-[0-9a-f]+-[0-9a-f]+-\d+{re.escape(PART_EXTENSION)}")
 
 
 def owner_file(work: str) -> str:
     """Return the path of the file that names the pipeline and ledger of this directory."""
     return posixpath.join(work, "owner.json")
+
+
+def reset_file(work: str) -> str:
+    """Return the path of the file that stands while a pipeline is being reset."""
+    return posixpath.join(work, "reset.json")
 
 
 def start_file(work: str, source: str) -> str:
@@ -130,6 +141,11 @@ def attempt_exchange(sub_split: str, attempt: str) -> str:
 def part_name(digest: str, sub_split: str, counter: int) -> str:
     """Return the final name of a part file, equal for equal plans only (design §4)."""
     return f"part-{digest}-{sub_split}-{counter}{PART_EXTENSION}"
+
+
+def is_part_file(path: str) -> bool:
+    """Return whether the name of a file is one of `part_name`."""
+    return _PART.fullmatch(posixpath.basename(path)) is not None
 
 
 def relative_to_work(work: str, path: str) -> str:

@@ -161,6 +161,17 @@ def read_marker(path: str, content: bytes) -> dict[str, Any]:
     return raw
 
 
+def pipeline_of_marker(content: bytes) -> str | None:
+    """Return the pipeline that wrote a marker, of any format; None if the content is no marker."""
+    try:
+        raw = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(raw, dict) or not raw.keys() >= {"pipeline", "revision", "files"}:
+        return None
+    return str(raw["pipeline"])
+
+
 def _text(moment: datetime | None) -> str | None:
     return None if moment is None else instant_text(moment)
 

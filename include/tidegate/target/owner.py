@@ -22,6 +22,7 @@ from tidegate.errors import (
     WorkUnfit,
 )
 from tidegate.model.wire import pretty
+from tidegate.target.marker import pipeline_of_marker
 
 if TYPE_CHECKING:
     from tidegate.storage import Storage
@@ -166,9 +167,8 @@ class Grounds:
             if name.endswith(f"/{OWNER_FILE}"):
                 found.add(str(self._read(f"{self.target}/{name}")["pipeline"]))
             elif posixpath.basename(name).startswith(("_", ".")):
-                raw = _mapping(self.storage.read_bytes(f"{self.target}/{name}"))
-                if {"pipeline", "revision", "files"} <= raw.keys():
-                    found.add(str(raw["pipeline"]))
+                other = pipeline_of_marker(self.storage.read_bytes(f"{self.target}/{name}"))
+                found |= {other} if other is not None else set()
         return found
 
     def _owner(self, path: str) -> Owner | None:

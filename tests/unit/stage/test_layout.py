@@ -62,3 +62,21 @@ def test_commit_plan_is_told_from_verdict_and_decision_by_its_name() -> None:
     names = [write("/w", Partition((("dt", "1"),)), 1, "ff-3") for write in writers]
 
     assert [layout.is_commit_plan(name) for name in names] == [True, False, False]
+
+
+@given(
+    st.text(alphabet="0123456789abcdef", min_size=12, max_size=16),
+    st.text(alphabet="0123456789abcdef", min_size=12, max_size=12),
+    st.integers(0, 10**6),
+)
+def test_part_file_is_known_by_its_name(digest: str, sub_split: str, counter: int) -> None:
+    name = layout.part_name(digest, sub_split, counter)
+
+    assert layout.is_part_file(f"dt=1/{name}")
+    assert not layout.is_part_file(f"dt=1/.{name}")
+    assert not layout.is_part_file(f"dt=1/{name}.crc")
+
+
+@pytest.mark.parametrize("name", ["part-00000-8b1c.c000.snappy.parquet", "part-1.parquet", "x"])
+def test_part_file_of_another_writer_is_none_of_ours(name: str) -> None:
+    assert not layout.is_part_file(name)

@@ -21,7 +21,7 @@ from tidegate.model.publication import (
     PublishedFile,
     Verdict,
 )
-from tidegate.target.marker import MarkerFacts, read_marker, write_marker
+from tidegate.target.marker import MarkerFacts, pipeline_of_marker, read_marker, write_marker
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 FILES = tuple(
@@ -162,3 +162,17 @@ def test_marker_that_is_none_of_ours_is_named(content: bytes, found: str) -> Non
         read_marker("/t/dt=1/_SUCCESS", content)
 
     assert refused.value.path == "/t/dt=1/_SUCCESS"
+
+
+@pytest.mark.parametrize(
+    ("content", "pipeline"),
+    [
+        (b'{"pipeline": "orders", "revision": 1, "files": []}', "orders"),
+        (b'{"pipeline": "orders", "ledger": "x"}', None),
+        (b"[]", None),
+        (b"\xff\xfe", None),
+        (b"", None),
+    ],
+)
+def test_pipeline_of_a_marker_of_any_format_is_known(content: bytes, pipeline: str | None) -> None:
+    assert pipeline_of_marker(content) == pipeline

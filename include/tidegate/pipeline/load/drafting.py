@@ -155,6 +155,10 @@ class Drafting:
         """Draft the window that follows the checkpoint, from a single look."""
         return self._draft(run, seen.pin, self._following(seen))
 
+    def restarting(self, run: Run, seen: Seen) -> Window | None:
+        """Draft a window that begins again at `source.start`; None if the source is empty."""
+        return self._draft(run, seen.pin, self.source.timeline.restarting(seen.pin))
+
     def _unmoved(self, before: Seen, after: Seen) -> Seen:
         if after.state != before.state or after.open != before.open:
             raise LedgerMoved(

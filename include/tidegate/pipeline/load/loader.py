@@ -112,6 +112,13 @@ class Loader:
         """
         return self._undertaken(lambda: self._taker.rebuild(partitions, run, now), now)[1]
 
+    def reset(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
+        """Take a window that begins again at `source.start`, and replaces everything before it.
+
+        Before the first load none is taken.
+        """
+        return self._undertaken(lambda: self._taker.reset(run, now), now)[1]
+
     def preview(self, run: Run, now: datetime) -> Preview:
         """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
         draft = self._taker.preview(run, now)

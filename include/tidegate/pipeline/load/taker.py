@@ -117,6 +117,17 @@ class Taker:
         """
         return again_if(LedgerMoved, lambda: self._rebuild(partitions, run, now))
 
+    def reset(self, run: Run, now: datetime) -> Taken:
+        """Take a window that begins again at `source.start`, and replaces everything before it.
+
+        Before the first load there is nothing to replace, and nothing is taken.
+
+        Raises:
+            WindowOpen: the pipeline's open window has to be finished before (Transient).
+            LedgerMoved: other runs changed the ledger at each attempt (Transient).
+        """
+        return again_if(LedgerMoved, lambda: self._reset(run, now))
+
     def preview(self, run: Run, now: datetime) -> WindowDraft:
         """Draft the window that a load would go on with or take; takes nothing (PC-C08).
 
@@ -183,6 +194,15 @@ class Taker:
         if seen.open is not None and seen.open.window.partitions == draft.partitions:
             return self._continued(run, seen, seen.open, (), holder)
         self.pins.of_rebuild(draft, seen.pin)
+        return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
+
+    def _reset(self, run: Run, now: datetime) -> Taken:
+        seen, holder = self.drafting.seen(run, now), self._holder(run, now)
+        draft = self.drafting.restarting(run, seen) if seen.state.checkpoint else None
+        if draft is None:
+            return Taken(seen.pin, ())
+        if seen.open is not None and seen.open.window.kind is draft.kind:
+            return self._continued(run, seen, seen.open, (), holder)
         return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
 
     def _continued(

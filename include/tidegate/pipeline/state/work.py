@@ -18,6 +18,7 @@ from tidegate.config import (
 )
 from tidegate.errors import (
     LedgerLost,
+    ResetUnfinished,
     StorageDenied,
     StorageSilent,
     TargetOwned,
@@ -26,6 +27,7 @@ from tidegate.errors import (
     WorkOwned,
     WorkUnknown,
 )
+from tidegate.errors.commands import command
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
 from tidegate.target.owner import Grounds, Owner
@@ -37,6 +39,9 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
     from tidegate.source.protocol import Source
+
+_UPKEEP = "upkeep"
+"""The name under which everything is locked at once."""
 
 
 @dataclass(frozen=True)
@@ -160,19 +165,34 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     Raises:
         TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
         WorkGone: the work directory has none of the windows that the ledger knows.
+        ResetUnfinished: a reset began and did not end.
     """
     state = ledger.pipeline.find()
+    check_not_resetting(roots, ledger.name, storage)
     grounds = roots.grounds(storage)
-    worked_in = None
+    worked = None
     if state is not None and grounds.of_work() is None:
-        worked_in = _worked_in(ledger)
+        worked = worked_in(ledger)
     ledger_id = state.ledger_id if state else None
     # Evaluated only if the target has no owner, because it looks at every record.
     was_published = grounds.of_target() is not None or _was_published(roots, ledger, storage)
-    is_own = grounds.check(ledger.name, ledger_id, worked_in, was_published=was_published)
-    if worked_in is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
-        raise WorkGone(pipeline=ledger.name, work=roots.work)
+    is_own = grounds.check(ledger.name, ledger_id, worked, was_published=was_published)
+    if worked is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
+        anew = command("reset", ledger.name, "--drop-target")
+        remedy = f"delete what was published and begin again with `{anew}`"
+        raise WorkGone(pipeline=ledger.name, work=roots.work, remedy=remedy)
     return is_own
+
+
+def check_not_resetting(roots: Roots, pipeline: str, storage: Storage) -> None:
+    """Check that no reset is under way, which has deleted some of the files already.
+
+    Raises:
+        ResetUnfinished: one is, or it was killed.
+    """
+    path = layout.reset_file(roots.work)
+    if storage.exists(path):
+        raise ResetUnfinished(pipeline=pipeline, path=path)
 
 
 def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) -> None:
@@ -221,8 +241,10 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
     Raises:
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
         WorkUnknown: they have no owner.
+        ResetUnfinished: a reset began and did not end.
         WorkGone: the work directory has none of the windows that the table was published from.
     """
+    check_not_resetting(roots, name, storage)
     grounds = roots.grounds(storage)
     owner = grounds.of_target() or grounds.of_work()
     if owner is None:
@@ -233,8 +255,23 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
     if not storage.exists(f"{roots.work}/{layout.WINDOWS}") and any(
         path != OWNER_FILE for path in storage.list_files(roots.target)
     ):
-        raise WorkGone(pipeline=name, work=roots.work)
+        remedy = f"remove {roots.target} and {roots.work}: the next load then begins anew"
+        raise WorkGone(pipeline=name, work=roots.work, remedy=remedy)
     return owner
+
+
+def await_movers(roots: Roots, storage: Storage) -> None:
+    """Check that no process that has lost its fence is still moving files.
+
+    Any process that takes a lock from now on checks its fence first.
+
+    Raises:
+        PartitionBusy: one is moving files (Transient).
+    """
+    root = layout.locks_root(roots.work)
+    for name in storage.list_files(root):
+        with storage.lock(f"{root}/{name}", _UPKEEP):
+            pass
 
 
 def _take_back(ledger: Ledger, storage: Storage, roots: Roots) -> None:
@@ -269,7 +306,7 @@ def _has_commit_plan(roots: Roots, storage: Storage) -> bool:
     return any(map(layout.is_commit_plan, plans))
 
 
-def _worked_in(ledger: Ledger) -> str | None:
+def worked_in(ledger: Ledger) -> str | None:
     """Return the work directory that the newest window was planned in."""
     windows = ledger.windows.all()
     uri = ledger.plans.uri(windows[-1].window.sequence) if windows else None

@@ -26,6 +26,7 @@ from tidegate.pipeline.publish.commit_plans import revision_of
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.work import (
     Roots,
+    await_movers,
     check_identity,
     check_owner,
     is_same_place,
@@ -56,9 +57,6 @@ _OWNER = "fsck"
 _CLAIM = timedelta(hours=1)
 _UNKNOWN = datetime(1970, 1, 1, tzinfo=UTC)
 _MEMORY = "sqlite://"
-_NUMBERS = 1 << 20
-"""More than a ledger assigns between two restorations, so that no number of the lost ledger that a
-process still holds equals one of the restored ledger."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ class Restorer:
         if not reader.read().announces.files:
             check_identity(self.config, self.ledger, self.storage)
         before = fence_off(self.ledger)
-        self._await_movers()
+        await_movers(self.roots, self.storage)
         made = _Restoring(
             self.config,
             self.roots,
@@ -135,12 +133,10 @@ class Restorer:
             path = layout.sealed_file(item.plan_uri)
             self.storage.write_once(path, pretty(item.sealed.to_json()))
         restored = made.restore(owner.ledger, past)
-        newest = past.newest_number
         restored = replace(restored, undecided=tuple(self._undecided(made.ledger)))
         if before is not None:
             made.keep(before.state)
-            newest = max(newest, before.state.next_number, before.state.first_fence)
-        replace_rows(self.ledger, made.ledger, before, (newest // _NUMBERS + 1) * _NUMBERS)
+        replace_rows(self.ledger, made.ledger, before, past.newest_number)
         return restored
 
     def _reader(self, ledger_id: str) -> PastReader:
@@ -183,16 +179,6 @@ class Restorer:
         revisions = self.ledger.publications.revisions(state.partition)[-1:]
         stood = [self.ledger.publications.find(state.partition, item.digest) for item in revisions]
         return next((item for item in stood if item is not None and _is_decided(item)), None)
-
-    def _await_movers(self) -> None:
-        """Check that no process that has lost its fence is still moving files.
-
-        Any process that takes a lock from now on checks its fence first.
-        """
-        root = layout.locks_root(self.roots.work)
-        for name in self.storage.list_files(root):
-            with self.storage.lock(f"{root}/{name}", _OWNER):
-                pass
 
 
 @dataclass

@@ -158,6 +158,14 @@ class ListingTimeline:
         found = () if is_known or pin.head is None else (pin.head,)
         return Following(found, None, WindowKind.RELOAD)
 
+    def restarting(self, pin: Pin) -> Following:
+        """Return the pinned listing, to load what it has since `source.start`."""
+        if pin.head is None:
+            return Following((), None)
+        start = None if self._folder.reads_whole else self.first_checkpoint(pin)
+        kind = WindowKind.RELOAD if start is None else WindowKind.RESTART
+        return Following((pin.head,), start, kind)
+
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
         """Return how many files arrived after a checkpoint, or what rules that out."""
         head = pin.head.id if pin.head else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tidegate.model.plan import Pin
 from tidegate.source.iceberg.columns.selection import pinned_selection
 from tidegate.source.iceberg.reading.reader import IcebergReader
-from tidegate.source.iceberg.timeline.continuing import describe_checkpoint, go_on
+from tidegate.source.iceberg.timeline.continuing import begin_again, describe_checkpoint, go_on
 from tidegate.source.iceberg.timeline.history import History, operation
 from tidegate.source.iceberg.timeline.refs import end_of, select_head
 from tidegate.source.iceberg.timeline.starts import as_of, first_checkpoint
@@ -115,6 +115,13 @@ class SnapshotTimeline:
         found = go_on(history, after, self._access.config)
         ends = tuple(history.instant(snapshot) for snapshot in found.snapshots)
         return Following(ends, found.start, found.kind, joins_on=not found.notes)
+
+    def restarting(self, pin: Pin) -> Following:
+        """See `tidegate.source.iceberg.timeline.continuing`."""
+        history = self._access.history(pin)
+        found = begin_again(history, self._access.config)
+        ends = tuple(history.instant(snapshot) for snapshot in found.snapshots)
+        return Following(ends, found.start, found.kind)
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
         """See `tidegate.source.iceberg.timeline.continuing`."""

@@ -28,7 +28,8 @@ class TableIdentityChanged(IcebergSourceError):
     found: str
     template = (
         "{source}: expected the table with uuid {expected}, found {found}: it was dropped and "
-        "created again. Start a new pipeline, with a new name, for the new table."
+        "created again. Start a new pipeline, with a new name and a new target, for the new table; "
+        "or delete what was published of the old one with `tidegate reset PIPELINE --drop-target`."
     )
 
 

@@ -5,7 +5,7 @@ Pure: what a window reads, and what this means for the published rows (ICE-2.17 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import (
@@ -68,6 +68,21 @@ def go_on(
     if cursor.state.joins_on and not lost_state:
         return Continuation(history.after(checkpoint), mode, checkpoint, cursor=cursor)
     return _by_policy(history, checkpoint, config, cursor)
+
+
+def begin_again(history: History, config: IcebergSourceConfig) -> Continuation:
+    """Return what is taken from the start mode on, whatever was taken before.
+
+    Raises:
+        TidegateError: the start is not found; see `first_checkpoint`.
+    """
+    mode = config.read.output_mode
+    head = history.ancestors[-1:]
+    if config.start.kind == "full" or mode == "snapshot":
+        return Continuation(head, "snapshot", None, WindowKind.RELOAD)
+    start = first_checkpoint(history, config)
+    # `latest` has nothing to read; the window from head to head only moves the checkpoint.
+    return Continuation(history.after(start) or head, mode, start, WindowKind.RESTART)
 
 
 def within_window(
@@ -148,14 +163,10 @@ def _restarted(
     history: History, config: IcebergSourceConfig, cursor: Cursor, notes: tuple[str, ...]
 ) -> Continuation:
     """Drop the checkpoint and apply the start mode (ICE-2.18)."""
-    if config.start.kind == "full":
-        ends = history.after_common(cursor) or history.ancestors[-1:]
-        return Continuation(ends, "snapshot", None, WindowKind.RELOAD, cursor, notes=notes)
-    start = first_checkpoint(history, config)
-    # `latest` has nothing to read; the window from head to head only moves the checkpoint.
-    ends = history.after(start) or history.ancestors[-1:]
-    mode = config.read.output_mode
-    return Continuation(ends, mode, start, WindowKind.RESTART, cursor, notes=notes)
+    found = begin_again(history, config)
+    if found.kind is WindowKind.RELOAD:
+        found = replace(found, snapshots=history.after_common(cursor) or found.snapshots)
+    return replace(found, cursor=cursor, notes=notes)
 
 
 def _note(cursor: Cursor, policy: str) -> str:

@@ -1,0 +1,90 @@
+"""Commands that begin a pipeline again, or end it; each says with numbers what it will do."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli import wording
+from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, Yes, utc_now
+from tidegate.cli.loading import finish, run_for, told
+from tidegate.cli.opening import open_pipeline, this_process
+from tidegate.cli.output import NOTHING, reporting
+from tidegate.errors.commands import command
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import Pipeline
+    from tidegate.pipeline.upkeep.resetting import Standing
+
+
+def reset(
+    pipeline: PipelineName,
+    drop_target: Annotated[
+        bool,
+        typer.Option(
+            "--drop-target",
+            help=(
+                "Delete what was published and staged, and register the pipeline as its file says "
+                "now: source, target and partitioning may be others."
+            ),
+        ),
+    ] = False,
+    yes: Yes = False,
+    take_over: TakeOver = False,
+    as_json: AsJson = False,
+) -> None:
+    """Begin again at `source.start`; window numbers go on.
+
+    What is published stays until the next revision of each partition replaces it. A partition for
+    which the source has no rows any more becomes empty.
+    """
+    with reporting(pipeline, as_json=as_json) as output:
+        now = utc_now()
+        opened = open_pipeline(pipeline, take_over=take_over)
+        standing = opened.standing()
+        if standing is None:
+            output.show({"standing": None}, "Nothing was loaded yet, so there is nothing to reset.")
+            raise typer.Exit(NOTHING)
+        if drop_target:
+            output.confirm("Delete this?", *_dropping(standing), yes=yes)
+            dropped = opened.drop(this_process(), now)
+            text = f"Deleted {_published(standing)}. The next load begins at `source.start`."
+            output.show({"dropped": dropped and dropped.to_json()}, text)
+            output.next(command("load", pipeline))
+            return
+        output.confirm("Read the source again?", *_replacing(opened, standing), yes=yes)
+        run = run_for(opened, now, None, None)
+        planned = opened.reset(run, now)
+        if not planned:
+            output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to reset.")
+            raise typer.Exit(NOTHING)
+        output.show(*told(opened, *finish(opened, run, planned, now, output)))
+        output.next(command("publish", pipeline))
+
+
+def _published(standing: "Standing") -> str:
+    """Return what is published, with numbers."""
+    return (
+        f"{wording.plural(standing.partitions, 'partition')} with "
+        f"{wording.plural(standing.rows, 'row')} ({wording.plural(standing.files, 'file')}, "
+        f"{wording.size(standing.bytes)}) in {standing.target}"
+    )
+
+
+def _dropping(standing: "Standing") -> tuple[str, ...]:
+    pending = wording.plural(standing.pending, "partition")
+    have = "has" if standing.pending == 1 else "have"
+    return (
+        f"This deletes {_published(standing)}, and what is staged in {standing.work}: {pending} "
+        f"{have} rows that are not published.",
+        "Files that Tidegate did not write stay.",
+    )
+
+
+def _replacing(opened: "Pipeline", standing: "Standing") -> tuple[str, ...]:
+    start = opened.config.source.start
+    since = start.kind if start.value is None else f"{start.kind} {start.value}"
+    return (
+        f"Published: {_published(standing)}.",
+        f"The source is read again from `source.start: {since}`. Each partition stays as it is "
+        "until its next revision replaces it; one without rows in the source becomes empty.",
+    )

@@ -1,0 +1,183 @@
+"""Drop what a pipeline published and staged, so that it begins again from nothing (design §9)."""
+
+from __future__ import annotations
+
+import functools
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import LedgerMoved
+from tidegate.ledger.holder import Holder
+from tidegate.ledger.restoring import clear_rows, fence_off
+from tidegate.model.wire import Value, pretty
+from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.work import Roots, await_movers, is_same_place, worked_in
+from tidegate.stage import layout
+from tidegate.target.marker import pipeline_of_marker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.ledger.holder import Life
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Standing(Value):
+    """What a pipeline has published and staged."""
+
+    target: str
+    work: str
+    partitions: int
+    """Partitions that are published."""
+    rows: int
+    """Rows in them."""
+    files: int
+    """Part files and markers in the target."""
+    bytes: int
+    pending: int
+    """Partitions with rows that are not published."""
+
+
+@dataclass(frozen=True)
+class Resetter:
+    """Drops the target and the work directory of one pipeline, and what its ledger knows of them.
+
+    Runs on: one process; a run that is alive is left to end. Called: by a person.
+    Failure: `reset.json` stands in the work directory from before the first file is deleted until
+    all is done, and everything else of the pipeline is refused meanwhile; the next call finishes.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    life_of: Callable[[str], Life]
+    """Finds out what became of the run that holds a window."""
+
+    def standing(self) -> Standing | None:
+        """Return what a reset would drop; None if the ledger does not know the pipeline.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own.
+        """
+        state = self.ledger.pipeline.find()
+        if state is None:
+            self._check_own(self.roots, None)
+            return None
+        roots = self._stood(state.target)
+        self._check_own(roots, state.ledger_id)
+        known = self.ledger.partitions.all()
+        names = [*self._markers(roots), *self._parts(roots)]
+        sizes = (self.storage.length(f"{roots.target}/{name}") or 0 for name in names)
+        return Standing(
+            target=roots.target,
+            work=roots.work,
+            partitions=sum(item.revision > 0 for item in known),
+            rows=sum(item.rows for item in known),
+            files=len(names),
+            bytes=sum(sizes),
+            pending=sum(item.pending != "none" for item in known),
+        )
+
+    def drop(self, owner: str, now: datetime) -> Standing | None:
+        """Drop everything; the next load begins at `source.start`, and window numbers go on.
+
+        The pipeline is registered as its file says now: its source, partitioning and target may be
+        others than before. Files that Tidegate did not write stay in the target.
+
+        Args:
+            owner: the process that drops.
+            now: its clock.
+
+        Returns:
+            What was dropped; None if the ledger does not know the pipeline.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own; nothing was dropped.
+            WindowOpen: a run is at work (Transient).
+            PartitionBusy: a process is moving files (Transient).
+        """
+        standing, state = self.standing(), self.ledger.pipeline.find()
+        if standing is None or state is None:
+            return None
+        self._check_idle(Holder(owner, now, self.config.execute.claim_timeout, self.life_of))
+        roots = Roots(standing.target, standing.work)
+        begun = {"format": 1, "pipeline": self.config.name, "ledger": state.ledger_id}
+        self.storage.write_once(layout.reset_file(roots.work), pretty(begun))
+        again_if(LedgerMoved, functools.partial(self._drop, roots))
+        self.storage.delete(layout.reset_file(roots.work))
+        return standing
+
+    def _stood(self, target: str) -> Roots:
+        """Return the directories that the pipeline used, which its file may have changed."""
+        if is_same_place(self.storage, target, self.roots.target):
+            return self.roots
+        return Roots(target, worked_in(self.ledger) or self.roots.work)
+
+    def _check_own(self, roots: Roots, ledger_id: str | None) -> None:
+        """Check the owner; that files are missing is no reason against dropping the others."""
+        roots.grounds(self.storage).check(
+            self.config.name, ledger_id, worked_in(self.ledger), was_published=False
+        )
+
+    def _check_idle(self, holder: Holder) -> None:
+        held = self.ledger.windows.open()
+        if held is not None and not self.ledger.windows.is_free(held.window.sequence, holder):
+            # Raises the error that names its holder.
+            self.ledger.windows.resume(held.window.sequence, holder, None, still_open=True)
+
+    def _drop(self, roots: Roots) -> None:
+        """Delete all files, and forget them if nobody worked on one meanwhile.
+
+        The ledger forgets last, because it knows which directories the pipeline used.
+        """
+        before = fence_off(self.ledger)
+        if before is None:
+            return
+        await_movers(roots, self.storage)
+        for name in self._markers(roots):
+            self.storage.delete(f"{roots.target}/{name}")
+        parts = list(self._parts(roots))
+        for name in parts:
+            self.storage.delete(f"{roots.target}/{name}")
+        self._drop_empty(roots.target, parts)
+        self._drop_work(roots)
+        target = self.storage.real_path(self.roots.target)
+        clear_rows(self.ledger, before, self.config.identity(), target)
+
+    def _drop_empty(self, target: str, names: list[str]) -> None:
+        """Remove the directories of partitions in which nothing is left."""
+        for folder in sorted({name.partition("/")[0] for name in names if "/" in name}):
+            if not self.storage.list_files(f"{target}/{folder}"):
+                self.storage.delete_tree(f"{target}/{folder}")
+
+    def _drop_work(self, roots: Roots) -> None:
+        """Delete what the work directory has, but for the files that name owner and reset.
+
+        Locks stay, because a process may be waiting for one. Directories that the pipeline no
+        longer uses lose their owner.
+        """
+        for name in layout.TREES:
+            self.storage.delete_tree(f"{roots.work}/{name}")
+        for name in filter(layout.is_start_file, self.storage.list_names(roots.work)):
+            self.storage.delete(f"{roots.work}/{name}")
+        if roots != self.roots:
+            self.storage.delete(roots.grounds(self.storage).target_file)
+            self.storage.delete(layout.owner_file(roots.work))
+
+    def _markers(self, roots: Roots) -> Iterator[str]:
+        for name in self.storage.list_files(roots.target):
+            if posixpath.basename(name).startswith(("_", ".")):
+                content = self.storage.read_bytes(f"{roots.target}/{name}")
+                if pipeline_of_marker(content) == self.config.name:
+                    yield name
+
+    def _parts(self, roots: Roots) -> Iterator[str]:
+        return filter(layout.is_part_file, self.storage.list_files(roots.target))
