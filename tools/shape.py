@@ -194,6 +194,10 @@ REASONS = {
     "beginning again, as its user sees it: tests/behaviour/test_reset.py": (
         "tidegate/pipeline/upkeep/resetting",
     ),
+    "directories that were moved: tests/behaviour/test_moved.py": (
+        "tidegate/pipeline/state/moved",
+        "tidegate/pipeline/state/places",
+    ),
     "commands, as they are typed: tests/behaviour/test_command_line.py, "
     "tests/behaviour/test_printed_commands.py": (
         "tidegate/cli/app",

@@ -131,7 +131,7 @@ def _target(looked: _Looked) -> str:
     target, work = opened.roots.target, opened.roots.work
     if not same_file_system(work, target):
         raise WorkElsewhere(work=work, target=target)
-    check_identity(opened.config, opened.ledger, opened.storage)
+    check_identity(opened.config, opened.roots, opened.ledger, opened.storage)
     check_owner(opened.roots, opened.ledger, opened.storage)
     for path in (target, work):
         nearest = next(place for place in (Path(path), *Path(path).parents) if place.exists())

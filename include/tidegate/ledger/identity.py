@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
 
 _SOURCE = "source"
-_PLACE = "target.path"
+PLACE = "target.path"
 _KEYS = "target.partition_by"
 _DEFAULT = "target.default_partition_name"
 
@@ -115,7 +115,7 @@ def _differing(
     """Yield each key that differs, with what was expected and what was found."""
     for key in sorted({*expected, *found}):
         before, now = expected.get(key), found.get(key)
-        if before != now and not (key == _PLACE and same_place(str(before), str(now))):
+        if before != now and not (key == PLACE and same_place(str(before), str(now))):
             yield key, before, now
 
 
@@ -137,7 +137,7 @@ def _has_decided_nothing(connection: sa.Connection, name: str, key: str) -> bool
     The source decides where the first window begins, the other keys decide what is announced. The
     target is written down in itself before the first look at the source.
     """
-    if key == _PLACE:
+    if key == PLACE:
         return False
     taken = sa.exists().where(window.c.pipeline == name)
     if key == _SOURCE:

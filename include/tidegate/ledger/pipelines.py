@@ -12,8 +12,8 @@ import sqlalchemy as sa
 from tidegate.errors import TargetOwned
 from tidegate.ledger import numbers, rows
 from tidegate.ledger.connect import reading
-from tidegate.ledger.identity import check_identity
-from tidegate.ledger.schema import pipeline, window
+from tidegate.ledger.identity import PLACE, check_identity
+from tidegate.ledger.schema import contribution, pipeline, plan, window
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -116,6 +116,31 @@ class Pipelines:
             known = connection.scalar(registered)
             if known is not None:
                 check_identity(connection, self.name, known, identity, same_place)
+
+    def move(self, target: str, before: str, now: str) -> None:
+        """Register another place of the target, and of the plans of a moved work directory.
+
+        Args:
+            target: the table root from now on.
+            before: the work directory in which the plans were written.
+            now: where it is from now on.
+        """
+        with self.engine.begin() as connection:
+            mine = pipeline.c.name == self.name
+            identity = connection.scalar(sa.select(pipeline.c.identity).where(mine)) or {}
+            connection.execute(
+                sa.update(pipeline)
+                .where(mine)
+                .values(target=target, identity={**identity, PLACE: target})
+            )
+            for table, column in ((plan, plan.c.uri), (contribution, contribution.c.messages_uri)):
+                is_below = column.startswith(f"{before}/", autoescape=True)
+                rest = sa.func.substr(column, len(before) + 1)
+                connection.execute(
+                    sa.update(table)
+                    .where(table.c.pipeline == self.name, is_below)
+                    .values({column: sa.literal(now) + rest})
+                )
 
     def forget_unused(self, ledger_id: str) -> None:
         """Remove a registration if no window was ever taken for it."""

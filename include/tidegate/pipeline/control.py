@@ -279,7 +279,7 @@ class PipelineControl:
 
     def _check_identity(self) -> None:
         self._check_known()
-        check_identity(self.config, self.ledger, self.storage)
+        check_identity(self.config, self.roots, self.ledger, self.storage)
 
     def _check_known(self) -> None:
         """If the ledger does not know the pipeline, check that it has not lost it.

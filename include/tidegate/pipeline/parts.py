@@ -16,6 +16,7 @@ from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
+from tidegate.pipeline.state.moved import were_moved
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.forgotten import Forgotten
@@ -155,6 +156,8 @@ class PipelineParts(PipelineControl):
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
         """
         self._check_identity()
+        if were_moved(self.roots, self.ledger, self.storage):
+            self.adopt(now)
         is_own = check_owner(self.roots, self.ledger, self.storage)
         if not is_own and self.ledger.pipeline.find() is not None:
             self.adopt(now)

@@ -99,7 +99,7 @@ class Grounds:
         if above is None:
             self._check_marked(pipeline, beside, worked_in)
         else:
-            self._check_target(above, pipeline)
+            self._check_target(above, pipeline, worked_in)
         if beside is not None and beside.pipeline != pipeline:
             raise WorkOwned(work=self.work, owner=beside.pipeline, pipeline=pipeline)
         for owner in (above, beside):
@@ -110,6 +110,19 @@ class Grounds:
         if is_gone and not self.storage.list_files(self.target):
             raise TargetGone(pipeline=pipeline, target=self.target)
         return above is not None and beside is not None
+
+    @property
+    def told_work(self) -> str:
+        """The work directory that the target's file names; the usual one if there is no file."""
+        if not self.storage.exists(self.target_file):
+            return self.work
+        way = str(self._read(self.target_file).get("work"))
+        return posixpath.normpath(f"{self.storage.real_path(self.target)}/{way}")
+
+    @property
+    def fits(self) -> bool:
+        """Whether the target's file names this work directory."""
+        return self.told_work in {self.work, self.storage.real_path(self.work)}
 
     def put(self, owner: Owner) -> None:
         """Write both files if they are missing; `check` then returns whose they became."""
@@ -137,12 +150,14 @@ class Grounds:
                 raise TargetOwned(target=folder, owner=owner.pipeline, pipeline=pipeline)
             folder = posixpath.dirname(folder)
 
-    def _check_target(self, owner: Owner, pipeline: str) -> None:
+    def _check_target(self, owner: Owner, pipeline: str, worked_in: str | None) -> None:
         if owner.pipeline != pipeline:
             raise TargetOwned(target=self.target, owner=owner.pipeline, pipeline=pipeline)
-        way = str(self._read(self.target_file).get("work"))
-        if way != self._way_to_work():
-            fits = posixpath.normpath(f"{self.storage.real_path(self.target)}/{way}")
+        if not self.fits:
+            fits = self.told_work
+            if worked_in is not None and not self.storage.exists(fits):
+                # The target was moved alone.
+                fits = worked_in
             raise WorkUnfit(pipeline=pipeline, target=self.target, work=self.work, fits=fits)
 
     def _check_marked(self, pipeline: str, beside: Owner | None, worked_in: str | None) -> None:

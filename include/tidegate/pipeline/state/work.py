@@ -19,15 +19,16 @@ from tidegate.config import (
 from tidegate.errors import (
     LedgerLost,
     ResetUnfinished,
-    StorageDenied,
-    StorageSilent,
     TargetOwned,
     WorkElsewhere,
     WorkGone,
     WorkOwned,
+    WorkUnfit,
     WorkUnknown,
 )
 from tidegate.errors.commands import command
+from tidegate.pipeline.state.moved import follow_move, target_was_moved, were_moved
+from tidegate.pipeline.state.places import is_same_place, worked_in
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
 from tidegate.target.owner import Grounds, Owner
@@ -125,6 +126,8 @@ def adopt(
     if not same_file_system(roots.work, roots.target):
         raise WorkElsewhere(work=roots.work, target=roots.target)
     try:
+        if were_moved(roots, ledger, storage):
+            follow_move(roots, ledger, storage)
         _take_back(ledger, storage, roots)
         register = functools.partial(
             ledger.pipeline.register,
@@ -134,7 +137,8 @@ def adopt(
             same_place=functools.partial(is_same_place, storage),
         )
         if ledger.pipeline.find() is not None:
-            register()  # a changed key is a better explanation than the places that result from it
+            # A changed key is a better explanation than the places that result from it.
+            check_identity(config, roots, ledger, storage)
         is_own = check_owner(roots, ledger, storage)
         if not is_own:
             check_places(roots, config.name, storage, source)
@@ -147,13 +151,20 @@ def adopt(
         raise
 
 
-def check_identity(config: PipelineConfig, ledger: Ledger, storage: Storage) -> None:
+def check_identity(config: PipelineConfig, roots: Roots, ledger: Ledger, storage: Storage) -> None:
     """Check the pipeline file against what the ledger has registered under its name.
+
+    A target that was moved to where the file says is the same.
 
     Raises:
         PipelineChanged: a key of the identity differs.
     """
-    ledger.pipeline.check(config.identity(), functools.partial(is_same_place, storage))
+
+    def same_place(registered: str, found: str) -> bool:
+        # The next load or publish registers the new place.
+        return is_same_place(storage, registered, found) or target_was_moved(roots, ledger, storage)
+
+    ledger.pipeline.check(config.identity(), same_place)
 
 
 def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
@@ -178,6 +189,9 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     was_published = grounds.of_target() is not None or _was_published(roots, ledger, storage)
     is_own = grounds.check(ledger.name, ledger_id, worked, was_published=was_published)
     if worked is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
+        if storage.exists(layout.owner_file(worked)):
+            # The target was moved alone.
+            raise WorkUnfit(pipeline=ledger.name, target=roots.target, work=roots.work, fits=worked)
         anew = command("reset", ledger.name, "--drop-target")
         remedy = f"delete what was published and begin again with `{anew}`"
         raise WorkGone(pipeline=ledger.name, work=roots.work, remedy=remedy)
@@ -304,18 +318,3 @@ def _was_published(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
 def _has_commit_plan(roots: Roots, storage: Storage) -> bool:
     plans = storage.list_files(f"{roots.work}/{layout.PUBLICATIONS}")
     return any(map(layout.is_commit_plan, plans))
-
-
-def worked_in(ledger: Ledger) -> str | None:
-    """Return the work directory that the newest window was planned in."""
-    windows = ledger.windows.all()
-    uri = ledger.plans.uri(windows[-1].window.sequence) if windows else None
-    return uri.rpartition(f"/{layout.WINDOWS}/")[0] if uri else None
-
-
-def is_same_place(storage: Storage, one: str, other: str) -> bool:
-    """Compare by real path; a path that cannot be reached differs from one that can."""
-    try:
-        return storage.real_path(one) == storage.real_path(other)
-    except (StorageDenied, StorageSilent):
-        return one == other

@@ -64,7 +64,7 @@ class Findings:
 
     def _all(self) -> Iterator[str]:
         try:
-            check_identity(self.config, self.ledger, self.storage)
+            check_identity(self.config, self.roots, self.ledger, self.storage)
         except TidegateError as refused:
             yield str(refused)
         try:

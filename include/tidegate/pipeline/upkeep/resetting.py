@@ -12,7 +12,9 @@ from tidegate.ledger.holder import Holder
 from tidegate.ledger.restoring import clear_rows, fence_off
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
-from tidegate.pipeline.state.work import Roots, await_movers, is_same_place, worked_in
+from tidegate.pipeline.state.moved import were_moved
+from tidegate.pipeline.state.places import is_same_place, worked_in
+from tidegate.pipeline.state.work import Roots, await_movers
 from tidegate.stage import layout
 from tidegate.target.marker import pipeline_of_marker
 
@@ -117,7 +119,8 @@ class Resetter:
 
     def _stood(self, target: str) -> Roots:
         """Return the directories that the pipeline used, which its file may have changed."""
-        if is_same_place(self.storage, target, self.roots.target):
+        is_same = is_same_place(self.storage, target, self.roots.target)
+        if is_same or were_moved(self.roots, self.ledger, self.storage):
             return self.roots
         return Roots(target, worked_in(self.ledger) or self.roots.work)
 

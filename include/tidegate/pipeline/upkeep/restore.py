@@ -7,12 +7,11 @@ for windows that were not announced.
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from tidegate.config import PipelineConfig
+from tidegate.config import OWNER_FILE, PipelineConfig
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder
 from tidegate.ledger.identity import check_announced
@@ -23,13 +22,13 @@ from tidegate.model.publication import GateRecord, Publication, PublicationState
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.announce import announcement_of
 from tidegate.pipeline.publish.commit_plans import revision_of
+from tidegate.pipeline.state.places import is_same_place
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.work import (
     Roots,
     await_movers,
     check_identity,
     check_owner,
-    is_same_place,
     owner_to_restore,
 )
 from tidegate.pipeline.upkeep.announces import turn_of, turn_of_plan
@@ -115,7 +114,7 @@ class Restorer:
         reader = self._reader(owner.ledger)
         # A restoration that is refused takes nobody's fence.
         if not reader.read().announces.files:
-            check_identity(self.config, self.ledger, self.storage)
+            check_identity(self.config, self.roots, self.ledger, self.storage)
         before = fence_off(self.ledger)
         await_movers(self.roots, self.storage)
         made = _Restoring(
@@ -263,8 +262,17 @@ class _Restoring:
                 planned.identity(),
                 self.config.identity(),
                 {part.partition for item in sealed for part in item.sealed.contributions},
-                functools.partial(is_same_place, self.storage),
+                self._leads_here,
             )
+
+    def _leads_here(self, planned: str, found: str) -> bool:
+        """Return whether a target is where it was planned for, or was moved from there.
+
+        That it is the pipeline's own was checked before.
+        """
+        if is_same_place(self.storage, planned, found):
+            return True
+        return "${" not in planned and not self.storage.exists(f"{planned}/{OWNER_FILE}")
 
     def _announcing_first(self, past: Past) -> Iterator[_Step]:
         """Announce windows in their order if the file of the first announce was lost.

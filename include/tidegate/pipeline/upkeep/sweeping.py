@@ -72,7 +72,7 @@ class Sweeper:
                 another pipeline.
             LedgerBehind: the ledger does not know which files are needed.
         """
-        check_identity(self.config, self.ledger, self.storage)
+        check_identity(self.config, self.roots, self.ledger, self.storage)
         check_owner(self.roots, self.ledger, self.storage)
         self.watch.check_all_windows()
         cutoff = now - older_than

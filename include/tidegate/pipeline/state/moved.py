@@ -1,0 +1,82 @@
+"""Recognise a target or a work directory that was moved, and follow it (design §4, owner).
+
+Moved is what stands in its new place as the pipeline's own, with nothing in the place that the
+ledger knows. A copy beside the original is no move.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidegate.pipeline.state.places import is_same_place, worked_in
+from tidegate.stage import layout
+from tidegate.target.owner import Owner
+
+if TYPE_CHECKING:
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import PipelineState
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.storage import Storage
+
+
+def were_moved(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
+    """Return whether target or work directory were moved to where the pipeline file says."""
+    state = ledger.pipeline.find()
+    if state is None:
+        return False
+    if is_same_place(storage, state.target, roots.target) and _fits(roots, storage):
+        return False
+    if not _is_own_target(roots, state, storage) or not _is_own_work(roots, state, storage):
+        return False
+    return _are_gone(_known(roots, state, ledger), roots, storage)
+
+
+def target_was_moved(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
+    """Return whether the target was moved to where the pipeline file says."""
+    state = ledger.pipeline.find()
+    if state is None or not _is_own_target(roots, state, storage):
+        return False
+    return not storage.exists(replace(roots, target=state.target).grounds(storage).target_file)
+
+
+def follow_move(roots: Roots, ledger: Ledger, storage: Storage) -> None:
+    """Register the new place of a target and a work directory that were moved.
+
+    The ledger comes first; a crash in between leaves a file that names the old work directory, by
+    which the next call recognises the move again. The caller writes the missing file.
+    """
+    state = ledger.pipeline.get()
+    known = _known(roots, state, ledger)
+    ledger.pipeline.move(storage.real_path(roots.target), known.work, roots.work)
+    if not _fits(roots, storage):
+        storage.delete(roots.grounds(storage).target_file)
+
+
+def _known(roots: Roots, state: PipelineState, ledger: Ledger) -> Roots:
+    return replace(roots, target=state.target, work=worked_in(ledger) or roots.work)
+
+
+def _fits(roots: Roots, storage: Storage) -> bool:
+    return roots.grounds(storage).fits
+
+
+def _is_own_target(roots: Roots, state: PipelineState, storage: Storage) -> bool:
+    return roots.grounds(storage).of_target() == Owner(state.name, state.ledger_id)
+
+
+def _is_own_work(roots: Roots, state: PipelineState, storage: Storage) -> bool:
+    return roots.grounds(storage).of_work() == Owner(state.name, state.ledger_id)
+
+
+def _are_gone(known: Roots, roots: Roots, storage: Storage) -> bool:
+    """Return whether nothing is left in the places that the pipeline file no longer names."""
+    old, new = known.grounds(storage), roots.grounds(storage)
+    return all(
+        is_same_place(storage, before, now) or not storage.exists(file)
+        for before, now, file in (
+            (old.target, new.target, old.target_file),
+            (old.work, new.work, old.work_file),
+            (new.told_work, new.work, layout.owner_file(new.told_work)),
+        )
+    )

@@ -1,0 +1,182 @@
+"""A target or work directory that was moved is followed, or refused with a way that works."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from small_lake import NOW, SmallLake, day, load, local, publish, published_ids
+from tidegate.errors import PipelineChanged, WorkUnfit
+from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+FIRST = "dt=2026-02-01"
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    """A lake with a published day, and another window that is only loaded."""
+    made = SmallLake(tmp_path / "lake")
+    made.commit({1: 3, 9: 1})
+    pipeline = made.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    made.commit({1: 2})
+    load(pipeline)
+    return made
+
+
+def moved(lake: SmallLake, *parts: str) -> dict[str, Any]:
+    """Move the target, the work directory or both; return the keys of the pipeline file."""
+    elsewhere = lake.root / "elsewhere"
+    elsewhere.mkdir(exist_ok=True)
+    places = {"path": lake.target, "work": lake.work}
+    for part in parts:
+        places[part] = places[part].rename(elsewhere / places[part].name)
+    return {"target": {part: str(place) for part, place in places.items()}}
+
+
+@pytest.mark.parametrize("first", ["load", "publish"])
+@pytest.mark.parametrize("parts", [("path", "work"), ("path",), ("work",)], ids="+".join)
+def test_pipeline_goes_on_where_its_directories_are_now(
+    lake: SmallLake, parts: tuple[str, ...], first: str
+) -> None:
+    keys = moved(lake, *parts)
+    pipeline = lake.pipeline(**keys)
+    ids = [1, 2, 3, 5, 6]
+    if first == "load":
+        ids += lake.commit({1: 1})
+        load(pipeline)
+
+    publish(pipeline)
+
+    assert published_ids(lake.root / keys["target"]["path"]) == {FIRST: ids}
+    assert list(pipeline.findings()) == []
+    assert pipeline.stored_plan(1)[0].window.sequence == 1
+    report = pipeline.status(NOW)
+    assert report is not None
+    assert report.notes == ()
+
+
+def test_window_that_was_open_is_finished_where_it_is_now(lake: SmallLake) -> None:
+    ids = lake.commit({1: 1})
+    begun = lake.pipeline()
+    begun.plan(Run("same", "cli"), NOW)
+    pipeline = lake.pipeline(**moved(lake, "path", "work"))
+
+    pipeline.finish_load(pipeline.plan(Run("same", "cli"), NOW), NOW, local)
+    publish(pipeline)
+
+    assert published_ids(lake.root / "elsewhere" / "orders") == {FIRST: [1, 2, 3, 5, 6, *ids]}
+
+
+def test_window_is_replayed_after_the_move_without_a_change(lake: SmallLake) -> None:
+    keys = moved(lake, "path", "work")
+    pipeline = lake.pipeline(**keys)
+    publish(pipeline)
+
+    again = pipeline.replay(1, Run("again", "cli"), NOW)
+
+    assert [item.pending for item in again] == [0]
+
+
+@pytest.mark.follows("WorkUnfit")
+@pytest.mark.parametrize("work", ["usual", "other"])
+def test_target_that_was_moved_alone_names_the_work_directory_that_it_left(
+    lake: SmallLake, work: str
+) -> None:
+    keys = {"target": {"path": moved(lake, "path")["target"]["path"]}}
+    if work == "other":
+        keys["target"]["work"] = str(lake.root / "elsewhere" / ".other")
+
+    with pytest.raises(WorkUnfit) as refused:
+        load(lake.pipeline(**keys))
+    assert refused.value.fits == str(lake.work)
+
+    keys["target"]["work"] = refused.value.fits
+    publish(lake.pipeline(**keys))
+    assert published_ids(lake.root / "elsewhere" / "orders") == {FIRST: [1, 2, 3, 5, 6]}
+
+
+def test_target_that_is_moved_back_is_followed_back(lake: SmallLake) -> None:
+    keys = moved(lake, "path", "work")
+    publish(lake.pipeline(**keys))
+    (lake.root / "elsewhere" / "orders").rename(lake.target)
+    (lake.root / "elsewhere" / lake.work.name).rename(lake.work)
+
+    ids = lake.commit({1: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert lake.ids() == {FIRST: [1, 2, 3, 5, 6, *ids]}
+
+
+def test_copy_beside_the_original_is_refused(lake: SmallLake) -> None:
+    elsewhere = lake.root / "elsewhere"
+    shutil.copytree(lake.target, elsewhere / "orders")
+    shutil.copytree(lake.work, elsewhere / lake.work.name)
+    keys = {"target": {"path": str(elsewhere / "orders"), "work": str(elsewhere / lake.work.name)}}
+
+    with pytest.raises(PipelineChanged, match=r"target\.path"):
+        load(lake.pipeline(**keys))
+
+
+def test_ledger_that_was_lost_is_restored_from_directories_that_were_moved(
+    lake: SmallLake,
+) -> None:
+    keys = moved(lake, "path", "work")
+    (lake.root / "ledger.db").unlink()
+    pipeline = lake.pipeline(**keys)
+
+    pipeline.restore_ledger()
+    publish(pipeline)
+
+    assert published_ids(lake.root / "elsewhere" / "orders") == {FIRST: [1, 2, 3, 5, 6]}
+    assert list(pipeline.findings()) == []
+
+
+class Killed(BaseException):
+    """The process died."""
+
+
+def test_move_that_was_followed_half_way_is_followed_to_the_end(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = moved(lake, "work")
+
+    def dying(_self: LocalStorage, _path: str) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LocalStorage, "delete", dying)
+        with pytest.raises(Killed):
+            lake.pipeline(**keys).adopt(NOW)
+    publish(lake.pipeline(**keys))
+
+    assert lake.ids() == {FIRST: [1, 2, 3, 5, 6]}
+    assert explained(lake.pipeline(**keys)) == 2
+
+
+def explained(pipeline: Pipeline) -> int:
+    return pipeline.explain(day(1), NOW).report.state.revision
+
+
+def test_target_that_was_moved_before_its_first_window_is_the_pipelines(tmp_path: Path) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    lake.pipeline().adopt(NOW)
+    keys = moved(lake, "path", "work")
+    lake.commit({1: 1, 9: 1})
+
+    pipeline = open_pipeline(lake.file(**keys), ledger=f"sqlite:///{lake.root}/ledger.db")
+    load(pipeline)
+    publish(pipeline)
+
+    assert published_ids(lake.root / "elsewhere" / "orders") == {FIRST: [1]}
