@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -239,3 +240,14 @@ def stamps(root: Path) -> dict[str, tuple[str, int]]:
         for path in sorted(root.rglob("*"))
         if path.is_file()
     }
+
+
+def stand_as_before(place: Path, before: Path) -> None:
+    """Put a directory or a database back as it was copied before."""
+    if before.is_dir():
+        shutil.rmtree(place, ignore_errors=True)
+        shutil.copytree(before, place)
+    else:
+        for beside in place.parent.glob(f"{place.name}*"):
+            beside.unlink()
+        shutil.copy(before, place)

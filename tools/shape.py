@@ -194,6 +194,10 @@ REASONS = {
     "beginning again, as its user sees it: tests/behaviour/test_reset.py": (
         "tidegate/pipeline/upkeep/resetting",
     ),
+    "a pipeline's end: tests/behaviour/test_retire.py": (
+        "tidegate/pipeline/upkeep/retiring",
+        "tidegate/target/retired",
+    ),
     "directories that were moved: tests/behaviour/test_moved.py": (
         "tidegate/pipeline/state/moved",
         "tidegate/pipeline/state/places",

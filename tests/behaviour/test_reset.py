@@ -8,19 +8,19 @@ import json
 import os
 import shlex
 import shutil
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from typer.testing import CliRunner
 
-from small_lake import NOW, SmallLake, day, load, publish
+from dying import DyingCalls, Killed
+from small_lake import NOW, SmallLake, day, load, publish, stand_as_before
 from tidegate.cli import output
 from tidegate.cli.app import app
 from tidegate.errors import ResetUnfinished, TidegateError
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
-from tidegate.storage import LocalStorage, OsCalls
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,34 +42,6 @@ def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
 
 def tidegate(*arguments: str, answers: str = "") -> Result:
     return CliRunner().invoke(app, list(arguments), input=answers, catch_exceptions=False)
-
-
-class Killed(BaseException):
-    """The process died."""
-
-
-@dataclass(frozen=True)
-class DyingCalls(OsCalls):
-    """System calls of a process that dies before one that changes names on the disk."""
-
-    left: list[int] = field(default_factory=list, hash=False)
-
-    def _die(self) -> None:
-        self.left[0] -= 1
-        if self.left[0] < 0:
-            raise Killed
-
-    def link(self, source: str, target: str) -> None:
-        self._die()
-        super().link(source, target)
-
-    def unlink(self, path: str) -> None:
-        self._die()
-        super().unlink(path)
-
-    def remove_dir(self, path: str) -> None:
-        self._die()
-        super().remove_dir(path)
 
 
 def sequences(lake: SmallLake) -> list[int]:
@@ -365,16 +337,6 @@ def test_reset_killed_at_any_step_is_finished_and_nothing_else_goes_on(tmp_path:
     assert refusals[0] is None
     assert refusals[-1] is None
     assert None not in refusals[2:-1]
-
-
-def stand_as_before(place: Path, before: Path) -> None:
-    if before.is_dir():
-        shutil.rmtree(place, ignore_errors=True)
-        shutil.copytree(before, place)
-    else:
-        for beside in place.parent.glob(f"{place.name}*"):
-            beside.unlink()
-        shutil.copy(before, place)
 
 
 def refusal_to_load(pipeline: Pipeline) -> str | None:

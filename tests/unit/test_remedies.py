@@ -34,6 +34,7 @@ ASKING = {
         "delete",
         "exchange",
         "find",
+        "finish",
         "free",
     ),
     *(

@@ -46,6 +46,7 @@ _SECTIONS = {
         upkeep_commands.fsck,
         upkeep_commands.gc,
         reset_commands.reset,
+        reset_commands.retire,
     ),
     "See it at work": (demo_commands.demo, demo_commands.ui),
 }

@@ -1,5 +1,8 @@
 """Commands that begin a pipeline again, or end it; each says with numbers what it will do."""
 
+import getpass
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -59,6 +62,51 @@ def reset(
             raise typer.Exit(NOTHING)
         output.show(*told(opened, *finish(opened, run, planned, now, output)))
         output.next(command("publish", pipeline))
+
+
+def retire(pipeline: PipelineName, yes: Yes = False, as_json: AsJson = False) -> None:
+    """End a pipeline: what it published stays, and another one may publish to the same target.
+
+    The pipeline file gets the ending `.retired`, so that its DAGs vanish. Rows that are not
+    published are dropped.
+    """
+    with reporting(pipeline, as_json=as_json) as output:
+        opened = open_pipeline(pipeline)
+        file, standing = Path(opened.config.file), opened.standing()
+        output.confirm("Retire it?", *_retiring(standing, file), yes=yes)
+        if standing is not None:
+            opened.retire(getpass.getuser(), this_process(), utc_now())
+        left = _put_aside(file)
+        raw = {"left": standing and standing.to_json(), "file": str(left)}
+        output.show(raw, *_retired(opened.config.name, file, left))
+
+
+def _put_aside(file: Path) -> Path | None:
+    """Rename a pipeline file so that it is not found any more; None if that is not allowed."""
+    aside = file.with_name(f"{file.name}.retired")
+    try:
+        return file.rename(aside)
+    except OSError:
+        return None
+
+
+def _retiring(standing: "Standing | None", file: Path) -> Iterator[str]:
+    if standing is not None:
+        pending = wording.plural(standing.pending, "partition")
+        yield f"{_published(standing).capitalize()} stay as they are."
+        yield (
+            f"{pending} with rows that are not published lose them, with what is staged in "
+            f"{standing.work}."
+        )
+    yield f"{file} gets the ending `.retired`."
+
+
+def _retired(name: str, file: Path, left: Path | None) -> Iterator[str]:
+    yield f"Pipeline '{name}' is retired."
+    if left is None:
+        yield f"{file} could not be renamed: remove it from where it is deployed."
+    else:
+        yield f"Its file is {left} now."
 
 
 def _published(standing: "Standing") -> str:

@@ -116,3 +116,43 @@ class ResetUnfinished(TerminalError):
         "it or was killed. Nothing was changed. If it is not running any more, finish it with "
         "`tidegate reset {pipeline} --drop-target`."
     )
+
+
+class PipelineRetired(TerminalError):
+    """A pipeline was ended for good, and its file is still there."""
+
+    pipeline: str
+    target: str
+    by: str
+    at: str
+    template = (
+        "pipeline '{pipeline}': {by} retired it at {at}, and what it published in "
+        "{target} stays. If that was killed half way, `tidegate retire {pipeline}` finishes it. "
+        "Otherwise remove its pipeline file, or give it a new name: it may publish to the same "
+        "target."
+    )
+
+
+class PartitionStands(TerminalError):
+    """A pipeline that was retired published a partition, whose rows its successor does not know."""
+
+    pipeline: str
+    partition: str
+    owner: str
+    folder: str
+    template = (
+        "pipeline '{pipeline}': {partition} was published by '{owner}', which was retired: its "
+        "files in {folder} would stand beside new ones. Nothing was changed. Move them away to "
+        "have the partition published by '{pipeline}' alone."
+    )
+
+
+class CommitUnfinished(TerminalError):
+    """A pipeline cannot be ended in the middle of a commit."""
+
+    pipeline: str
+    partition: str
+    template = (
+        "pipeline '{pipeline}': a commit of {partition} has begun and not ended. Nothing was "
+        "changed. Finish it with `tidegate publish {pipeline} {partition}`, then go on."
+    )

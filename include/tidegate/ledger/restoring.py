@@ -130,6 +130,18 @@ def clear_rows(ledger: Ledger, before: Fenced, identity: Mapping[str, str], targ
         )
 
 
+def remove_rows(ledger: Ledger, before: Fenced) -> None:
+    """Forget a pipeline altogether.
+
+    Raises:
+        LedgerMoved: something was recorded since; nothing was changed (Transient).
+    """
+    with ledger.engine.begin() as connection:
+        _check_unmoved(connection, ledger.name, before)
+        for table in reversed(metadata.sorted_tables):
+            connection.execute(sa.delete(table).where(_mine(table, ledger.name)))
+
+
 def _check_unmoved(connection: sa.Connection, name: str, before: Fenced | None) -> None:
     found = _find(connection, name)
     if found != before:

@@ -17,6 +17,7 @@ from tidegate.pipeline.upkeep.findings import Findings
 from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
 from tidegate.pipeline.upkeep.resetting import Resetter, Standing
 from tidegate.pipeline.upkeep.restore import Restored, Restorer
+from tidegate.pipeline.upkeep.retiring import Retirer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -68,6 +69,18 @@ class Pipeline(LoadSteps, PublishSteps):
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
         return self._resetter.drop(owner, now)
+
+    @keeping_ledger_open
+    def retire(self, by: str, owner: str, now: datetime) -> Standing | None:
+        """End the pipeline: what it published stays, and its target may get a new owner.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own; nothing was changed.
+            CommitUnfinished: a commit has begun and not ended; nothing was changed.
+            WindowOpen, PartitionBusy: a run is at work (Transient).
+        """
+        return Retirer(self._resetter).retire(by, owner, now)
 
     def findings(self) -> Iterator[str]:
         """Return where files, markers and ledger disagree, each with a remedy."""

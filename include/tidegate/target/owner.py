@@ -23,6 +23,7 @@ from tidegate.errors import (
 )
 from tidegate.model.wire import pretty
 from tidegate.target.marker import pipeline_of_marker
+from tidegate.target.retired import retirements
 
 if TYPE_CHECKING:
     from tidegate.storage import Storage
@@ -178,13 +179,14 @@ class Grounds:
     def _marked_by(self) -> set[str]:
         """Return the pipelines of all markers in the target and in targets below it."""
         found = set()
+        ended = {item.pipeline for item in retirements(self.storage, self.target)}
         for name in self.storage.list_files(self.target):
             if name.endswith(f"/{OWNER_FILE}"):
                 found.add(str(self._read(f"{self.target}/{name}")["pipeline"]))
             elif posixpath.basename(name).startswith(("_", ".")):
                 other = pipeline_of_marker(self.storage.read_bytes(f"{self.target}/{name}"))
                 found |= {other} if other is not None else set()
-        return found
+        return found - ended
 
     def _owner(self, path: str) -> Owner | None:
         if not self.storage.exists(path):

@@ -12,12 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerBehind, MarkerInvalid, SourceFileGone
+from tidegate.errors import LedgerBehind, MarkerInvalid, PartitionStands, SourceFileGone
 from tidegate.pipeline.state.records import Records
+from tidegate.stage import layout
 from tidegate.target.marker import read_marker
+from tidegate.target.retired import retirements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from tidegate.config import PipelineConfig
@@ -78,6 +80,7 @@ class Watch:
         """Compare everything that a partition is published from, window by window.
 
         Raises:
+            PartitionStands: a retired pipeline published it.
             LedgerBehind: the marker is of a revision that the ledger neither has nor is committing,
                 a window was announced again, or a record has a number that it did not reserve.
         """
@@ -109,8 +112,7 @@ class Watch:
         for target, marker, record in read:
             item = known.get(target)
             state, begun = (item.state, item.begun) if item else (None, None)
-            if marker is not None:
-                self._compare_marker(target, marker, state, begun)
+            self._compare_marker(target, marker, state, begun)
             if _is_of_this_ledger(record, pipeline):
                 for finding in self._compare_record(target, record, state):
                     raise finding
@@ -126,8 +128,6 @@ class Watch:
 
     def _check_marker(self, partition: Partition) -> None:
         marker = self.standing_marker(partition)
-        if marker is None:
-            return
         # In this order, so that a commit that is recorded in between is found as a revision.
         begun = self.ledger.publications.unrecorded(partition)
         self._compare_marker(partition, marker, self.ledger.partitions.find(partition), begun)
@@ -135,19 +135,38 @@ class Watch:
     def _compare_marker(
         self,
         partition: Partition,
-        marker: dict[str, Any],
+        marker: dict[str, Any] | None,
         state: PartitionState | None,
         begun: PublicationEntry | None,
     ) -> None:
         known = state.revision if state else 0
         if begun is not None:
             known = max(known, begun.publication.revision)
-        if marker["revision"] > known:
+        if not known:
+            self._check_left(partition)
+        if marker is not None and marker["revision"] > known:
             raise LedgerBehind(
                 pipeline=self.config.name,
                 found=f"a marker of revision {marker['revision']} in {partition}",
                 known=f"revision {known}" if known else "no revision of it",
             )
+
+    def _check_left(self, partition: Partition) -> None:
+        """Check that no retired pipeline left files of a partition that is not published yet."""
+        left = self.left_partitions.get(partition.path)
+        if left is None:
+            return
+        folder = self.roots.partition(partition)
+        if any(map(layout.is_part_file, self.storage.list_names(folder))):
+            raise PartitionStands(
+                pipeline=self.config.name, partition=str(partition), owner=left, folder=folder
+            )
+
+    @property
+    def left_partitions(self) -> Mapping[str, str]:
+        """The paths of partitions that retired pipelines published, each with its pipeline."""
+        ended = retirements(self.storage, self.roots.target)
+        return {path: item.pipeline for item in ended for path in item.partitions}
 
     def check_commit(self, publication: Publication) -> None:
         """Compare the current marker with a commit that is about to change files.

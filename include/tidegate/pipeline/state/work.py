@@ -18,6 +18,7 @@ from tidegate.config import (
 )
 from tidegate.errors import (
     LedgerLost,
+    PipelineRetired,
     ResetUnfinished,
     TargetOwned,
     WorkElsewhere,
@@ -32,6 +33,7 @@ from tidegate.pipeline.state.places import is_same_place, worked_in
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
 from tidegate.target.owner import Grounds, Owner
+from tidegate.target.retired import retirement_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -177,9 +179,11 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
         TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
         WorkGone: the work directory has none of the windows that the ledger knows.
         ResetUnfinished: a reset began and did not end.
+        PipelineRetired: the pipeline was ended.
     """
     state = ledger.pipeline.find()
     check_not_resetting(roots, ledger.name, storage)
+    check_not_retired(roots, ledger.name, storage)
     grounds = roots.grounds(storage)
     worked = None
     if state is not None and grounds.of_work() is None:
@@ -207,6 +211,18 @@ def check_not_resetting(roots: Roots, pipeline: str, storage: Storage) -> None:
     path = layout.reset_file(roots.work)
     if storage.exists(path):
         raise ResetUnfinished(pipeline=pipeline, path=path)
+
+
+def check_not_retired(roots: Roots, pipeline: str, storage: Storage) -> None:
+    """Check that the pipeline was not ended.
+
+    Raises:
+        PipelineRetired: it was.
+    """
+    ended = retirement_of(storage, roots.target, pipeline)
+    if ended is not None:
+        at = f"{ended.at:%Y-%m-%d %H:%M}Z"
+        raise PipelineRetired(pipeline=pipeline, target=roots.target, by=ended.by, at=at)
 
 
 def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) -> None:
@@ -259,6 +275,7 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
         WorkGone: the work directory has none of the windows that the table was published from.
     """
     check_not_resetting(roots, name, storage)
+    check_not_retired(roots, name, storage)
     grounds = roots.grounds(storage)
     owner = grounds.of_target() or grounds.of_work()
     if owner is None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -164,7 +165,12 @@ class Findings:
     def _strays(self, listed: set[str]) -> list[str]:
         """List files that no revision or commit names, neither before nor after the listing."""
         root = self.roots.target
-        found = [name for name in self.storage.list_files(root) if name not in listed]
+        left = self.watch.left_partitions
+        found = [
+            name
+            for name in self.storage.list_files(root)
+            if name not in listed and posixpath.dirname(name) not in left
+        ]
         if not found:
             return []
         known = set[str]().union(*map(self._expected_names, self.ledger.partitions.all()))

@@ -1,4 +1,4 @@
-"""Drop what a pipeline published and staged, so that it begins again from nothing (design §9)."""
+"""Drop what a pipeline published and staged, so that it begins again from nothing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.moved import were_moved
 from tidegate.pipeline.state.places import is_same_place, worked_in
-from tidegate.pipeline.state.work import Roots, await_movers
+from tidegate.pipeline.state.work import Roots, await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.target.marker import pipeline_of_marker
 
@@ -72,7 +72,7 @@ class Resetter:
         if state is None:
             self._check_own(self.roots, None)
             return None
-        roots = self._stood(state.target)
+        roots = self.stood()
         self._check_own(roots, state.ledger_id)
         known = self.ledger.partitions.all()
         names = [*self._markers(roots), *self._parts(roots)]
@@ -103,13 +103,15 @@ class Resetter:
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own; nothing was dropped.
+            PipelineRetired: the pipeline was ended.
             WindowOpen: a run is at work (Transient).
             PartitionBusy: a process is moving files (Transient).
         """
         standing, state = self.standing(), self.ledger.pipeline.find()
         if standing is None or state is None:
             return None
-        self._check_idle(Holder(owner, now, self.config.execute.claim_timeout, self.life_of))
+        check_not_retired(self.roots, self.config.name, self.storage)
+        self.check_idle(owner, now)
         roots = Roots(standing.target, standing.work)
         begun = {"format": 1, "pipeline": self.config.name, "ledger": state.ledger_id}
         self.storage.write_once(layout.reset_file(roots.work), pretty(begun))
@@ -117,8 +119,9 @@ class Resetter:
         self.storage.delete(layout.reset_file(roots.work))
         return standing
 
-    def _stood(self, target: str) -> Roots:
+    def stood(self) -> Roots:
         """Return the directories that the pipeline used, which its file may have changed."""
+        target = self.ledger.pipeline.get().target
         is_same = is_same_place(self.storage, target, self.roots.target)
         if is_same or were_moved(self.roots, self.ledger, self.storage):
             return self.roots
@@ -130,7 +133,13 @@ class Resetter:
             self.config.name, ledger_id, worked_in(self.ledger), was_published=False
         )
 
-    def _check_idle(self, holder: Holder) -> None:
+    def check_idle(self, owner: str, now: datetime) -> None:
+        """Check that no run is alive.
+
+        Raises:
+            WindowOpen: one is (Transient).
+        """
+        holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
         held = self.ledger.windows.open()
         if held is not None and not self.ledger.windows.is_free(held.window.sequence, holder):
             # Raises the error that names its holder.
@@ -151,7 +160,10 @@ class Resetter:
         for name in parts:
             self.storage.delete(f"{roots.target}/{name}")
         self._drop_empty(roots.target, parts)
-        self._drop_work(roots)
+        self.drop_work(roots)
+        if roots != self.roots:
+            self.storage.delete(roots.grounds(self.storage).target_file)
+            self.storage.delete(layout.owner_file(roots.work))
         target = self.storage.real_path(self.roots.target)
         clear_rows(self.ledger, before, self.config.identity(), target)
 
@@ -161,19 +173,15 @@ class Resetter:
             if not self.storage.list_files(f"{target}/{folder}"):
                 self.storage.delete_tree(f"{target}/{folder}")
 
-    def _drop_work(self, roots: Roots) -> None:
+    def drop_work(self, roots: Roots) -> None:
         """Delete what the work directory has, but for the files that name owner and reset.
 
-        Locks stay, because a process may be waiting for one. Directories that the pipeline no
-        longer uses lose their owner.
+        Locks stay, because a process may be waiting for one.
         """
         for name in layout.TREES:
             self.storage.delete_tree(f"{roots.work}/{name}")
         for name in filter(layout.is_start_file, self.storage.list_names(roots.work)):
             self.storage.delete(f"{roots.work}/{name}")
-        if roots != self.roots:
-            self.storage.delete(roots.grounds(self.storage).target_file)
-            self.storage.delete(layout.owner_file(roots.work))
 
     def _markers(self, roots: Roots) -> Iterator[str]:
         for name in self.storage.list_files(roots.target):

@@ -1,0 +1,96 @@
+"""End a pipeline: what it published stays, and the target may get a new owner."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import CommitUnfinished, LedgerMoved
+from tidegate.ledger.restoring import fence_off, remove_rows
+from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.work import await_movers
+from tidegate.stage import layout
+from tidegate.target.retired import Retirement, record_retirement, retirement_of
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.ledger import Ledger
+    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.upkeep.resetting import Resetter, Standing
+
+
+@dataclass(frozen=True)
+class Retirer:
+    """Ends one pipeline.
+
+    Runs on: one process; a run that is alive is left to end. Called: by a person.
+    Failure: the retirement is written into the target before anything is forgotten, and everything
+    of the pipeline is refused from then on; the next call finishes.
+    """
+
+    resetter: Resetter
+
+    def retire(self, by: str, owner: str, now: datetime) -> Standing | None:
+        """End the pipeline; rows that are not published are dropped with its work directory.
+
+        Args:
+            by: the person who ends it.
+            owner: the process that does it.
+            now: its clock.
+
+        Returns:
+            What is left behind; None if the ledger does not know the pipeline.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own; nothing was changed.
+            CommitUnfinished: a commit has begun and not ended; nothing was changed.
+            WindowOpen, PartitionBusy: a run is at work (Transient).
+        """
+        standing = self.resetter.standing()
+        if standing is None:
+            return None
+        self.resetter.check_idle(owner, now)
+        again_if(LedgerMoved, lambda: self._retire(by, now))
+        return standing
+
+    @property
+    def _ledger(self) -> Ledger:
+        return self.resetter.ledger
+
+    def _retire(self, by: str, now: datetime) -> None:
+        roots, storage = self.resetter.stood(), self.resetter.storage
+        before = fence_off(self._ledger)
+        if before is None:
+            return
+        await_movers(roots, storage)
+        # A partition in the middle of a commit would keep files without a marker for ever.
+        if retirement_of(storage, roots.target, self._ledger.name) is None:
+            self._check_nothing_begun()
+        ended = Retirement(
+            pipeline=self._ledger.name,
+            ledger=before.state.ledger_id,
+            by=by,
+            at=now,
+            partitions={
+                item.partition.path: item.revision
+                for item in self._ledger.partitions.all()
+                if item.revision > 0
+            },
+        )
+        record_retirement(storage, roots.target, ended, layout.scratch_root(roots.work))
+        self._leave(roots)
+        remove_rows(self._ledger, before)
+
+    def _check_nothing_begun(self) -> None:
+        for state in self._ledger.partitions.all():
+            if self._ledger.publications.unrecorded(state.partition) is not None:
+                raise CommitUnfinished(pipeline=self._ledger.name, partition=str(state.partition))
+
+    def _leave(self, roots: Roots) -> None:
+        """Delete what is staged, and the files that name the owner."""
+        grounds = roots.grounds(self.resetter.storage)
+        self.resetter.drop_work(roots)
+        for path in (grounds.target_file, grounds.work_file):
+            self.resetter.storage.delete(path)

@@ -1,0 +1,200 @@
+"""A pipeline ends: what it published stays, its DAGs vanish, and its target may get a new owner."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import shutil
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from typer.testing import CliRunner
+
+import tidegate as library
+from dying import DyingCalls, Killed
+from small_lake import NOW, SmallLake, day, load, publish, stand_as_before
+from tidegate.cli import output
+from tidegate.cli.app import app
+from tidegate.config import load_pipelines
+from tidegate.errors import CommitUnfinished, PartitionStands, PipelineRetired
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from click.testing import Result
+
+    from tidegate.pipeline import Pipeline
+
+FIRST, SECOND, THIRD = (f"dt=2026-02-0{number}" for number in (1, 2, 3))
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    """A lake with two published days, and a third that is not over."""
+    made = SmallLake(tmp_path / "lake")
+    made.found_by_name(monkeypatch)
+    made.commit({1: 3, 2: 1, 3: 1})
+    pipeline = made.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    return made
+
+
+def tidegate(*arguments: str, answers: str = "") -> Result:
+    return CliRunner().invoke(app, list(arguments), input=answers, catch_exceptions=False)
+
+
+def successor(lake: SmallLake, **keys: Any) -> Pipeline:
+    return lake.pipeline(name="successor", **keys)
+
+
+def read(lake: SmallLake) -> list[int]:
+    return sorted(library.read_committed(str(lake.target)).to_table()["id"].to_pylist())
+
+
+def test_what_it_published_stays_and_its_file_is_put_aside(lake: SmallLake) -> None:
+    before = {name: stamp for name, stamp in lake.stamps().items() if "/." not in f"/{name}"}
+
+    ended = tidegate("retire", "orders", "--yes")
+
+    assert ended.exit_code == 0
+    assert f"{lake.root / 'orders.yaml.retired'}" in ended.stdout
+    after = {name: stamp for name, stamp in lake.stamps().items() if "/." not in f"/{name}"}
+    assert after == before
+    assert read(lake) == [1, 2, 3, 4]
+    assert list(load_pipelines(lake.root)) == []
+    assert not (lake.work / "windows").exists()
+    assert tidegate("status").exit_code == 3
+
+
+def test_it_is_asked_with_numbers(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "at_terminal", lambda: True)
+
+    asked = tidegate("retire", "orders", answers="n\n")
+
+    assert asked.exit_code == 3
+    assert "2 partitions with 4 rows (4 files" in asked.stdout
+    assert "1 partition with rows that are not published" in asked.stdout
+    assert lake.ids() == {FIRST: [1, 2, 3], SECOND: [4]}
+    assert (lake.root / "orders.yaml").exists()
+
+
+@pytest.mark.follows("PipelineRetired")
+def test_file_that_comes_back_is_refused_and_goes_on_under_another_name(lake: SmallLake) -> None:
+    tidegate("retire", "orders", "--yes")
+    lake.commit({4: 1, 9: 1})
+
+    for step in (load, publish):
+        with pytest.raises(PipelineRetired, match="give it a new name"):
+            step(lake.pipeline())
+    (lake.root / "orders.yaml").unlink()
+    again = successor(lake, source={"start": {"after": "2026-02-01T23:00:00Z"}})
+    load(again)
+    publish(again)
+
+    assert read(lake) == [1, 2, 3, 4, 6]
+    assert list(again.findings()) == []
+
+
+@pytest.mark.follows("PartitionStands")
+def test_partition_that_was_left_is_published_only_in_its_place(lake: SmallLake) -> None:
+    tidegate("retire", "orders", "--yes")
+    ids = lake.commit({1: 1, 9: 1})
+    again = successor(lake)
+    load(again)
+    outcomes = {str(item.partition): item for item in again.publish_all("cli", NOW)}
+
+    assert outcomes[FIRST].state == "failed"
+    assert "was published by 'orders', which was retired" in str(outcomes[FIRST].error)
+    assert outcomes[THIRD].state == "committed"
+    assert read(lake) == [1, 2, 3, 4, 5]
+
+    # What the message says to do.
+    (lake.target / FIRST).rename(lake.root / "away")
+    list(again.publish_all("cli", NOW))
+    more = lake.commit({1: 1})
+    load(again)
+    list(again.publish_all("cli", NOW))
+
+    assert read(lake) == [1, 2, 3, 4, 5, ids[0], *more]
+    assert again.explain(day(1), NOW).report.state.revision == 2
+    report = again.status(NOW)
+    assert report is not None
+    assert any("was retired" in note for note in report.notes)  # the second day still stands
+
+
+def test_partition_that_was_left_without_a_marker_is_known_too(lake: SmallLake) -> None:
+    tidegate("retire", "orders", "--yes")
+    (lake.target / FIRST / "_SUCCESS").unlink()
+    again = successor(lake)
+    load(again)
+
+    with pytest.raises(PartitionStands):
+        again.propose(day(1), "cli", NOW)
+
+
+@pytest.mark.follows("CommitUnfinished")
+def test_commit_that_was_begun_is_finished_first(lake: SmallLake) -> None:
+    ids = lake.commit({1: 1})
+    load(lake.pipeline())
+    for steps in itertools.count():
+        with contextlib.suppress(Killed):
+            publish(lake.pipeline(LocalStorage(calls=DyingCalls([steps]))))
+        if lake.pipeline().ledger.publications.unrecorded(day(1)) is not None:
+            break
+
+    with pytest.raises(CommitUnfinished):
+        lake.pipeline().retire("me", "cli", NOW)
+    assert tidegate("publish", "orders", FIRST).exit_code == 0
+    lake.pipeline().retire("me", "cli", NOW)
+
+    assert read(lake) == sorted([1, 2, 3, 4, *ids])
+
+
+@pytest.mark.follows("PipelineRetired")
+def test_retirement_killed_at_any_step_is_finished(lake: SmallLake, tmp_path: Path) -> None:
+    shutil.copytree(lake.root, tmp_path / "before")
+    refused = []
+    for steps in itertools.count():
+        for place in (lake.target, lake.work, lake.root / "ledger.db"):
+            stand_as_before(place, tmp_path / "before" / place.relative_to(lake.root))
+        left = [steps]
+        with contextlib.suppress(Killed):
+            lake.pipeline(LocalStorage(calls=DyingCalls(left))).retire("me", "cli", NOW)
+        refused.append(refusal(lake.pipeline()))
+        if refused[-1] is None:
+            assert lake.ids() == {FIRST: [1, 2, 3], SECOND: [4]}
+            load(lake.pipeline())
+        lake.pipeline().retire("me", "cli", NOW)
+        again = successor(lake, source={"start": "latest"})
+        load(again)
+        assert read(lake) == [1, 2, 3, 4]
+        assert list(again.findings()) == []
+        if left[0] >= 0:
+            break
+    assert refused[0] is None
+    assert refused[-1] is not None
+
+
+def refusal(pipeline: Pipeline) -> str | None:
+    try:
+        pipeline.adopt(NOW)
+    except PipelineRetired as told:
+        return str(told)
+    return None
+
+
+def test_pipeline_that_never_loaded_is_put_aside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    lake.file()
+    lake.found_by_name(monkeypatch)
+
+    ended = tidegate("retire", "orders", "--yes", "--json")
+
+    assert ended.exit_code == 0
+    assert json.loads(ended.stdout)["left"] is None
+    assert (lake.root / "orders.yaml.retired").exists()
