@@ -13,8 +13,8 @@ from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import BoundsReversed, ConfigInvalid, InstantNotFound
 from tidegate.model.instant import Instant, InstantRange, time_in_zone
 from tidegate.pipeline.load.change_stream import ChangeStream
+from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.reading import Reading, filter_columns
-from tidegate.pipeline.state.work import Roots
 from tidegate.read.merge import first_rows
 from tidegate.source import open_source
 from tidegate.stage import layout

@@ -23,9 +23,10 @@ from tidegate.pipeline.publish.evaluating import Evaluator
 from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
+from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits
 from tidegate.pipeline.state.renewing import Renewing, renewing_windows
-from tidegate.pipeline.state.work import Roots, check_identity, check_owner
+from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.pipeline.upkeep.report import Reporter
 from tidegate.storage import LocalStorage, Storage
 from tidegate.target.partitioning import Partitioning

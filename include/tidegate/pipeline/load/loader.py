@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.source.protocol import Source
     from tidegate.storage import Storage
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.content import Contents
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.finishing import Finisher
     from tidegate.pipeline.publish.gating import Gatekeeper
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 

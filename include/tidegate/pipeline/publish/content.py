@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tidegate.model.message import Contribution, PartFile
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Publication
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 _PARTS_KEPT = 50_000

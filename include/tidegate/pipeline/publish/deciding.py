@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Verdict
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 

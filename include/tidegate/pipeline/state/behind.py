@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PartitionState, PipelineState, PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Publication
+    from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.state.records import Announced
-    from tidegate.pipeline.state.work import Roots
     from tidegate.storage import Storage
 
 

@@ -16,7 +16,7 @@ from tidegate.target.owner import Owner
 if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PipelineState
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 

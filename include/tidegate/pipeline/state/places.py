@@ -1,15 +1,79 @@
-"""Compare places that may have several names, and find the one that a pipeline worked in."""
+"""The places of a pipeline: its target and work directory, and whether two are one place."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.commit.publisher import Places
+from tidegate.config import refuse_overlap_of, refuse_work_inside, resolve_secret, source_places
 from tidegate.errors import StorageDenied, StorageSilent
 from tidegate.stage import layout
+from tidegate.target.owner import Grounds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
     from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Roots:
+    """The target and the work directory of a pipeline.
+
+    `${env:NAME}` is resolved in this process.
+    """
+
+    target: str
+    work: str
+
+    @classmethod
+    def of(cls, config: PipelineConfig) -> Roots:
+        """Resolve the roots of a pipeline.
+
+        Raises:
+            SecretMissing: a variable in one of the paths is not set.
+            WorkInsideTarget: the work directory is below the table root.
+            PlacesOverlap: one of them is inside the source, or contains it.
+        """
+        target = resolve_secret(config.target.path, "target.path").rstrip("/")
+        work = resolve_secret(config.target.work, "target.work").rstrip("/")
+        refuse_work_inside(work, target)
+        made = cls(target, work)
+        made.refuse_overlap(config.name, source_places(config.source))
+        return made
+
+    def refuse_overlap(self, pipeline: str, sources: Sequence[str]) -> None:
+        """Check that neither directory is inside one of the source's, or contains one.
+
+        Raises:
+            PlacesOverlap: one is.
+        """
+        known = {"target.path": self.target, "target.work": self.work}
+        refuse_overlap_of(pipeline, known, sources)
+
+    def grounds(self, storage: Storage) -> Grounds:
+        """Return target and work directory with the files that name their owner."""
+        owner, scratch = layout.owner_file(self.work), layout.scratch_root(self.work)
+        return Grounds(storage, self.target, self.work, owner, scratch)
+
+    def partition(self, partition: Partition) -> str:
+        """Return a partition's directory; the table root for an unpartitioned target."""
+        return f"{self.target}/{partition.path}" if partition.path else self.target
+
+    def places(self, partition: Partition, revision: int) -> Places:
+        """Return the directories of one partition's files: published, staged and retired."""
+        return Places(
+            work=self.work,
+            table_root=self.target,
+            partition_root=self.partition(partition),
+            lock=layout.lock_file(self.work, partition),
+            scratch=layout.scratch_root(self.work),
+            retired=lambda name: layout.retired_part(self.work, partition, revision, name),
+        )
 
 
 def is_same_place(storage: Storage, one: str, other: str) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tidegate.model.partition import Partition
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 _PLANS, _VERDICTS, _DECISIONS = ("",), (".gate",), (".decision",)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import functools
 import posixpath
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidegate.commit.publisher import Places
 from tidegate.config import (
     OWNER_FILE,
     PipelineConfig,
-    refuse_overlap_of,
-    refuse_work_inside,
-    resolve_secret,
-    source_places,
 )
 from tidegate.errors import (
     LedgerLost,
@@ -29,78 +24,21 @@ from tidegate.errors import (
 )
 from tidegate.errors.commands import command
 from tidegate.pipeline.state.moved import follow_move, target_was_moved, were_moved
-from tidegate.pipeline.state.places import is_same_place, worked_in
+from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
-from tidegate.target.owner import Grounds, Owner
+from tidegate.target.owner import Owner
 from tidegate.target.retired import retirement_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from datetime import datetime
 
     from tidegate.ledger import Ledger
-    from tidegate.model.partition import Partition
     from tidegate.source.protocol import Source
 
 _UPKEEP = "upkeep"
 """The name under which everything is locked at once."""
-
-
-@dataclass(frozen=True)
-class Roots:
-    """The target and the work directory of a pipeline.
-
-    `${env:NAME}` is resolved in this process.
-    """
-
-    target: str
-    work: str
-
-    @classmethod
-    def of(cls, config: PipelineConfig) -> Roots:
-        """Resolve the roots of a pipeline.
-
-        Raises:
-            SecretMissing: a variable in one of the paths is not set.
-            WorkInsideTarget: the work directory is below the table root.
-            PlacesOverlap: one of them is inside the source, or contains it.
-        """
-        target = resolve_secret(config.target.path, "target.path").rstrip("/")
-        work = resolve_secret(config.target.work, "target.work").rstrip("/")
-        refuse_work_inside(work, target)
-        made = cls(target, work)
-        made.refuse_overlap(config.name, source_places(config.source))
-        return made
-
-    def refuse_overlap(self, pipeline: str, sources: Sequence[str]) -> None:
-        """Check that neither directory is inside one of the source's, or contains one.
-
-        Raises:
-            PlacesOverlap: one is.
-        """
-        known = {"target.path": self.target, "target.work": self.work}
-        refuse_overlap_of(pipeline, known, sources)
-
-    def grounds(self, storage: Storage) -> Grounds:
-        """Return target and work directory with the files that name their owner."""
-        owner, scratch = layout.owner_file(self.work), layout.scratch_root(self.work)
-        return Grounds(storage, self.target, self.work, owner, scratch)
-
-    def partition(self, partition: Partition) -> str:
-        """Return a partition's directory; the table root for an unpartitioned target."""
-        return f"{self.target}/{partition.path}" if partition.path else self.target
-
-    def places(self, partition: Partition, revision: int) -> Places:
-        """Return the directories of one partition's files: published, staged and retired."""
-        return Places(
-            work=self.work,
-            table_root=self.target,
-            partition_root=self.partition(partition),
-            lock=layout.lock_file(self.work, partition),
-            scratch=layout.scratch_root(self.work),
-            retired=lambda name: layout.retired_part(self.work, partition, revision, name),
-        )
 
 
 def adopt(

@@ -16,8 +16,8 @@ from tidegate.target.content import with_content
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.state.records import CommitFile
-    from tidegate.pipeline.state.work import Roots
     from tidegate.storage import Storage
 
 

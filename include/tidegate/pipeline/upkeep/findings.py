@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from tidegate.model.publication import CommitPlan, PublishedFile
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.forgotten import Forgotten
     from tidegate.storage import Storage
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan, Window
     from tidegate.model.watermark import WatermarkStep
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.announces import Turn
     from tidegate.storage import Storage
 

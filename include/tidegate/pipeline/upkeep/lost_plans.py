@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry, RevisionEntry
     from tidegate.model.publication import Publication, PublishedFile
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord, GateRecord, Publication
     from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.state.records import CommitFile, SealedFile
-    from tidegate.pipeline.state.work import Roots
     from tidegate.pipeline.upkeep.announces import Announces
     from tidegate.storage import Storage
 

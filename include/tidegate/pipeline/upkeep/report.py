@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
     from tidegate.pipeline.publish.evaluating import Evaluator
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 

@@ -13,8 +13,8 @@ from tidegate.ledger.restoring import clear_rows, fence_off
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.moved import were_moved
-from tidegate.pipeline.state.places import is_same_place, worked_in
-from tidegate.pipeline.state.work import Roots, await_movers, check_not_retired
+from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
+from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.target.marker import pipeline_of_marker
 

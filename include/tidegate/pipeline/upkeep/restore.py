@@ -22,10 +22,9 @@ from tidegate.model.publication import GateRecord, Publication, PublicationState
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.announce import announcement_of
 from tidegate.pipeline.publish.commit_plans import revision_of
-from tidegate.pipeline.state.places import is_same_place
+from tidegate.pipeline.state.places import Roots, is_same_place
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.work import (
-    Roots,
     await_movers,
     check_identity,
     check_owner,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from tidegate.ledger.holder import Life
     from tidegate.model.ledger_rows import RevisionEntry, WindowState
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.pipeline.state.work import Roots
+    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
 _SWEPT = (layout.MESSAGES, layout.EXCHANGE, layout.QUARANTINE, layout.STAGED)

@@ -17,8 +17,8 @@ from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Split, SubSplit
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.plan_names import PlanNames
+from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.plan_files import write_splits
-from tidegate.pipeline.state.work import Roots
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage
 

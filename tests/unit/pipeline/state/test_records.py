@@ -25,8 +25,8 @@ from tidegate.model.publication import (
 from tidegate.model.sealed import SealedWindow
 from tidegate.model.watermark import Evaluation, WatermarkStep
 from tidegate.model.wire import Value, pretty
+from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.records import Announced, Records
-from tidegate.pipeline.state.work import Roots
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage
 

@@ -18,8 +18,8 @@ from tidegate.model.publication import (
     PublishedFile,
     Verdict,
 )
+from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.records import CommitFile
-from tidegate.pipeline.state.work import Roots
 from tidegate.pipeline.upkeep.commit_chain import Chain, chain_of
 from tidegate.storage import LocalStorage
 from tidegate.target.content import with_content
