@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import DefaultPartitionForeign
 from tidegate.model.file_slice import FileSlice
@@ -11,7 +11,7 @@ from tidegate.model.plan import Piece
 from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.footers import side_by_side
 from tidegate.source.files.pruning import PartitionPruning
-from tidegate.source.files.reader import MODIFIED, PARTITION, open_slice
+from tidegate.source.files.reader import MODIFIED, PARTITION, TAIL, open_slice
 from tidegate.source.files.words import counted, first_few
 from tidegate.source.slicing import Units
 
@@ -123,7 +123,7 @@ class ListingSlicing:
             rows=footer.rows,
             # One offset says one row group, which need not be read again to be cut.
             offsets=(0,) if footer.groups == 1 else (),
-            details={MODIFIED: file.modified, PARTITION: dict(partition.values)},
+            details=_details(file, partition),
         )
         piece = Piece(slice, footer.rows, file.size, event_times=checked.bounds(footer))
         checked.check(piece, footer.schema)
@@ -169,6 +169,12 @@ class ListingSlicing:
                 paths = "paths that are no partitions"
             notes.append(f"skipped {len(skipped)} {paths}: {first_few(skipped)}")
         return tuple(notes)
+
+
+def _details(file: ListedFile, partition: Partition) -> dict[str, Any]:
+    """Return what a task needs to know of a file; as early versions did, if its end is unknown."""
+    tail = {TAIL: file.tail} if file.tail else {}
+    return {MODIFIED: file.modified, **tail, PARTITION: dict(partition.values)}
 
 
 def _ignored(change: ListingDifference) -> str:

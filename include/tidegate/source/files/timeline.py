@@ -33,7 +33,6 @@ from tidegate.source.files.listing import (
     number_of,
 )
 from tidegate.source.files.starts import before_time, first_checkpoint
-from tidegate.source.files.walk import list_directory
 from tidegate.source.files.words import counted
 from tidegate.source.reading import pinned_columns
 from tidegate.source.timeline import Following, InstantReport
@@ -83,7 +82,8 @@ class ListingTimeline:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
         """
         del expected_identity
-        listing, before = list_directory(self._folder.config), self._folder.known(after)
+        before = self._folder.known(after)
+        listing = self._folder.look(before)
         # A read of the whole directory is new each time, and always has all files.
         passed = Listing(()) if self._folder.reads_whole else before
         if until is not None and not self._folder.reads_whole:
@@ -249,7 +249,12 @@ class ListingTimeline:
         head = next((item for item in self._folder.store.heads() if item.instant.id == known), None)
         if head is None:
             return self._folder.footers.columns(listing.files, pa.schema([]))
-        new = [file for file in listing.files if before.known.get(file.path) != file]
+        taken = before.known
+        new = [
+            file
+            for file in listing.files
+            if file.path not in taken or not taken[file.path].is_same(file)
+        ]
         completed = self._completed(head, listing.files)
         return self._folder.footers.columns(new, completed.schema)
 
