@@ -92,6 +92,18 @@ class Folder:
         read = side_by_side(fresh, lambda file: file._replace(tail=listed_tail(self.root, file)))
         return replace(found, files=tuple(one or next(read) for one in earlier))
 
+    def look_at(self, taken: Listing) -> Listing:
+        """List the files of a listing as they stand now, with the ends of all of them.
+
+        They are read next, so that one whose time was kept is not trusted. What is new is left out.
+        """
+        found, known = list_directory(self.config), taken.known
+        standing = [file for file in found.files if file.path in known]
+        files = side_by_side(
+            standing, lambda file: file._replace(tail=listed_tail(self.root, file))
+        )
+        return replace(found, files=tuple(files)).remembering(taken)
+
     def listing(self, instant: Instant) -> Listing:
         """Read the listing of an instant; for a time within one, what had arrived by then."""
         head = self.store.head(instant, self.root)

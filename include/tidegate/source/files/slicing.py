@@ -16,7 +16,7 @@ from tidegate.source.files.words import counted, first_few
 from tidegate.source.slicing import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -145,7 +145,10 @@ class ListingSlicing:
     ) -> tuple[str, ...]:
         skipped = self._folder.store.head(window.end_inclusive, self._folder.root).skipped
         gone = self._folder.listing(window.end_inclusive).gone if whole else ()
-        notes = []
+        notes: list[str] = []
+        start = window.start_exclusive
+        if whole and start is not None:
+            notes += _read_anew(self._folder.difference(start, window.end_inclusive))
         if gone:
             are, their = ("is", "its") if len(gone) == 1 else ("are", "their")
             notes.append(
@@ -175,6 +178,19 @@ def _details(file: ListedFile, partition: Partition) -> dict[str, Any]:
     """Return what a task needs to know of a file; as early versions did, if its end is unknown."""
     tail = {TAIL: file.tail} if file.tail else {}
     return {MODIFIED: file.modified, **tail, PARTITION: dict(partition.values)}
+
+
+def _read_anew(change: ListingDifference) -> Iterator[str]:
+    """Name files that a rebuild found otherwise than they were taken in."""
+    named = [f"{file.path} ({'changed' if now else 'gone'})" for file, now in change.disturbed]
+    named += [f"{file.path} (back)" for file in change.returned]
+    if named:
+        yield (
+            f"took {counted(len(named))} as {'it stands' if len(named) == 1 else 'they stand'} "
+            f"now: {first_few(named)}. What was read of {'it' if len(named) == 1 else 'them'} "
+            "before stays in partitions that are not rebuilt: run `tidegate rebuild PIPELINE "
+            "PARTITION` for those of the rows that such a file had, and of those that it has now"
+        )
 
 
 def _ignored(change: ListingDifference) -> str:
