@@ -79,13 +79,13 @@ def test_rebuild_and_replay_of_a_file_that_is_gone_lead_to_what_stands(
     tidegate("tidegate publish orders")
     gone.unlink()
     tidegate.configure(read={"filter": "id <> 9"})
-    text = tidegate(f"tidegate {again}", 1)
-    assert text.startswith("ListedFileGone")
-    assert "`source.on_changed_file: ignore`" in text
+    text = "`tidegate rebuild orders PARTITION`"
+    if again.startswith("replay"):
+        text = tidegate(f"tidegate {again}", 1)
+        assert text.startswith("ListedFileGone")
 
-    tidegate.configure(read={"filter": "id <> 9"}, on_changed_file="ignore")
-    tidegate.printed(text, "load")
     tidegate.printed(text, "rebuild")
+    tidegate("tidegate load orders", 3)
     tidegate("tidegate publish orders")
 
     assert published_ids(tidegate.lake.target) == {FIRST: [], "dt=2026-02-02": [3]}
@@ -112,28 +112,63 @@ def test_file_that_was_only_looked_at_and_is_gone_is_passed_by_the_next_load(
 
 @pytest.mark.follows("ListedFileChanged")
 @pytest.mark.parametrize("again", [f"rebuild orders {FIRST}", "replay orders 1"])
-@pytest.mark.parametrize("ids", [(1, 2), (1, 5, 6)], ids=["touched", "rewritten"])
 def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
-    tidegate: Typed, again: str, ids: tuple[int, ...]
+    tidegate: Typed, again: str
 ) -> None:
     filtered = {"read": {"filter": "id <> 9"}}
     tidegate.put(1, 1, 2)
     tidegate.put(2, 3)
     tidegate("tidegate load orders")
     tidegate("tidegate publish orders")
-    tidegate.put(1, *ids, moment=NOW)
+    tidegate.put(1, 1, 5, 6, moment=NOW)
     tidegate.configure(**filtered)
-    text = tidegate(f"tidegate {again}", 1)
-    assert text.startswith("ListedFileChanged")
-    assert "If the source rewrote it, set `source.on_changed_file: ignore`" in text
+    text = "`tidegate rebuild orders PARTITION`"
+    if again.startswith("replay"):
+        text = tidegate(f"tidegate {again}", 1)
+        assert text.startswith("ListedFileChanged")
+        assert "If the source rewrote it, run `tidegate rebuild" in text
 
-    tidegate.configure(**filtered, on_changed_file="ignore")
-    tidegate.printed(text, "load")
     tidegate.printed(text, "rebuild")
+    tidegate("tidegate load orders", 3)
     tidegate("tidegate publish orders")
 
-    expected = {FIRST: [*ids], "dt=2026-02-02": [3]}
+    expected = {FIRST: [1, 5, 6], "dt=2026-02-02": [3]}
     assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+
+
+@pytest.mark.parametrize("again", ["load orders", f"rebuild orders {FIRST}", "replay orders 1"])
+@pytest.mark.parametrize("how", ["touched", "copied"])
+def test_file_with_another_time_is_the_same_file(tidegate: Typed, again: str, how: str) -> None:
+    path = tidegate.put(1, 1, 2)
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    content = path.read_bytes()
+    if how == "copied":
+        path.unlink()
+        path.write_bytes(content)
+    os.utime(path, ns=(1, 1))
+    tidegate.put(2, 3)
+    tidegate.configure(read={"filter": "id <> 9"})
+
+    tidegate(f"tidegate {again}")
+    if not again.startswith("load"):
+        tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+
+    expected = {FIRST: [1, 2], "dt=2026-02-02": [3]}
+    assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+    tidegate("tidegate load orders", 3)
+
+
+def test_open_window_of_a_file_that_was_touched_is_finished(tidegate: Typed) -> None:
+    path = tidegate.put(1, 1, 2)
+    tidegate("tidegate plan orders")
+    os.utime(path, ns=(1, 1))
+
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+
+    assert published_ids(tidegate.lake.target) == {FIRST: [1, 2]}
 
 
 @pytest.mark.follows("ListedFileGone", "ListedFileChanged")

@@ -116,7 +116,7 @@ def test_look_that_found_no_file_stops_no_later_interval(folder: Folder) -> None
 @pytest.mark.parametrize("rebuilt", [False, True], ids=["loaded", "rebuilt"])
 def test_remedy_for_a_file_that_was_away_doubles_nothing(folder: Folder, *, rebuilt: bool) -> None:
     with folder.without():
-        with pytest.raises(SourceRewritten, match=r"ignore.*tidegate load.*tidegate rebuild"):
+        with pytest.raises(SourceRewritten, match=r"tidegate rebuild.*ignore.*tidegate load"):
             load(folder.pipeline())
         load(folder.pipeline(on_changed_file="ignore"))
     folder.put("c", START + 2.5 * HOUR, 3)
@@ -313,10 +313,44 @@ def test_rebuild_by_a_listing_that_misses_what_stands_again_waits_for_a_load(
         load(folder.pipeline(on_changed_file="ignore"))
     assert folder.published() == [1, 2]
 
+    keys = {"read": {"mode": "snapshot"}}
     with pytest.raises(FileCameBack, match=r"a\.parquet was gone.*tidegate load"):
-        rebuild(folder.pipeline())
+        rebuild(folder.pipeline(**keys))
     # What the message says to do.
+    load(folder.pipeline(**keys))
+    rebuild(folder.pipeline(**keys))
+
+    assert folder.published() == [1, 2]
+
+
+def test_rebuild_reads_a_file_that_came_back_and_no_load_reads_it_again(folder: Folder) -> None:
+    with folder.without("a"):
+        load(folder.pipeline(on_changed_file="ignore"))
+        rebuild(folder.pipeline())
+        assert folder.published() == [2]
+    folder.put("c", START + 2.5 * HOUR, 3)
+
+    rebuild(folder.pipeline())
+    assert folder.published() == [1, 2]
     load(folder.pipeline())
+
+    assert folder.published() == [1, 2, 3]
+    assert list(folder.pipeline().findings()) == []
+
+
+@pytest.mark.follows("SourceEmptied")
+def test_rebuild_of_a_folder_without_any_file_is_refused_unless_that_is_wanted(
+    folder: Folder,
+) -> None:
+    assert folder.published() == [1, 2]
+    with folder.without():
+        with pytest.raises(SourceEmptied, match="on_changed_file: ignore"):
+            rebuild(folder.pipeline())
+        assert folder.pipeline().ledger.windows.open() is None
+
+        rebuild(folder.pipeline(on_changed_file="ignore"))
+        publish(folder.pipeline())
+        assert folder.lake.ids() == {FIRST: []}
     rebuild(folder.pipeline())
 
     assert folder.published() == [1, 2]
@@ -738,15 +772,12 @@ def test_rebuild_says_whose_rows_it_leaves_out(
         assert folder.published() == [2]
 
 
-@pytest.mark.follows("FileCameBack")
 def test_replay_of_a_rebuild_reads_what_it_read_then(folder: Folder) -> None:
     keys = {"on_changed_file": "ignore"}
     with folder.without("a"):
         load(folder.pipeline(**keys))
         rebuild(folder.pipeline(**keys))
         assert folder.published() == [2]
-    with pytest.raises(FileCameBack, match="tidegate load"):
-        rebuild(folder.pipeline(**keys))
     load(folder.pipeline(**keys))
 
     again = folder.pipeline(**keys, read={"filter": "id <> 99"})

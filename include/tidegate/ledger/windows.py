@@ -13,12 +13,13 @@ from tidegate.ledger.pipelines import store_watermark
 from tidegate.ledger.schema import pipeline, window
 from tidegate.ledger.taken_windows import TakenWindows
 from tidegate.model.message import RunSummary
-from tidegate.model.plan import WindowKind
 
 if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.model.partition import Partition
+    from tidegate.model.plan import Window
+    from tidegate.model.watermark import WatermarkStep
 
 
 @dataclass(frozen=True)
@@ -86,12 +87,18 @@ class Windows(TakenWindows):
             timed = rows.optional(RunSummary, held["summary"]) or RunSummary()
             summary = replace(announced.summary, rows_late=late, seconds=timed.seconds)
             announcing.seal(announced, summary, now)
-            if held["state"] == "open" and WindowKind(held["kind"]).moves_checkpoint:
-                end = rows.read_window(held).window.range.end_inclusive
-                connection.execute(
-                    sa.update(pipeline)
-                    .where(pipeline.c.name == self.name)
-                    .values(checkpoint=end.to_json())
-                )
-                store_watermark(connection, self.name, announced.watermark)
+            if held["state"] == "open":
+                self._move_on(connection, rows.read_window(held).window, announced.watermark)
             return tuple(item.partition for item in effective)
+
+    def _move_on(self, connection: sa.Connection, taken: Window, step: WatermarkStep) -> None:
+        """Move checkpoint and watermark, as far as a window does that."""
+        if taken.moves_checkpoint:
+            end = taken.range.end_inclusive
+            connection.execute(
+                sa.update(pipeline)
+                .where(pipeline.c.name == self.name)
+                .values(checkpoint=end.to_json())
+            )
+        if taken.kind.moves_checkpoint:
+            store_watermark(connection, self.name, step)

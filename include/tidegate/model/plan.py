@@ -29,7 +29,9 @@ class WindowKind(Enum):
     REBUILD = "rebuild"
     """Reads named partitions whole as of the checkpoint.
 
-    Earlier contributions to them no longer count.
+    Earlier contributions to them no longer count. It has a start if files that the checkpoint knows
+    are read as they stand by now: the checkpoint then moves from there to its end, and no change
+    but theirs lies between.
     """
     RELOAD = "reload"
     """Reads the whole source as of its end, and replaces everything that came before.
@@ -44,7 +46,7 @@ class WindowKind(Enum):
 
     @property
     def moves_checkpoint(self) -> bool:
-        """Whether announcing such a window moves the checkpoint to its end."""
+        """Whether such windows move the checkpoint on, and the watermark with it."""
         return self not in {WindowKind.HISTORY, WindowKind.REBUILD}
 
     @property
@@ -93,6 +95,12 @@ class Window(Value):
     """The run that took it."""
     partitions: tuple[Partition, ...] = ()
     """The only partitions that a rebuild writes; empty for the other kinds."""
+
+    @property
+    def moves_checkpoint(self) -> bool:
+        """Whether announcing it moves the checkpoint to its end."""
+        is_joined = self.kind is WindowKind.REBUILD and self.range.start_exclusive is not None
+        return self.kind.moves_checkpoint or is_joined
 
     @property
     def is_empty(self) -> bool:

@@ -84,6 +84,9 @@ class Timeline(Protocol):
     def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
         """Return the same pin with the checkpoint as its head, for a rebuild.
 
+        Where what the checkpoint took in was changed in place, its head is an instant of its own,
+        which has that as it is now, and nothing that came after the checkpoint.
+
         Raises:
             TidegateError: the source cannot be read as of the checkpoint.
         """

@@ -20,12 +20,10 @@ class ListedFileGone(SourceFileGone):
     """A file of a folder is not there any more that a listing names."""
 
     template = (
-        "{path}: expected, as it was listed; not found. Restore it as it was, including its "
-        "modification time, and run again. If the source deleted it, set `source.on_changed_file: "
-        "ignore` and load with `tidegate load PIPELINE`, which takes the folder as it stands. "
-        "Read the partitions of its rows without it afterwards with `tidegate rebuild PIPELINE "
-        "PARTITION`. If the load stops at the same file, its window was planned before: start a "
-        "new pipeline with a new name and a new target."
+        "{path}: expected, as it was listed; not found. Restore it and run again. If the source "
+        "deleted it, read the partitions of its rows without it with `tidegate rebuild PIPELINE "
+        "PARTITION`. If `tidegate load PIPELINE` stops at it, its window was planned before: start "
+        "a new pipeline with a new name and a new target."
     )
 
 
@@ -33,11 +31,9 @@ class ListedFileChanged(SourceFileDamaged):
     """A file of a folder was written after it was listed; it need not be damaged."""
 
     template = (
-        "{path}: expected, as it was listed, {problem}. Restore it as it was, including its "
-        "modification time, and run again. If the source rewrote it, set `source.on_changed_file: "
-        "ignore` and load with `tidegate load PIPELINE`, which reads the folder as it is now. "
-        "Afterwards run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that "
-        "the file had, and of those that it has now. If the load stops at the same file, its "
+        "{path}: expected, as it was listed, {problem}. Restore it and run again. If the source "
+        "rewrote it, run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that "
+        "the file had, and of those that it has now. If `tidegate load PIPELINE` stops at it, its "
         "window was planned before: start a new pipeline with a new name and a new target."
     )
 
@@ -62,23 +58,21 @@ class SourceRewritten(TerminalError):
     expected: str
     found: str
     template = (
-        "{source}: {path} was taken in as {expected}, found {found}. Restore it as it was, its "
-        "modification time too, and run again; or set `source.on_changed_file: ignore` and run "
-        "`tidegate load PIPELINE`: the rows that were read from the file stay, and are not read "
-        "again when the file comes back. To publish the rows that it has now, run `tidegate "
-        "rebuild PIPELINE PARTITION` afterwards for the partitions of the rows that it had, and "
-        "of those that it has now."
+        "{source}: {path} was taken in as {expected}, found {found}. To publish the rows that it "
+        "has now, run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that it "
+        "had, and of those that it has now; `tidegate load PIPELINE` goes on afterwards. To let "
+        "the rows stay that were read from it, set `source.on_changed_file: ignore` and run "
+        "`tidegate load PIPELINE`. If it changed by mistake, restore it and run again."
     )
 
 
 class SourceEmptied(TerminalError):
-    """A directory that is read as a whole has no files any more (PC-R07)."""
+    """A directory has no files any more, and is to be read as a whole (PC-R07)."""
 
     source: str
     files: int
     template = (
         "{source}: had {files} files when it was last read, and has none now, as if a volume were "
         "not mounted. Mount it and run again. If the source deleted its files, set "
-        "`source.on_changed_file: ignore` and load with `tidegate load PIPELINE`, which leaves "
-        "the target without rows."
+        "`source.on_changed_file: ignore` and run again: what is read whole is left without rows."
     )

@@ -253,6 +253,6 @@ class Scanner:
         return said.model_copy(update=unsaid)
 
     def _instants(self, found: _Found, pinned: Pin, window: Window) -> int:
-        if window.range.start_exclusive is None:
+        if window.range.start_exclusive is None or window.kind.reads_whole:
             return sum(action.count for action in found.units.listed.instants) or 1
         return len(self.source.timeline.instants(pinned, window.range.start_exclusive))

@@ -6,7 +6,7 @@ reads no rows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerMoved
@@ -107,8 +107,10 @@ class Taker:
     def rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> Taken:
         """Take a window that reads partitions whole, as of the checkpoint.
 
-        Before the first load there is no checkpoint, and nothing is taken. The ledger need not know
-        the partitions: a file that was rewritten in the source may have rows for new ones.
+        Files that the checkpoint knows and that changed since are read as they stand, if the source
+        cannot do otherwise. Before the first load there is no checkpoint, and nothing is taken. The
+        ledger need not know the partitions: a file that was rewritten in the source may have rows
+        for new ones.
 
         Raises:
             StateGone: the source no longer keeps its state at the checkpoint; nothing was taken.
@@ -193,7 +195,9 @@ class Taker:
         )
         if seen.open is not None and seen.open.window.partitions == draft.partitions:
             return self._continued(run, seen, seen.open, (), holder)
-        self.pins.of_rebuild(draft, seen.pin)
+        end = self.pins.of_rebuild(draft, seen.pin).head
+        if end is not None and end.id != seen.state.checkpoint.id:
+            draft = replace(draft, range=InstantRange(seen.state.checkpoint, end))
         return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
 
     def _reset(self, run: Run, now: datetime) -> Taken:

@@ -102,7 +102,7 @@ class CommitPlans:
         return {
             str(item.window.sequence): {
                 "after": item.window.range.start_exclusive.id
-                if item.window.range.start_exclusive
+                if item.window.range.start_exclusive and not item.window.kind.reads_whole
                 else None,
                 "to": item.window.range.end_inclusive.id,
                 "to_time": instant_text(item.window.range.end_inclusive.time),

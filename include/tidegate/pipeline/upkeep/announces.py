@@ -131,9 +131,10 @@ def _begins_at(window: Window, checkpoint: Instant | None) -> bool:
     """Return whether a window may have been taken at a checkpoint; some start anywhere."""
     if window.kind.replaces_everything:
         return True
-    # A rebuild reads up to the checkpoint, and does not move it.
-    is_rebuild = window.kind is WindowKind.REBUILD
-    at = window.range.end_inclusive if is_rebuild else window.range.start_exclusive
+    at = window.range.start_exclusive
+    if at is None and window.kind is WindowKind.REBUILD:
+        # Without a start it reads up to the checkpoint, and does not move it.
+        at = window.range.end_inclusive
     return (at.id if at else None) == (checkpoint.id if checkpoint else None)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
-from tidegate.source.files.footers import Footers
+from tidegate.source.files.footers import Footers, side_by_side
 from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
 from tidegate.source.files.store import ListingStore
+from tidegate.source.files.tails import listed_before, listed_tail
+from tidegate.source.files.walk import list_directory
 
 if TYPE_CHECKING:
     from tidegate.config import FilesSourceConfig
@@ -76,6 +79,31 @@ class Folder:
         """Read the pinned listing; empty before the first."""
         return self.listing(pin.head) if pin.head is not None else Listing(())
 
+    def look(self, before: Listing) -> Listing:
+        """List the directory, with the ends of files that are new or whose time changed.
+
+        Args:
+            before: the listing of the checkpoint.
+        """
+        found = list_directory(self.config)
+        taken, newest = before.known, self.store.newest().known
+        earlier = [listed_before(file, taken, newest) for file in found.files]
+        fresh = [file for file, one in zip(found.files, earlier, strict=True) if one is None]
+        read = side_by_side(fresh, lambda file: file._replace(tail=listed_tail(self.root, file)))
+        return replace(found, files=tuple(one or next(read) for one in earlier))
+
+    def look_at(self, taken: Listing) -> Listing:
+        """List the files of a listing as they stand now, with the ends of all of them.
+
+        They are read next, so that one whose time was kept is not trusted. What is new is left out.
+        """
+        found, known = list_directory(self.config), taken.known
+        standing = [file for file in found.files if file.path in known]
+        files = side_by_side(
+            standing, lambda file: file._replace(tail=listed_tail(self.root, file))
+        )
+        return replace(found, files=tuple(files)).remembering(taken)
+
     def listing(self, instant: Instant) -> Listing:
         """Read the listing of an instant; for a time within one, what had arrived by then."""
         head = self.store.head(instant, self.root)
@@ -103,8 +131,7 @@ class Folder:
 
     def is_same(self, one: Instant, other: Instant) -> bool:
         """Return whether two instants have the same files, whatever their numbers."""
-        first, second = self.listing(one), self.listing(other)
-        return (first.files, first.gone) == (second.files, second.gone)
+        return self.listing(one).has_content_of(self.listing(other))
 
     def follows(self, head: Instant, after: Instant) -> bool:
         """Return whether a listing was made after a checkpoint and differs from it."""

@@ -131,7 +131,7 @@ class Footers:
         return footer.schema
 
     def _read(self, file: ListedFile, column: str | None) -> Footer:
-        with open_listed(self._path(file), file.size, file.modified) as opened:
+        with open_listed(self._path(file), *file[1:]) as opened:
             schema = opened.schema
             # Most files have equal ones.
             schema = self._schemas.setdefault(schema.serialize().to_pybytes(), schema)

@@ -54,7 +54,8 @@ class KeptListings:
         standing = {file.path: file for file in self._folder.head(pin).files}
         for file in listing.files:
             found = standing.get(file.path)
-            if found != file and interval.covers(came(file, whole)):
+            is_kept = found is not None and found.is_same(file)
+            if not is_kept and interval.covers(came(file, whole)):
                 raise HistoryChanged(
                     source=self._folder.root,
                     path=file.path,

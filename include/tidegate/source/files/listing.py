@@ -10,7 +10,7 @@ from tidegate.model.instant import Instant
 from tidegate.model.wire import SPARSE, Value, digest, instant_text
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -27,6 +27,17 @@ class ListedFile(NamedTuple):
     path: str
     size: int
     modified: int
+    tail: str = ""
+    """Hash of the file's end, see `tails`; empty in listings of early versions, and if it could not
+    be read."""
+
+    def is_same(self, other: ListedFile) -> bool:
+        """Return whether a file is unchanged, by its content if that is known, else by its time."""
+        if self.size != other.size:
+            return False
+        if self.tail and other.tail:
+            return self.tail == other.tail
+        return self.modified == other.modified
 
     def __str__(self) -> str:
         moment = datetime.fromtimestamp(self.modified / 1e9, tz=UTC)
@@ -40,7 +51,8 @@ class ListingHead(Value):
     number: int
     """1 for the first listing, without gaps."""
     digest: str
-    """Hash of the sorted paths, sizes and modification times: equal listings are one instant."""
+    """Hash of the sorted paths, sizes, modification times and tails: equal listings are one
+    instant."""
     taken_at: datetime
     """The instant's time, see `listing_time`."""
     files: int
@@ -68,15 +80,19 @@ class Listing:
 
     @property
     def entries(self) -> list[list[Any]]:
-        """The files as they are stored; those that are gone have a fourth item."""
-        return [*map(list, self.files), *([*file, _GONE] for file in self.gone)]
+        """The files as they are stored: with a tail if it is known, with a word if they are gone.
+
+        Without tails they are as early versions stored them, so that digests stay.
+        """
+        return [*map(_entry, self.files), *([*_entry(file), _GONE] for file in self.gone)]
 
     @classmethod
     def of_entries(cls, entries: Iterable[list[Any]], skipped: tuple[str, ...]) -> Listing:
         """Return the listing that `entries` describes."""
         found: tuple[list[ListedFile], list[ListedFile]] = ([], [])
-        for path, size, modified, *gone in entries:
-            found[bool(gone)].append(ListedFile(path, size, modified))
+        for path, size, modified, *rest in entries:
+            tail = next((item for item in rest if item != _GONE), "")
+            found[_GONE in rest].append(ListedFile(path, size, modified, tail))
         return cls(tuple(found[0]), skipped, tuple(found[1]))
 
     @property
@@ -88,6 +104,10 @@ class Listing:
     def known(self) -> dict[str, ListedFile]:
         """All files by path, including those that are gone."""
         return {file.path: file for file in (*self.files, *self.gone)}
+
+    def has_content_of(self, other: Listing) -> bool:
+        """Return whether two listings have the same files, whatever their times."""
+        return _are_same(self.files, other.files) and _are_same(self.gone, other.gone)
 
     def remembering(self, before: Listing) -> Listing:
         """Return the listing with the files of an earlier one that are gone by now."""
@@ -106,7 +126,7 @@ class ListingDifference:
 
     added: tuple[ListedFile, ...]
     disturbed: tuple[tuple[ListedFile, ListedFile | None], ...]
-    """Known files and their current state: with another size or time, or None if gone (PC-R07)."""
+    """Known files and their current state: with other content, or None if gone (PC-R07)."""
     returned: tuple[ListedFile, ...]
     """Files that were gone and are back unchanged."""
 
@@ -175,7 +195,9 @@ def difference(before: Listing | None, after: Listing) -> ListingDifference:
     known = before.known
     added = tuple(file for file in after.files if file.path not in known)
     now = {file.path: file for file in after.files}
-    returned = tuple(file for file in before.gone if now.get(file.path) == file)
+    returned = tuple(
+        file for file in before.gone if file.path in now and now[file.path].is_same(file)
+    )
     return ListingDifference(added, tuple(_disturbed(before, now)), returned)
 
 
@@ -184,12 +206,24 @@ def _disturbed(
 ) -> Iterator[tuple[ListedFile, ListedFile | None]]:
     for file in before.files:
         found = now.get(file.path)
-        if found != file:
+        if found is None or not found.is_same(file):
             yield file, found
     for file in before.gone:
         found = now.get(file.path)
-        if found not in {None, file}:
+        if found is not None and not found.is_same(file):
             yield file, found
+
+
+def _entry(file: ListedFile) -> list[Any]:
+    return [file.path, file.size, file.modified, *([file.tail] if file.tail else [])]
+
+
+def _are_same(files: Sequence[ListedFile], others: Sequence[ListedFile]) -> bool:
+    """Compare files of two listings, both sorted by path."""
+    return len(files) == len(others) and all(
+        one.path == other.path and one.is_same(other)
+        for one, other in zip(files, others, strict=True)
+    )
 
 
 def came(file: ListedFile, listed: Instant) -> datetime:

@@ -25,6 +25,7 @@ from tidegate.read.removed import WHOLE
 from tidegate.source.column_kernels import Found
 from tidegate.source.files.columns import children_of, decode_schema, wanted
 from tidegate.source.files.partition_values import parse_values
+from tidegate.source.files.tails import tail_of
 from tidegate.source.projection import Projection, Projections
 from tidegate.storage import silence_of
 
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from tidegate.read.merge import ReadOptions
 
 
-MODIFIED, PARTITION = "modified", "partition"
-"""Details of a slice: the file's modification time in nanoseconds since 1970, and path values."""
+MODIFIED, TAIL, PARTITION = "modified", "tail", "partition"
+"""Details of a slice: the file's modification time in nanoseconds since 1970, the hash of its end
+if it was listed, and path values."""
 _HALF = 1 << 63
 
 
@@ -157,47 +159,64 @@ class FilesReading:
 
 def open_slice(slice: FileSlice) -> ParquetRows:
     """Open the file of a slice; raises as `open_listed`."""
-    return open_listed(slice.path, slice.file_bytes, slice.details[MODIFIED])
+    details = slice.details
+    return open_listed(slice.path, slice.file_bytes, details[MODIFIED], details.get(TAIL, ""))
 
 
-def open_listed(path: str, length: int, modified: int) -> ParquetRows:
+def open_listed(path: str, length: int, modified: int, tail: str) -> ParquetRows:
     """Open a file that a listing names and compare it with the listing.
+
+    A file whose end was listed is compared by it, whatever its time: it may have been touched, or
+    rewritten with its time kept.
 
     Args:
         path: of the file.
         length: bytes that it had.
         modified: when it was written, in nanoseconds since 1970.
+        tail: the hash of its end; empty if only its time is known.
 
     Raises:
         ListedFileGone: it was deleted after it was listed.
-        ListedFileChanged: it has another length, or was written since.
+        ListedFileChanged: it has another length or end; without a listed end, it was written since.
         SourceFileDamaged: it has no footer, or may not be read.
         StorageSilent: the file system does not answer now (Transient).
     """
     try:
         file = pa.OSFile(path)
-        found, written = file.size(), _as_listed(Path(path).stat().st_mtime_ns)
+        written = _as_listed(Path(path).stat().st_mtime_ns)
     except FileNotFoundError as gone:
         raise ListedFileGone(path=path) from gone
     except OSError as refused:
         raise (
             silence_of(path, refused) or SourceFileDamaged(path=path, problem=str(refused))
         ) from refused
-    if found != length:
-        file.close()
-        raise ListedFileChanged(path=path, problem=f"{length} bytes, found {found}")
-    if written != modified:
-        file.close()
-        problem = (
-            f"what was written at {_moment(modified)}, found what was written at {_moment(written)}"
-        )
-        raise ListedFileChanged(path=path, problem=problem)
     try:
-        return ParquetRows(file)
+        difference = _difference(file, length, modified, written, tail)
+        if difference is None:
+            return ParquetRows(file)
     except (pa.ArrowInvalid, OSError) as broken:
         file.close()
         damaged = SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}")
         raise (silence_of(path, broken) or damaged) from broken
+    file.close()
+    raise ListedFileChanged(path=path, problem=difference)
+
+
+def _difference(
+    file: pa.NativeFile, length: int, modified: int, written: int, tail: str
+) -> str | None:
+    """Return how an open file differs from what was listed; None if it does not."""
+    found = file.size()
+    if found != length:
+        return f"{length} bytes, found {found}"
+    if tail:
+        if tail_of(file) == tail:
+            return None
+        if written == modified:
+            return f"what was written at {_moment(modified)}, found other content of that time"
+    elif written == modified:
+        return None
+    return f"what was written at {_moment(modified)}, found what was written at {_moment(written)}"
 
 
 def is_as_listed(path: str, length: int, modified: int) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import DefaultPartitionForeign
 from tidegate.model.file_slice import FileSlice
@@ -11,12 +11,12 @@ from tidegate.model.plan import Piece
 from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.footers import side_by_side
 from tidegate.source.files.pruning import PartitionPruning
-from tidegate.source.files.reader import MODIFIED, PARTITION, open_slice
+from tidegate.source.files.reader import MODIFIED, PARTITION, TAIL, open_slice
 from tidegate.source.files.words import counted, first_few
 from tidegate.source.slicing import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     import pyarrow as pa
 
@@ -123,7 +123,7 @@ class ListingSlicing:
             rows=footer.rows,
             # One offset says one row group, which need not be read again to be cut.
             offsets=(0,) if footer.groups == 1 else (),
-            details={MODIFIED: file.modified, PARTITION: dict(partition.values)},
+            details=_details(file, partition),
         )
         piece = Piece(slice, footer.rows, file.size, event_times=checked.bounds(footer))
         checked.check(piece, footer.schema)
@@ -145,7 +145,10 @@ class ListingSlicing:
     ) -> tuple[str, ...]:
         skipped = self._folder.store.head(window.end_inclusive, self._folder.root).skipped
         gone = self._folder.listing(window.end_inclusive).gone if whole else ()
-        notes = []
+        notes: list[str] = []
+        start = window.start_exclusive
+        if whole and start is not None:
+            notes += _read_anew(self._folder.difference(start, window.end_inclusive))
         if gone:
             are, their = ("is", "its") if len(gone) == 1 else ("are", "their")
             notes.append(
@@ -169,6 +172,25 @@ class ListingSlicing:
                 paths = "paths that are no partitions"
             notes.append(f"skipped {len(skipped)} {paths}: {first_few(skipped)}")
         return tuple(notes)
+
+
+def _details(file: ListedFile, partition: Partition) -> dict[str, Any]:
+    """Return what a task needs to know of a file; as early versions did, if its end is unknown."""
+    tail = {TAIL: file.tail} if file.tail else {}
+    return {MODIFIED: file.modified, **tail, PARTITION: dict(partition.values)}
+
+
+def _read_anew(change: ListingDifference) -> Iterator[str]:
+    """Name files that a rebuild found otherwise than they were taken in."""
+    named = [f"{file.path} ({'changed' if now else 'gone'})" for file, now in change.disturbed]
+    named += [f"{file.path} (back)" for file in change.returned]
+    if named:
+        yield (
+            f"took {counted(len(named))} as {'it stands' if len(named) == 1 else 'they stand'} "
+            f"now: {first_few(named)}. What was read of {'it' if len(named) == 1 else 'them'} "
+            "before stays in partitions that are not rebuilt: run `tidegate rebuild PIPELINE "
+            "PARTITION` for those of the rows that such a file had, and of those that it has now"
+        )
 
 
 def _ignored(change: ListingDifference) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 import re
@@ -9,7 +10,7 @@ import zlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from tidegate.errors import InstantNotFound, StateFileLost
+from tidegate.errors import InstantNotFound, StateFileDamaged, StateFileLost
 from tidegate.source.files.columns import encode_schema
 from tidegate.source.files.listing import Listing, ListingHead, listing_id
 from tidegate.stored import as_stored, read_content
@@ -91,6 +92,16 @@ class ListingStore:
             path = self._files_path(head.digest)
             self._listings[head.digest] = self._stored(path, lambda raw: _listing(raw, head))
         return self._listings[head.digest]
+
+    def newest(self) -> Listing:
+        """Read the last listing; empty if there is none, or if it is not as it was written.
+
+        Only what a look would otherwise read again is taken from it.
+        """
+        with contextlib.suppress(StateFileLost, StateFileDamaged):
+            for head in self.heads()[-1:]:
+                return self.listing(head)
+        return Listing(())
 
     def record(
         self,

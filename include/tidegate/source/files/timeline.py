@@ -33,7 +33,6 @@ from tidegate.source.files.listing import (
     number_of,
 )
 from tidegate.source.files.starts import before_time, first_checkpoint
-from tidegate.source.files.walk import list_directory
 from tidegate.source.files.words import counted
 from tidegate.source.reading import pinned_columns
 from tidegate.source.timeline import Following, InstantReport
@@ -83,7 +82,8 @@ class ListingTimeline:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
         """
         del expected_identity
-        listing, before = list_directory(self._folder.config), self._folder.known(after)
+        before = self._folder.known(after)
+        listing = self._folder.look(before)
         # A read of the whole directory is new each time, and always has all files.
         passed = Listing(()) if self._folder.reads_whole else before
         if until is not None and not self._folder.reads_whole:
@@ -109,9 +109,17 @@ class ListingTimeline:
     def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
         """Pin the listing of a checkpoint, to read all of its files.
 
+        If they are not as they were, they are listed anew, without files that were not taken in:
+        what is left of them is read, as it stands. The next load of a read of everything reads what
+        changed anyway.
+
         Raises:
-            FileCameBack: a file that is gone in it is back.
+            SourceEmptied: there is no file any more, and the pipeline says `fail`.
+            FileCameBack: everything is read by each load, and a file that is gone in the listing is
+                back.
         """
+        if not self._folder.reads_whole:
+            return self._standing_at(pin, checkpoint)
         standing = {file.path for file in self._folder.head(pin).files}
         for file in self._folder.listing(checkpoint).gone:
             if file.path in standing:
@@ -127,6 +135,21 @@ class ListingTimeline:
         """Return the files of the pinned listing that had arrived by a time."""
         earlier = before_time(self._folder.moments(pin), moment, inclusive=True)
         return earlier[-1] if earlier else None
+
+    def _standing_at(self, pin: Pin, checkpoint: Instant) -> Pin:
+        """Pin the files of a checkpoint as they stand, which may be the checkpoint itself."""
+        taken = self._folder.listing(checkpoint)
+        standing = self._folder.look_at(taken)
+        if standing.has_content_of(taken):
+            return self.at(pin, checkpoint)
+        self._refuse_emptied(taken, standing)
+        head = self._folder.store.record(
+            standing,
+            checkpoint.time,
+            lambda: self._columns(standing, taken, checkpoint),
+            latest=None,
+        )
+        return replace(pin, head=head.instant)
 
     def first_checkpoint(self, pin: Pin) -> Instant | None:
         """Return the instant before `source.start`: a listing, or the files up to a time.
@@ -151,9 +174,7 @@ class ListingTimeline:
         """
         if not self._folder.reads_whole:
             return Following(self.instants(pin, after), after)
-        files = len(self._folder.known(after).files)
-        if files and not self._folder.head(pin).files and self._folder.refuses_changes:
-            raise SourceEmptied(source=self._folder.root, files=files)
+        self._refuse_emptied(self._folder.known(after), self._folder.head(pin))
         is_known = pin.head is None or (after is not None and self._folder.is_kept(pin.head, after))
         found = () if is_known or pin.head is None else (pin.head,)
         return Following(found, None, WindowKind.RELOAD)
@@ -165,6 +186,11 @@ class ListingTimeline:
         start = None if self._folder.reads_whole else self.first_checkpoint(pin)
         kind = WindowKind.RELOAD if start is None else WindowKind.RESTART
         return Following((pin.head,), start, kind)
+
+    def _refuse_emptied(self, before: Listing, now: Listing) -> None:
+        """Refuse a folder without files that had some, as one that is not mounted."""
+        if before.files and not now.files and self._folder.refuses_changes:
+            raise SourceEmptied(source=self._folder.root, files=len(before.files))
 
     def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
         """Return how many files arrived after a checkpoint, or what rules that out."""
@@ -257,7 +283,12 @@ class ListingTimeline:
         head = next((item for item in self._folder.store.heads() if item.instant.id == known), None)
         if head is None:
             return self._folder.footers.columns(listing.files, pa.schema([]))
-        new = [file for file in listing.files if before.known.get(file.path) != file]
+        taken = before.known
+        new = [
+            file
+            for file in listing.files
+            if file.path not in taken or not taken[file.path].is_same(file)
+        ]
         completed = self._completed(head, listing.files)
         return self._folder.footers.columns(new, completed.schema)
 

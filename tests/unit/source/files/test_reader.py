@@ -25,15 +25,15 @@ def test_file_on_a_busy_machine_is_not_called_damaged(tmp_path: Path) -> None:
     found = path.stat()
 
     with without_descriptors(), pytest.raises(StorageSilent, match=r"a\.parquet: no answer"):
-        open_listed(str(path), found.st_size, found.st_mtime_ns)
+        open_listed(str(path), found.st_size, found.st_mtime_ns, "")
 
-    with open_listed(str(path), found.st_size, found.st_mtime_ns) as file:
+    with open_listed(str(path), found.st_size, found.st_mtime_ns, "") as file:
         assert file.rows == 1
 
 
 def test_file_that_is_a_directory_is_called_damaged(tmp_path: Path) -> None:
     with pytest.raises(SourceFileDamaged, match="directory"):
-        open_listed(str(tmp_path), 0, 0)
+        open_listed(str(tmp_path), 0, 0, "")
 
 
 @pytest.mark.parametrize("year", [1600, 1901, 1970, 2261, 2263, 2400, 11_000])
@@ -46,7 +46,7 @@ def test_file_of_any_time_is_the_one_that_was_listed(tmp_path: Path, year: int) 
     config = read_source({"kind": "files", "path": str(tmp_path)})
 
     (listed,) = list_directory(config).files
-    with open_listed(str(path), listed.size, listed.modified) as file:
+    with open_listed(str(path), listed.size, listed.modified, "") as file:
         assert file.rows == 1
     os.utime(path, (seconds + 1, seconds + 1))
     changed = list_directory(config).files != (listed,)
@@ -54,4 +54,4 @@ def test_file_of_any_time_is_the_one_that_was_listed(tmp_path: Path, year: int) 
     # Some file systems hold no such time, so that nothing changed.
     if changed:
         with pytest.raises(ListedFileChanged, match="found what was written at"):
-            open_listed(str(path), listed.size, listed.modified)
+            open_listed(str(path), listed.size, listed.modified, "")

@@ -100,7 +100,7 @@ def test_disturbed_file_fails_or_is_ignored_and_noted(event: str, folder: Folder
     folder.put("a.parquet", id=[1])
     taken = folder.source().timeline.pin(NOW).head
     if event == "changed":
-        os.utime(folder.root / "a.parquet", ns=(1, 1))
+        folder.put("a.parquet", id=[3])
     else:
         (folder.root / "a.parquet").unlink()
     folder.put("b.parquet", id=[2])
@@ -128,7 +128,7 @@ def test_many_disturbed_files_are_named_to_the_third_and_counted_in_the_instants
     taken = folder.source().timeline.pin(NOW).head
     (folder.root / "b.parquet").unlink()
     for name in "acd":
-        os.utime(folder.root / f"{name}.parquet", ns=(1, 1))
+        folder.put(f"{name}.parquet", id=[7])
     careless = folder.source(on_changed_file="ignore")
     pin = careless.timeline.pin(NOW + HOUR)
     assert pin.head

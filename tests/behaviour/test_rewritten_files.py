@@ -1,0 +1,200 @@
+"""Files of a folder that were rewritten or deleted after they were taken in, and are rebuilt."""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from small_lake import DAY, DAY_1, NOW, SmallLake, load, local, publish, published_ids
+from tidegate.errors import SourceRewritten
+from tidegate.model.plan import WindowKind
+from tidegate.model.run import Run
+
+if TYPE_CHECKING:
+    from tidegate.pipeline import Pipeline
+
+
+class Folder:
+    """Files of rows of any days, and what they have by day: the oracle."""
+
+    def __init__(self, lake: SmallLake) -> None:
+        self.lake = lake
+        self.root = lake.root / "landing"
+        self.root.mkdir()
+        lake.keys = {"commit": {"trigger": "process-time"}}
+
+    def put(self, name: str, *rows: tuple[int, int], **more: Any) -> Path:
+        """Write rows: the id and the day of each."""
+        at = [DAY_1 + DAY * (day - 1) + timedelta(minutes=id) for id, day in rows]
+        columns = {"id": [id for id, _ in rows], "at": pa.array(at, pa.timestamp("us", "UTC"))}
+        path = self.root / f"{name}.parquet"
+        pq.write_table(pa.table({**columns, **more}), path)
+        return path
+
+    def pipeline(self, **source: Any) -> Pipeline:
+        self.lake.source = {"kind": "files", "path": str(self.root), **source}
+        return self.lake.pipeline()
+
+    def rows(self) -> dict[str, list[int]]:
+        ids: dict[str, list[int]] = {}
+        for path in sorted(self.root.iterdir()):
+            for row in pq.read_table(path).to_pylist():
+                ids.setdefault(f"dt={row['at']:%Y-%m-%d}", []).append(row["id"])
+        return {name: sorted(each) for name, each in sorted(ids.items())}
+
+    def published(self) -> dict[str, list[int]]:
+        publish(self.pipeline())
+        found = published_ids(self.lake.target)
+        assert {name: ids for name, ids in self.lake.listed_ids().items() if ids} == {
+            name: ids for name, ids in found.items() if ids
+        }
+        return {name: ids for name, ids in found.items() if ids}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Folder:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.put("a", (1, 1), (2, 2))
+    folder.put("b", (3, 1))
+    load(folder.pipeline())
+    assert folder.published() == {"dt=2026-02-01": [1, 3], "dt=2026-02-02": [2]}
+    return folder
+
+
+def rebuild(pipeline: Pipeline, *days: int) -> None:
+    named = [pipeline.parse_partition(f"dt=2026-02-{day:02d}") for day in days]
+    pipeline.finish_load(pipeline.rebuild(named, Run("again", "cli"), NOW), NOW, local)
+
+
+CHANGES = {
+    "rewritten": lambda folder: folder.put("a", (1, 1), (4, 3)),
+    "deleted": lambda folder: (folder.root / "a.parquet").unlink(),
+    "with another column": lambda folder: folder.put("a", (1, 1), (4, 3), amount=[1, 2]),
+}
+
+
+@pytest.mark.follows("SourceRewritten")
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("with_new", [False, True], ids=["", "beside a new file"])
+def test_rebuild_takes_a_changed_file_as_it_stands_and_loads_go_on(
+    folder: Folder, change: str, *, with_new: bool
+) -> None:
+    CHANGES[change](folder)
+    if with_new:
+        folder.put("c", (5, 1), (6, 4))
+    with pytest.raises(SourceRewritten, match=r"a\.parquet.*tidegate rebuild"):
+        load(folder.pipeline())
+
+    rebuild(folder.pipeline(), 1, 2, 3)
+    announced = load(folder.pipeline())
+
+    assert bool(announced.windows) == with_new
+    assert folder.published() == folder.rows()
+    assert list(folder.pipeline().findings()) == []
+    folder.put("d", (7, 1))
+    load(folder.pipeline())
+    assert folder.published() == folder.rows()
+
+
+def test_rebuild_of_one_partition_names_the_file_whose_other_rows_stay(folder: Folder) -> None:
+    folder.put("a", (1, 1), (4, 3))
+
+    rebuild(folder.pipeline(), 1)
+
+    pipeline = folder.pipeline()
+    (note,) = pipeline.stored_plan(2)[0].notes
+    assert note.startswith("took 1 file as it stands now: a.parquet (changed). ")
+    assert "`tidegate rebuild PIPELINE PARTITION`" in note
+    assert folder.published() == {"dt=2026-02-01": [1, 3], "dt=2026-02-02": [2]}
+    rebuild(folder.pipeline(), 2, 3)
+    assert pipeline.stored_plan(3)[0].notes == ()
+    assert folder.published() == folder.rows()
+
+
+def test_rebuild_without_a_changed_file_makes_no_listing_and_moves_no_checkpoint(
+    folder: Folder,
+) -> None:
+    before = folder.pipeline().ledger.pipeline.get()
+    listings = sorted(path.name for path in (folder.lake.work / "listings").iterdir())
+
+    rebuild(folder.pipeline(), 1)
+
+    after = folder.pipeline().ledger.pipeline.get()
+    assert after.checkpoint == before.checkpoint
+    assert sorted(path.name for path in (folder.lake.work / "listings").iterdir()) == listings
+    assert folder.published() == folder.rows()
+
+
+def test_checkpoint_moves_with_the_rebuild_and_not_before(folder: Folder) -> None:
+    folder.put("a", (1, 1), (4, 3))
+    pipeline = folder.pipeline()
+    before = pipeline.ledger.pipeline.get()
+    named = [pipeline.parse_partition("dt=2026-02-01")]
+
+    planned = pipeline.rebuild(named, Run("again", "cli"), NOW)
+    (_, taken) = pipeline.ledger.windows.all()
+    assert pipeline.ledger.pipeline.get().checkpoint == before.checkpoint
+    pipeline.finish_load(planned, NOW, local)
+
+    after = pipeline.ledger.pipeline.get()
+    assert taken.window.kind is WindowKind.REBUILD
+    assert taken.window.range.start_exclusive == before.checkpoint
+    assert after.checkpoint == taken.window.range.end_inclusive
+    assert after.checkpoint
+    assert before.checkpoint
+    assert after.checkpoint.time == before.checkpoint.time
+    assert after.watermark == before.watermark
+
+
+@pytest.mark.parametrize("replayed", [False, True], ids=["", "replayed"])
+def test_lost_ledger_is_restored_after_a_rebuild_that_moved_the_checkpoint(
+    folder: Folder, *, replayed: bool
+) -> None:
+    folder.put("a", (1, 1), (4, 3))
+    rebuild(folder.pipeline(), 1, 2, 3)
+    folder.put("c", (5, 1))
+    load(folder.pipeline())
+    if replayed:
+        again = folder.pipeline(read={"filter": "id <> 99"})
+        again.finish_load(again.replay(2, Run("again", "cli"), NOW), NOW, local)
+    assert folder.published() == folder.rows()
+    before = folder.pipeline().ledger.pipeline.get()
+
+    for path in folder.lake.root.glob("ledger.db*"):
+        path.unlink()
+    restored = folder.pipeline().restore_ledger()
+
+    assert restored.windows == 3
+    assert folder.pipeline().ledger.pipeline.get().checkpoint == before.checkpoint
+    folder.put("d", (8, 2))
+    load(folder.pipeline())
+    assert folder.published() == folder.rows()
+    assert list(folder.pipeline().findings()) == []
+
+
+def test_lineage_of_a_rebuild_begins_at_the_beginning(folder: Folder) -> None:
+    folder.put("a", (1, 1), (4, 3))
+    rebuild(folder.pipeline(), 1)
+    folder.published()
+
+    marker = json.loads((folder.lake.target / "dt=2026-02-01" / "_SUCCESS").read_bytes())
+
+    assert marker["source"]["2"]["after"] is None
+
+
+def test_file_that_changes_again_after_a_rebuild_is_refused_again(folder: Folder) -> None:
+    folder.put("a", (1, 1), (4, 3))
+    rebuild(folder.pipeline(), 1, 2, 3)
+    folder.put("a", (9, 1))
+
+    with pytest.raises(SourceRewritten, match=r"a\.parquet"):
+        load(folder.pipeline())
+    rebuild(folder.pipeline(), 1, 3)
+
+    assert folder.published() == folder.rows()
