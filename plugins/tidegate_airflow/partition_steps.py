@@ -20,6 +20,7 @@ from tidegate_airflow.runs import (
 )
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, opened
+from tidegate_airflow.waiting import log_wait_for_partition
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
@@ -69,8 +70,8 @@ class ProposeRevision(BaseOperator):
             raise skipped(nothing_pending(partition))
         try:
             proposal = pipeline.propose(partition, owner, now)
-        except ClaimHeld as held:
-            self.log.info("waiting: %s", held)
+        except ClaimHeld:
+            log_wait_for_partition(pipeline, partition)
             self.defer(
                 trigger=PartitionTrigger(self.pipeline, owner, partition.key, self.poll_seconds),
                 method_name="resume",

@@ -20,6 +20,7 @@ from tidegate_airflow.runs import (
 )
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, controlled, opened
+from tidegate_airflow.waiting import log_wait_for_partition, log_wait_for_window
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -56,12 +57,7 @@ class ChangesSensor(BaseSensorOperator):
         held = pipeline.ledger.windows.open()
         sequence = held.window.sequence if held is not None else 0
         if held is not None and not pipeline.window_is_free(sequence, run.owner, now):
-            self.log.info(
-                "waiting: window %d is worked on by %s, which keeps it until %s if not renewed",
-                sequence,
-                held.owner,
-                held.expires,
-            )
+            log_wait_for_window(pipeline, sequence)
             self.defer(
                 trigger=WindowTrigger(self.pipeline, run.owner, sequence, self.poll_seconds),
                 method_name="resume",
@@ -106,7 +102,10 @@ class PartitionCommitSensor(BaseSensorOperator):
         if evaluation.committable and pipeline.partition_is_free(partition, owner, now):
             self.log.info("%s may be committed: %s", partition, evaluation.detail)
             return
-        self.log.info("%s: not yet: %s", partition, _why(evaluation))
+        if evaluation.committable:
+            log_wait_for_partition(pipeline, partition)
+        else:
+            self.log.info("%s: not yet: %s", partition, _why(evaluation))
         self.defer(
             trigger=PartitionTrigger(self.pipeline, owner, partition.key, self.poll_seconds),
             method_name="resume",
@@ -115,6 +114,5 @@ class PartitionCommitSensor(BaseSensorOperator):
 
 
 def _why(evaluation: Evaluation) -> str:
-    if evaluation.reason is None:
-        return f"another run is publishing it ({evaluation.detail})"
-    return f"{evaluation.reason.value}: {evaluation.detail}"
+    reason = f"{evaluation.reason.value}: " if evaluation.reason else ""
+    return f"{reason}{evaluation.detail}"

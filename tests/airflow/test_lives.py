@@ -84,14 +84,15 @@ def test_owner_names_the_run_that_it_was_made_of() -> None:
 @pytest.mark.parametrize(
     ("state", "life"),
     [
-        ("queued", Life.WAITING),
         ("running", Life.WAITING),
-        ("success", Life.RENEWING),
-        ("failed", Life.RENEWING),
-        (None, Life.RENEWING),
+        ("success", Life.GONE),
+        ("failed", Life.GONE),
+        # It was cleared, and perhaps waits until the run that asks has ended.
+        ("queued", Life.GONE),
+        (None, Life.GONE),
     ],
 )
-def test_run_lives_until_airflow_calls_it_finished_or_knows_it_no_more(
+def test_run_lives_as_long_as_airflow_calls_it_running(
     airflow: Supervisor, state: str | None, life: Life
 ) -> None:
     if state is not None:
@@ -118,7 +119,7 @@ def test_process_is_judged_as_everywhere(airflow: Supervisor) -> None:
     assert life_in_airflow(process_owner("cli")) is Life.RENEWING
 
 
-def test_window_trigger_waits_for_a_run_that_is_queued_between_two_tasks(
+def test_window_trigger_waits_for_a_run_whose_next_task_is_queued(
     airflow: Supervisor, pipeline: Pipeline
 ) -> None:
     (taken,) = pipeline.plan(Run("run-0", OWNER, interval(1)), NOW)

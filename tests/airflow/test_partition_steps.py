@@ -367,11 +367,10 @@ def test_load_that_died_before_its_event_emits_it_when_it_is_retried(lake: Small
     planned = pipeline.plan(Run("run-1", owner), NOW)
     with local("local") as executor:
         pipeline.stage(planned[0], executor)
-    handed = {"plan_splits": [item.to_json() for item in planned]}
     pipeline.announce(planned, NOW)
-    context, staged = task_context(handed=handed), staged_asset("orders")
+    context, staged = task_context(), staged_asset("orders")
 
-    announce_window("orders", "plan_splits", staged, context)
+    announce_window("orders", planned, staged, context)
 
     event = context["outlet_events"][staged]
     assert event.partition_keys == {KEY, "2026-02-02"}
