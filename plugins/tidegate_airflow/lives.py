@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from airflow.sdk.exceptions import AirflowRuntimeError
-
 from tidegate.ledger.holder import Life
 from tidegate.pipeline.state.holders import life_of
+from tidegate_airflow.asking import AT_WORK, is_listed
 from tidegate_airflow.runs import read_owner
-
-AT_WORK = "running"
-"""State of a run whose tasks may still continue, even if they wait for a slot, retry or person."""
 
 
 def life_in_airflow(owner: str) -> Life:
@@ -34,16 +30,4 @@ def life_in_airflow(owner: str) -> Life:
 
 
 def _may_go_on(dag_id: str, run_id: str) -> bool:
-    from airflow.sdk.execution_time import task_runner
-
-    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
-        # Neither in a task nor in a trigger: there is nobody to ask.
-        return True
-    try:
-        # A count, because asking for the state of a deleted run is an error.
-        count = task_runner.RuntimeTaskInstance.get_dr_count(
-            dag_id=dag_id, run_ids=[run_id], states=[AT_WORK]
-        )
-    except AirflowRuntimeError:
-        return True
-    return count > 0
+    return is_listed(dag_id, run_id, states=[AT_WORK]) is not False

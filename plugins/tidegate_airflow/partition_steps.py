@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger(__name__)
 
+WAIT = "wait_commit_policy"
 PROPOSE = "propose"
 GATE = "quality_gate"
 APPROVE = "approve"

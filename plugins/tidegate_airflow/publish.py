@@ -14,6 +14,7 @@ from tidegate_airflow.partition_steps import (
     COMMIT,
     GATE,
     PROPOSE,
+    WAIT,
     ProposeRevision,
     check_partition,
     commit_partition,
@@ -34,11 +35,14 @@ publishes it: data files, then the marker.
 
 | task | does | otherwise |
 |---|---|---|
-| `wait_commit_policy` | waits for watermark and delay, without a slot | skips: nothing is pending |
+| `wait_commit_policy` | waits for watermark and delay, without a slot | skips: see below |
 | `propose` | computes the next revision's files, claims the partition | skips: content unchanged |
 | `quality_gate` | runs the expectation suite on the whole partition | `fail` ends the run |
 | `approve` | only if held: asks a person (Required Actions) | rejected or unanswered: stays held |
 | `commit` | files, marker, ledger, published event | skips: new rows arrived |
+
+**One run waits for a partition**: if nothing is pending, or another run waits for it already,
+`wait_commit_policy` skips, and its log says why.
 
 **Approved content is published as it was shown**; newer rows make the next revision.
 
@@ -74,7 +78,7 @@ def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, A
     ) as dag:
         step: dict[str, Any] = {"pipeline": name, "poll_seconds": poll_seconds}
         wait = PartitionCommitSensor(
-            task_id="wait_commit_policy", timeout=longest_wait(config).total_seconds(), **step
+            task_id=WAIT, timeout=longest_wait(config).total_seconds(), **step
         )
         propose = ProposeRevision(task_id=PROPOSE, **step)
         gate = _gate_task(name)

@@ -6,11 +6,13 @@ Deferred runs occupy no slots, however many there are.
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator
 
+from tidegate_airflow.asking import will_look_again
 from tidegate_airflow.runs import (
     load_run,
     nothing_pending,
@@ -20,12 +22,16 @@ from tidegate_airflow.runs import (
 )
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, controlled, opened
-from tidegate_airflow.waiting import log_wait_for_partition, log_wait_for_window
+from tidegate_airflow.waiting import log_wait_for_partition, log_wait_for_window, name_run
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
+    from tidegate.pipeline import PipelineControl
+
+_LOG = logging.getLogger(__name__)
 
 
 class ChangesSensor(BaseSensorOperator):
@@ -73,7 +79,8 @@ class ChangesSensor(BaseSensorOperator):
 class PartitionCommitSensor(BaseSensorOperator):
     """Succeeds if the run's partition may be committed, skips if nothing is pending (AF-3.9).
 
-    Otherwise it is deferred; the reason is in its log, in the ledger, and in `tidegate explain`.
+    Otherwise it is deferred; the reason is in its log, in the ledger, and in `tidegate explain`. It
+    skips if another run waits for the same partition.
     """
 
     ui_color = "#dbeaf7"
@@ -105,12 +112,28 @@ class PartitionCommitSensor(BaseSensorOperator):
         if evaluation.committable:
             log_wait_for_partition(pipeline, partition)
         else:
-            self.log.info("%s: not yet: %s", partition, _why(evaluation))
+            self._wait_alone(pipeline, partition, owner, evaluation)
         self.defer(
             trigger=PartitionTrigger(self.pipeline, owner, partition.key, self.poll_seconds),
             method_name="resume",
             timeout=timedelta(seconds=self.timeout),
         )
+
+    def _wait_alone(
+        self, pipeline: PipelineControl, partition: Partition, owner: str, found: Evaluation
+    ) -> None:
+        """Say in the ledger that this run waits, unless another one said so and still does.
+
+        Each load that touches a partition starts a run for it, and one run publishes them all:
+        otherwise a hundred waiting runs of a few partitions would keep those of others from
+        starting (AF-3.27).
+        """
+        other = found.waiting
+        if other is not None and other != owner and will_look_again(other):
+            msg = f"{partition}: {name_run(other)} waits for it already ({_why(found)})"
+            raise skipped(msg)
+        _LOG.info("%s: not yet: %s", partition, _why(found))
+        pipeline.evaluate(partition, utc_now(), waiting=owner)
 
 
 def _why(evaluation: Evaluation) -> str:

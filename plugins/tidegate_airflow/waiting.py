@@ -32,6 +32,15 @@ def log_wait_for_partition(pipeline: PipelineControl, partition: Partition) -> N
     _LOG.info("%s", _waiting(str(partition), held.owner if held else None, words))
 
 
+def name_run(owner: str) -> str:
+    """Return what people call the holder of a window or partition, with its page in Airflow."""
+    named = read_owner(owner)
+    if named is None:
+        return owner
+    dag_id, run_id = named
+    return f"run {run_id} of {dag_id}, {run_page(dag_id, run_id)}"
+
+
 def run_page(dag_id: str, run_id: str) -> str:
     """Return the address of a run's page in Airflow."""
     from airflow.sdk.configuration import conf
@@ -43,15 +52,13 @@ def run_page(dag_id: str, run_id: str) -> str:
 def _waiting(subject: str, owner: str | None, words: tuple[object, ...]) -> str:
     if owner is None:
         return f"waiting: {subject} was just given back"
-    named = read_owner(owner)
-    if named is None:
+    if read_owner(owner) is None:
         return (
             f"waiting: {subject} is worked on by {owner}, outside of Airflow; this task goes on "
             "once that has ended or does not renew any more"
         )
-    dag_id, run_id = named
     return (
-        f"waiting: {subject} is worked on by run {run_id} of {dag_id}, {run_page(dag_id, run_id)}; "
-        "this task goes on as soon as that run has ended there. If it hangs, mark it as failed, "
-        f"or end it and run `{command(*words, '--take-over')}`"
+        f"waiting: {subject} is worked on by {name_run(owner)}; this task goes on as soon as that "
+        "run has ended there. If it hangs, mark it as failed, or end it and run "
+        f"`{command(*words, '--take-over')}`"
     )

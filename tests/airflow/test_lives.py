@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Connection
-from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError, ErrorType
+from airflow.sdk.exceptions import AirflowException
 from airflow.sdk.execution_time import task_runner
-from airflow.sdk.execution_time.comms import DRCount, ErrorResponse, GetDRCount
 
 from airflow_context import task_context
 from small_lake import NOW, SmallLake, day, interval, load
@@ -29,6 +27,7 @@ from tidegate_airflow.runs import read_owner, run_owner, utc_now
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, opened
 
 if TYPE_CHECKING:
+    from airflow_supervisor import Supervisor
     from tidegate.model.instant import DataInterval
     from tidegate.pipeline import Pipeline
 
@@ -37,31 +36,6 @@ pytestmark = [pytest.mark.airflow, pytest.mark.timeout(120)]
 OWNER = "airflow:orders_load/run-0"
 ENDED = {"execute": {"claim_timeout": "1ms"}}
 """So that every claim has run out at once, unless somebody lives on without renewing it."""
-
-
-@dataclass
-class Supervisor:
-    """Answers for Airflow as it answers tasks and triggers."""
-
-    states: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(DAG, run) → its state; what is not here was deleted."""
-    silent: bool = False
-
-    def send(self, msg: Any) -> Any:
-        assert isinstance(msg, GetDRCount)
-        if self.silent:
-            raise AirflowRuntimeError(ErrorResponse(error=ErrorType.API_SERVER_ERROR))
-        assert msg.run_ids is not None
-        assert msg.states is not None
-        found = [self.states.get((msg.dag_id, run)) for run in msg.run_ids]
-        return DRCount(count=sum(state in msg.states for state in found))
-
-
-@pytest.fixture
-def airflow(monkeypatch: pytest.MonkeyPatch) -> Supervisor:
-    supervisor = Supervisor()
-    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
-    return supervisor
 
 
 @pytest.fixture

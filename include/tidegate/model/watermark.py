@@ -78,3 +78,5 @@ class Evaluation(Value):
 
     None if unknown.
     """
+    waiting: str | None = None
+    """The run that said last that it waits for the partition; it may have ended since."""
