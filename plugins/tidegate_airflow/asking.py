@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
 from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.execution_time.comms import AssetEventsResult, GetAssetEventByAsset
 
 from tidegate_airflow.runs import read_owner
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from airflow.sdk import Asset
+
+_CLOCKS = timedelta(hours=1)
+"""Difference between the clocks of a worker and of Airflow's database."""
+
+_EVENTS = 1000
+"""Events after a commit among which its own is looked for: it is one of the first."""
 
 AT_WORK = "running"
 """State of a run whose tasks may still continue, even if they wait for a slot, retry or person."""
@@ -37,6 +52,28 @@ def runs_that_have_not_looked(dag_id: str, task_id: str) -> int | None:
         )
     except AirflowRuntimeError:
         return None
+
+
+def is_announced(published: Asset, key: str, revision: int, committed_at: datetime) -> bool:
+    """Return whether an event told of a revision already; False if nobody can tell.
+
+    Events are stored with the success of the task that emits them: one that is missing was lost.
+    """
+    from airflow.sdk.execution_time import task_runner
+
+    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
+        return False
+    asked = GetAssetEventByAsset(
+        name=published.name, uri=published.uri, after=committed_at - _CLOCKS, limit=_EVENTS
+    )
+    try:
+        told = task_runner.SUPERVISOR_COMMS.send(asked)
+    except AirflowRuntimeError:
+        return False
+    return isinstance(told, AssetEventsResult) and any(
+        event.partition_key == key and (event.extra or {}).get("revision") == revision
+        for event in told.asset_events
+    )
 
 
 def is_listed(dag_id: str, run_id: str, states: list[str]) -> bool | None:

@@ -14,8 +14,9 @@ from airflow.sdk import BaseSensorOperator
 
 from tidegate_airflow.asking import will_look_again
 from tidegate_airflow.runs import (
+    is_by_hand,
     load_run,
-    nothing_pending,
+    nothing_to_do,
     publish_partition,
     run_owner,
     utc_now,
@@ -105,7 +106,11 @@ class PartitionCommitSensor(BaseSensorOperator):
         owner = run_owner(context)
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
-            raise skipped(nothing_pending(partition))
+            reason = nothing_to_do(pipeline, partition)
+            if not (is_by_hand(context) and pipeline.is_held(partition)):
+                raise skipped(reason)
+            _LOG.info("%s is held: the question is asked again", partition)
+            return
         if evaluation.committable and pipeline.partition_is_free(partition, owner, now):
             self.log.info("%s may be committed: %s", partition, evaluation.detail)
             return
@@ -130,12 +135,7 @@ class PartitionCommitSensor(BaseSensorOperator):
         """
         other = found.waiting
         if other is not None and other != owner and will_look_again(other):
-            msg = f"{partition}: {name_run(other)} waits for it already ({_why(found)})"
+            msg = f"{partition}: {name_run(other)} waits for it already ({found.to_line()})"
             raise skipped(msg)
-        _LOG.info("%s: not yet: %s", partition, _why(found))
+        _LOG.info("%s: not yet: %s", partition, found.to_line())
         pipeline.evaluate(partition, utc_now(), waiting=owner)
-
-
-def _why(evaluation: Evaluation) -> str:
-    reason = f"{evaluation.reason.value}: " if evaluation.reason else ""
-    return f"{reason}{evaluation.detail}"

@@ -207,6 +207,11 @@ class PipelineControl:
         self._watch.check_records(partition)
         self._decisions.reopen(partition, now)
 
+    def is_held(self, partition: Partition) -> bool:
+        """Return whether a partition waits for a person's decision."""
+        found = self.ledger.partitions.find(partition)
+        return found is not None and found.pending == "held"
+
     def unpublished(self) -> tuple[Partition, ...]:
         """Return the partitions with rows that are not published, in order of partition time."""
         states = self.ledger.partitions.all()

@@ -126,8 +126,7 @@ class Evaluator:
         """
         if looked.committable or (by_command and looked.reason in ONLY_BY_COMMAND):
             return None
-        reason = f"{looked.reason.value}: " if looked.reason else ""
-        why = f"{reason}{looked.detail}"
+        why = looked.to_line()
         if override is None:
             raise NotCommittable(pipeline=self.config.name, partition=str(partition), why=why)
         return replace(override, overruled=why)
