@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseSensorOperator
 
 from tidegate_airflow.asking import will_look_again
+from tidegate_airflow.pools import warn_without_plugin
 from tidegate_airflow.runs import (
     is_by_hand,
     load_run,
@@ -55,6 +56,7 @@ class ChangesSensor(BaseSensorOperator):
 
     def execute(self, context: Context) -> None:
         """Check the source."""
+        warn_without_plugin()
         self._look(context)
 
     def _look(self, context: Context) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli import wording
+from tidegate.cli.airflow_events import telling_airflow
 from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, utc_now
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.opening import open_pipeline, this_process
@@ -52,8 +53,8 @@ def publish(
         override = _override(partitions, comment, now) if final else None
         opened = open_pipeline(pipeline, take_over=take_over)
         owner = this_process()
-        outcomes = []
-        with output.progress() as progress:
+        outcomes: list[PublishOutcome] = []
+        with telling_airflow(opened) as told, output.progress() as progress:
             total = len(partitions or opened.unpublished())
             task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
             for outcome in _published(opened, partitions, owner, now, override):
@@ -61,9 +62,10 @@ def publish(
                 done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
                 said = f"{done}: {outcome.partition} {outcome.state}"
                 progress.update(task, description=said)
-        raw = {"outcomes": [item.to_json() for item in outcomes]}
+        raw: dict[str, object] = {"outcomes": [item.to_json() for item in outcomes]}
         shown = outcome_table(outcomes) if outcomes else "No partition is pending."
-        output.show(raw, shown, *_errors(outcomes), *_unchanged(outcomes))
+        raw |= {"airflow": told} if told else {}
+        output.show(raw, shown, *_errors(outcomes), *_unchanged(outcomes), *told)
         _advise(pipeline, outcomes, output)
         raise typer.Exit(exit_of(outcomes))
 
