@@ -45,6 +45,8 @@ def task_context(
     partition: str | None = None,
     interval: DataInterval | None = None,
     handed: dict[str, Any] | None = None,
+    run_type: str = "asset_triggered",
+    cleared: int = 0,
 ) -> dict[str, Any]:
     """Make the context of a task of the pipeline `orders`."""
     dag_id = "orders_load" if partition is None else "orders_publish"
@@ -52,6 +54,8 @@ def task_context(
         "dag_run": SimpleNamespace(
             dag_id=dag_id,
             run_id=run,
+            run_type=run_type,
+            clear_number=cleared,
             data_interval_start=interval.start if interval else None,
             data_interval_end=interval.end if interval else None,
         ),

@@ -132,6 +132,7 @@ REASONS = {
         "tidegate/ledger/known_partitions",
         "tidegate/ledger/lapsing",
         "tidegate/ledger/ledger",
+        "tidegate/ledger/letting_go",
         "tidegate/ledger/numbers",
         "tidegate/ledger/partitions",
         "tidegate/ledger/pipelines",

@@ -69,7 +69,7 @@ class PartitionApproval(ApprovalOperator):
                 publication=context["ti"].xcom_pull(task_ids=self.task_id, key=SHOWN),
                 approved=event["chosen_options"] == [self.APPROVE],
                 by=person.get("name") or "Airflow",
-                comment=(event.get("params_input") or {}).get("comment", ""),
+                comment=(event.get("params_input") or {}).get("comment") or "",
                 now=utc_now(),
             )
         except (DecisionRefused, NotHeld, PublicationLapsed) as gone:

@@ -14,7 +14,7 @@ from airflow.sdk import DAG, get_parsing_context
 
 from tidegate.config import PipelineConfig, find_pipeline, load_pipeline, load_pipelines
 from tidegate.errors import PipelineFilesBroken, TidegateError
-from tidegate_airflow.failures import retry_arguments
+from tidegate_airflow.failures import failure_arguments
 from tidegate_airflow.load import load_dag
 from tidegate_airflow.publish import publish_dag
 from tidegate_airflow.reconcile import reconcile_dag
@@ -44,7 +44,7 @@ def pipeline_dags(config: PipelineConfig) -> tuple[DAG, DAG, DAG]:
         "start_date": _zoned(config.dag.start_date, config.timezone),
         "catchup": False,
         "tags": ["tidegate", config.name, *config.dag.tags],
-        "default_args": {"owner": config.dag.owner, **retry_arguments()},
+        "default_args": {"owner": config.dag.owner, **failure_arguments()},
     }
     # What was loaded is published, and what was left unfinished is found, after the last interval.
     end_date = _zoned(config.dag.end_date, config.timezone)

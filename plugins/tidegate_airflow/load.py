@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, CronDataIntervalTimetable, task
 
 from tidegate_airflow.assets import mappable_keys, staged_asset
-from tidegate_airflow.operators import MergeRead, PlanSplits, planned_windows
+from tidegate_airflow.held_windows import held_windows, planned_windows
+from tidegate_airflow.operators import MergeRead, PlanSplits
 from tidegate_airflow.pools import SPARK_POOL
 from tidegate_airflow.runs import load_run, utc_now
 from tidegate_airflow.sensors import ChangesSensor
@@ -42,7 +43,12 @@ beside the table, where no reader sees them. Then it announces the partitions th
 | `announce` | seals the window; moves checkpoint and watermark | ledger, an event per partition |
 
 **A retry, a clear, a backfill** of the same days result in the same rows: a sealed window is
-replayed, and nothing is written if nothing changed. A run waits while another window is open.
+replayed, and nothing is written if nothing changed. A run waits while another run works on an open
+window; its log names that run.
+
+**A run that fails gives its window back**: the next run finishes it, and then loads its own. Once
+the cause is mended, nothing needs to be cleared; a cleared run goes on with its window, or finds it
+finished.
 
 **Backfill** from this page (Trigger, Backfill). The partitions follow in `{name}_publish`
 automatically.
@@ -67,22 +73,26 @@ def load_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, Any]
         wait = ChangesSensor(task_id="wait_for_changes", **step)
         plan = PlanSplits(task_id="plan_splits", pool=SPARK_POOL, **step)
         read = MergeRead(task_id="merge_read", pool=SPARK_POOL, plans_from=plan.task_id, **step)
-        wait >> plan >> read >> _announce_task(config.name, plan.task_id)
+        # The reading task hands on what it planned again, if the run had lost its window.
+        wait >> plan >> read >> _announce_task(config.name, read.task_id, plan.task_id)
     return dag
 
 
-def _announce_task(name: str, plans_from: str) -> Any:
+def _announce_task(name: str, *plans_from: str) -> Any:
     staged = staged_asset(name)
 
     # Also runs after skipped tasks: an idle source may still move the watermark (AF-3.4).
     @task(task_id="announce", outlets=[staged], trigger_rule="none_failed")
     def announce(**context: Any) -> None:
-        announce_window(name, plans_from, staged, context)  # type: ignore[arg-type]
+        planned = planned_windows(context, *plans_from)  # type: ignore[arg-type]
+        announce_window(name, planned, staged, context)  # type: ignore[arg-type]
 
     return announce()
 
 
-def announce_window(name: str, plans_from: str, staged: Asset, context: Context) -> None:
+def announce_window(
+    name: str, planned: Sequence[PlannedWindow], staged: Asset, context: Context
+) -> None:
     """Seal what was staged, and emit one event per partition whose content changed (AF-3.5).
 
     Raises:
@@ -92,7 +102,7 @@ def announce_window(name: str, plans_from: str, staged: Asset, context: Context)
     now = utc_now()
     pipeline = opened(name)
     run = load_run(context, now)
-    planned = planned_windows(context, plans_from)
+    planned = held_windows(pipeline, planned, run, now)
     announced = pipeline.announce(planned, now)
     if any(item.taken_over for item in planned):
         # The tasks before this one finished the window of a run that has ended; this run's own

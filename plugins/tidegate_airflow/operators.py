@@ -7,40 +7,38 @@ reading.
 from __future__ import annotations
 
 import json
-import os
-import sys
 from contextlib import suppress
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 from uuid import uuid4
 
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
-from airflow.sdk import BaseHook
-from airflow.sdk.exceptions import AirflowException, AirflowNotFoundException
+from airflow.sdk.exceptions import AirflowException
 
-import tidegate
-from tidegate.errors import EnvironmentIncomplete, TidegateError, WindowNotFound, WindowOpen
-from tidegate.model.run import PlannedWindow
+from tidegate.errors import TidegateError, WindowNotFound, WindowOpen
+from tidegate_airflow.held_windows import held_windows, planned_windows
 from tidegate_airflow.runs import load_run, utc_now
 from tidegate_airflow.skips import skipped
+from tidegate_airflow.spark_environment import (
+    JOBS,
+    SPARK_CONNECTION,
+    driver_environment,
+    spark_binary,
+    spark_connection,
+)
 from tidegate_airflow.triggers import WindowTrigger, opened
+from tidegate_airflow.waiting import log_wait_for_window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow.sdk import Connection, Context
+    from airflow.sdk import Context
 
-    from tidegate.model.run import Run
+    from tidegate.model.run import PlannedWindow, Run
     from tidegate.pipeline import Pipeline
-
-SPARK_CONNECTION = "spark_default"
 
 PLAN_ON_SPARK_FILES = 50_000
 """New files in a run's commits from which `engine: spark` plans in its own driver (AF-5.9)."""
-
-_INCLUDE = Path(tidegate.__file__).parents[1]
-_JOBS = _INCLUDE.parent / "jobs"
 
 
 class PipelineJob(SparkSubmitOperator):
@@ -52,7 +50,7 @@ class PipelineJob(SparkSubmitOperator):
 
     def __init__(self, *, pipeline: str, job: str, poll_seconds: float, **kwargs: Any) -> None:
         super().__init__(
-            application=str(_JOBS / job),
+            application=str(JOBS / job),
             conn_id=SPARK_CONNECTION,
             conf={"spark.ui.showConsoleProgress": "false", "spark.log.level": "WARN"},
             **kwargs,
@@ -91,6 +89,15 @@ class PipelineJob(SparkSubmitOperator):
                 raise TidegateError.from_json(json.loads(storage.read_bytes(report))) from failed
             raise
 
+    def wait_for(self, held: WindowOpen, run: Run) -> NoReturn:
+        """Defer the task until no other run works on the window."""
+        log_wait_for_window(opened(self.pipeline), held.sequence)
+        self.defer(
+            trigger=WindowTrigger(self.pipeline, run.owner, held.sequence, self.poll_seconds),
+            method_name="resume",
+            timeout=timedelta(days=7),
+        )
+
 
 class PlanSplits(PipelineJob):
     """Takes the run's window and plans it; skips if there is nothing to load.
@@ -118,12 +125,7 @@ class PlanSplits(PipelineJob):
                 self._plan_on_spark(context, pipeline, run, now)
             planned = pipeline.plan(run, now)
         except WindowOpen as held:
-            self.log.info("waiting: %s", held)
-            self.defer(
-                trigger=WindowTrigger(self.pipeline, run.owner, held.sequence, self.poll_seconds),
-                method_name="resume",
-                timeout=timedelta(days=7),
-            )
+            self.wait_for(held, run)
         if not planned:
             msg = "nothing to load: the window was taken by another run since the sensor looked"
             raise skipped(msg)
@@ -153,16 +155,35 @@ class PlanSplits(PipelineJob):
 
 
 class MergeRead(PipelineJob):
-    """Reads and stages the unfinished splits of the plans, with the engine of each plan."""
+    """Reads and stages the unfinished splits of the plans, with the engine of each plan.
+
+    A run that was cleared after it had failed plans again what it gave back, and is deferred while
+    another run works on it.
+    """
 
     def __init__(self, *, plans_from: str, **kwargs: Any) -> None:
         super().__init__(job="merge_read.py", **kwargs)
         self.plans_from = plans_from
 
-    def execute(self, context: Context) -> None:
-        """Stage every planned window; nothing is started for plans that are already done."""
+    def execute(self, context: Context) -> list[dict[str, Any]]:  # type: ignore[override]
+        """Stage every planned window, and return the names of the plans.
+
+        Nothing is started for plans that are already done.
+        """
+        return self._read(context)
+
+    def resume(self, context: Context, **_fired: Any) -> list[dict[str, Any]]:
+        """Try again, after the Airflow trigger fired."""
+        return self._read(context)
+
+    def _read(self, context: Context) -> list[dict[str, Any]]:
+        now = utc_now()
+        run = load_run(context, now)
         pipeline = opened(self.pipeline)
-        planned = planned_windows(context, self.plans_from)
+        try:
+            planned = held_windows(pipeline, planned_windows(context, self.plans_from), run, now)
+        except WindowOpen as held:
+            self.wait_for(held, run)
         engine = pipeline.engine_for(planned)
         self.log.info(
             "%d splits to read, engine: %s", sum(item.pending for item in planned), engine
@@ -174,6 +195,7 @@ class MergeRead(PipelineJob):
             # The driver renews, too, but may first wait for its turn in a cluster.
             with pipeline.renewing(planned, on_loss=self.on_kill):
                 self.submit(context, request, planned[0].uri)
+        return [item.to_json() for item in planned]
 
     def _stage_here(self, pipeline: Pipeline, planned: Sequence[PlannedWindow]) -> None:
         from tidegate.execute.local import LocalExecutor
@@ -181,12 +203,6 @@ class MergeRead(PipelineJob):
         with LocalExecutor(pipeline.config.execute.workers) as executor:
             for item in planned:
                 pipeline.stage(item, executor, beside=planned)
-
-
-def planned_windows(context: Context, task_id: str) -> tuple[PlannedWindow, ...]:
-    """Return the windows that the planning task handed over; none if it was skipped."""
-    handed = context["ti"].xcom_pull(task_ids=task_id) or []
-    return tuple(PlannedWindow.from_json(item) for item in handed)
 
 
 def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
@@ -202,45 +218,3 @@ def plans_on_spark(pipeline: Pipeline, run: Run, now: datetime) -> bool:
     taken = [item for item in instants if end is None or item.time < end]
     reports = pipeline.source.timeline.describe(pin, taken)
     return sum(report.files_added or 0 for report in reports) >= PLAN_ON_SPARK_FILES
-
-
-def spark_connection() -> Connection:
-    """Return the Spark connection; without one spark-submit would silently use YARN (AF-2.10).
-
-    Raises:
-        EnvironmentIncomplete: it is not defined.
-    """
-    try:
-        return BaseHook.get_connection(SPARK_CONNECTION)
-    except AirflowNotFoundException as missing:
-        variable = f"AIRFLOW_CONN_{SPARK_CONNECTION.upper()}"
-        raise EnvironmentIncomplete(
-            what=f"the Airflow connection '{SPARK_CONNECTION}'",
-            remedy=(
-                f'Set {variable}=\'{{"conn_type":"spark","host":"local[2]"}}\' for the scheduler, '
-                "or add the connection under Admin, Connections."
-            ),
-        ) from missing
-
-
-def driver_environment(connection: Connection) -> dict[str, str] | None:
-    """Return the environment of the driver's process; None if Spark forbids setting it (AF-5.3)."""
-    from tidegate.pipeline.state.holders import process_owner
-
-    master = connection.host or ""
-    if master.startswith("spark://") and connection.extra_dejson.get("deploy-mode") == "cluster":
-        return None
-    paths = [str(_INCLUDE), *filter(None, [os.environ.get("PYTHONPATH")])]
-    return {
-        "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "TIDEGATE_SUBMITTED_BY": process_owner("task"),
-    }
-
-
-def spark_binary(connection: Connection) -> str | None:
-    """Return the spark-submit beside this Python, unless the connection names one."""
-    beside = Path(sys.executable).with_name("spark-submit")
-    return (
-        str(beside) if beside.exists() and "spark-binary" not in connection.extra_dejson else None
-    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import textwrap
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,10 @@ from airflow.sdk import BaseOperator
 from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
 from tidegate.model.publication import Outcome
 from tidegate_airflow.approval import SHOWN
+from tidegate_airflow.asking import is_announced
 from tidegate_airflow.runs import (
-    nothing_pending,
+    is_by_hand,
+    nothing_to_do,
     proposal_of,
     publish_partition,
     run_owner,
@@ -20,19 +23,30 @@ from tidegate_airflow.runs import (
 )
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, opened
+from tidegate_airflow.waiting import log_wait_for_partition
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from airflow.sdk import Asset, Context
 
     from tidegate.model.publication import Verdict
-    from tidegate.model.run import Proposal
+    from tidegate.model.run import Committed, Proposal
+    from tidegate.pipeline import Pipeline
 
 _LOG = logging.getLogger(__name__)
 
+WAIT = "wait_commit_policy"
 PROPOSE = "propose"
 GATE = "quality_gate"
 APPROVE = "approve"
 COMMIT = "commit"
+
+REPORT, QUESTION = "report", "question"
+"""XCom keys of what the gate found, in full and in one line."""
+
+_WORDS = 120
+"""Characters of a failed check in the line that asks a person."""
 
 
 class ProposeRevision(BaseOperator):
@@ -66,11 +80,15 @@ class ProposeRevision(BaseOperator):
         now = utc_now()
         # Another run may have published or held it in the meantime.
         if pipeline.evaluate(partition, now) is None:
-            raise skipped(nothing_pending(partition))
+            held = pipeline.held(partition) if is_by_hand(context) else None
+            if held is None:
+                raise skipped(nothing_to_do(pipeline, partition))
+            self.log.info("held, the question is asked again: %s", held.to_text())
+            return held.to_json()
         try:
             proposal = pipeline.propose(partition, owner, now)
-        except ClaimHeld as held:
-            self.log.info("waiting: %s", held)
+        except ClaimHeld:
+            log_wait_for_partition(pipeline, partition)
             self.defer(
                 trigger=PartitionTrigger(self.pipeline, owner, partition.key, self.poll_seconds),
                 method_name="resume",
@@ -107,7 +125,8 @@ def check_partition(name: str, context: Context) -> str:
         if stored is not None and stored.is_approved:
             # Approved on the command line, or in the run that asked first: nobody is asked twice.
             return COMMIT
-        context["ti"].xcom_push(key="report", value=report)
+        context["ti"].xcom_push(key=REPORT, value=report)
+        context["ti"].xcom_push(key=QUESTION, value=question(name, proposal, verdict))
         context["ti"].xcom_push(key=SHOWN, value=proposal.digest)
         return APPROVE
     return COMMIT
@@ -117,7 +136,8 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
     """Publish the checked revision, and notify consumers of the published asset (AF-3.12).
 
     Raises:
-        AirflowSkipException: new rows arrived since the check; the run that they started continues.
+        AirflowSkipException: new rows arrived since the check, and the run that they started
+            continues; or the revision was announced before this task was cleared.
     """
     pipeline = opened(name)
     proposal = proposal_of(context, PROPOSE)
@@ -126,8 +146,12 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
     except PublicationLapsed as lapsed:
         raise skipped(str(lapsed)) from lapsed
     _LOG.info("committed: %s", done.to_text())
+    key = proposal.partition.key
+    if is_announced(published, key, done.revision, _committed_at(pipeline, done)):
+        msg = f"revision {done.revision} of {key} was announced before: no event is emitted again"
+        raise skipped(msg)
     event = context["outlet_events"][published]
-    event.add_partitions(proposal.partition.key)
+    event.add_partitions(key)
     event.extra = {
         "pipeline": name,
         "revision": done.revision,
@@ -135,6 +159,22 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         "watermark": done.watermark.isoformat() if done.watermark else None,
         "windows": list(done.windows),
     }
+
+
+def _committed_at(pipeline: Pipeline, done: Committed) -> datetime:
+    made = pipeline.ledger.publications.revisions(done.partition)
+    return next(item.committed_at for item in made if item.revision == done.revision)
+
+
+def question(name: str, proposal: Proposal, verdict: Verdict) -> str:
+    """Return the line under which a person finds the question among others."""
+    failed = verdict.failures
+    first = textwrap.shorten(failed[0].text, _WORDS, placeholder=" …") if failed else "the gate"
+    others = f" and {len(failed) - 1} more" if failed[1:] else ""
+    return (
+        f"{proposal.partition} of {name}: publish revision {proposal.revision} "
+        f"({proposal.rows} rows) although this failed: {first}{others}"
+    )
 
 
 def describe_verdict(proposal: Proposal, verdict: Verdict) -> str:

@@ -7,11 +7,33 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import sys
 
 SPARK_POOL = "spark"
 """On every task that starts a Spark driver; slots = cores ÷ cores per driver."""
 
+PLUGIN = "tidegate_plugin"
+"""The file that registers the plugin; Airflow keeps it under this name of a module."""
+
 _LOG = logging.getLogger(__name__)
+
+
+def warn_without_plugin() -> None:
+    """Log what may happen next if Airflow has not loaded the plugin that creates the pools.
+
+    A task cannot ask for the pools, and a task in a missing one never starts, so that an earlier
+    task has to say it.
+    """
+    if PLUGIN not in sys.modules:
+        _LOG.warning(
+            "Airflow has not loaded `plugins/%s.py`, which creates the pool '%s'. Without that "
+            "pool the next task, `plan_splits`, stays `scheduled` forever and logs nothing. Put "
+            "the file into Airflow's plugins folder, for the scheduler, too, and restart it, or "
+            "create the pool: `airflow pools set %s 1 'Spark drivers'`.",
+            PLUGIN,
+            SPARK_POOL,
+            SPARK_POOL,
+        )
 
 
 def make_missing_pools() -> tuple[str, ...]:

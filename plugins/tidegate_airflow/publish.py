@@ -14,6 +14,9 @@ from tidegate_airflow.partition_steps import (
     COMMIT,
     GATE,
     PROPOSE,
+    QUESTION,
+    REPORT,
+    WAIT,
     ProposeRevision,
     check_partition,
     commit_partition,
@@ -34,11 +37,14 @@ publishes it: data files, then the marker.
 
 | task | does | otherwise |
 |---|---|---|
-| `wait_commit_policy` | waits for watermark and delay, without a slot | skips: nothing is pending |
+| `wait_commit_policy` | waits for watermark and delay, without a slot | skips: see below |
 | `propose` | computes the next revision's files, claims the partition | skips: content unchanged |
 | `quality_gate` | runs the expectation suite on the whole partition | `fail` ends the run |
 | `approve` | only if held: asks a person (Required Actions) | rejected or unanswered: stays held |
 | `commit` | files, marker, ledger, published event | skips: new rows arrived |
+
+**One run waits for a partition**: if nothing is pending, or another run waits for it already,
+`wait_commit_policy` skips, and its log says why.
 
 **Approved content is published as it was shown**; newer rows make the next revision.
 
@@ -48,7 +54,8 @@ marker records this, and a held partition still waits for its approval.
 
 **A green run does not mean published**: after a rejection, or without an answer in time, the run
 ends green and the partition is `held`. `tidegate status {name}` shows this, and `tidegate approve |
-reject | reopen` continue from there.
+reject | reopen` continue from there. If nobody is asked any more, a run that is triggered with the
+partition's key, or a run that is cleared, asks again.
 
 **Publish one partition by hand**: Trigger, Advanced, Partition Key, for example `{key}`; or set the
 parameter `partition`.
@@ -74,7 +81,7 @@ def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, A
     ) as dag:
         step: dict[str, Any] = {"pipeline": name, "poll_seconds": poll_seconds}
         wait = PartitionCommitSensor(
-            task_id="wait_commit_policy", timeout=longest_wait(config).total_seconds(), **step
+            task_id=WAIT, timeout=longest_wait(config).total_seconds(), **step
         )
         propose = ProposeRevision(task_id=PROPOSE, **step)
         gate = _gate_task(name)
@@ -82,19 +89,29 @@ def publish_dag(config: PipelineConfig, poll_seconds: float, common: dict[str, A
             task_id=APPROVE,
             pipeline=name,
             checked_by=GATE,
-            subject=f"{name}: publish this partition although its checks failed?",
-            body="{{ ti.xcom_pull(task_ids='" + GATE + "', key='report') }}",
-            params={
-                "comment": Param(
-                    "", type="string", title="Comment", description="kept with the answer"
-                )
-            },
+            subject=_from_gate(QUESTION),
+            body=_from_gate(REPORT),
+            params={"comment": _comment()},
             response_timeout=config.gate.approval.timeout if config.gate else None,
         )
         commit = _commit_task(name)
         wait >> propose >> gate >> [approve, commit]
         approve >> commit
     return dag
+
+
+def _from_gate(key: str) -> str:
+    return f"{{{{ ti.xcom_pull(task_ids='{GATE}', key='{key}') }}}}"
+
+
+def _comment() -> Param:
+    # Without "null" the buttons stay grey until somebody has typed something.
+    return Param(
+        None,
+        type=["null", "string"],
+        title="Comment (optional)",
+        description="why; kept with the answer, in the ledger and in the marker",
+    )
 
 
 def longest_wait(config: PipelineConfig) -> timedelta:

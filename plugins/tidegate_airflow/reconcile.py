@@ -7,15 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG, CronTriggerTimetable, task
 
+from tidegate_airflow.asking import runs_that_have_not_looked, will_look_again
 from tidegate_airflow.assets import mappable_keys, staged_asset
+from tidegate_airflow.partition_steps import WAIT
 from tidegate_airflow.runs import utc_now
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import controlled
+from tidegate_airflow.waiting import name_run
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
 
     from tidegate.config import PipelineConfig
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline import PipelineControl
 
 _LOG = logging.getLogger(__name__)
 
@@ -23,9 +28,10 @@ DOC = """
 ### {name}: reconcile
 
 The ledger is the source of truth, and Airflow's events mirror it. Once an hour this DAG announces
-again every partition that is pending and that no run works on: after lost events, a paused publish
-DAG, or a new Airflow database. A partition that is already waiting gets a second run, which finds
-nothing and skips. Partitions that are held for a decision are never announced here.
+again every partition that is pending and that no run waits for or works on: after lost events, a
+paused publish DAG, a run that failed, or a new Airflow database. While runs of `{name}_publish`
+have not looked at their partitions yet, nothing is announced, because these may be the ones.
+Partitions that are held for a decision are never announced here.
 """
 
 
@@ -55,17 +61,40 @@ def _announce_task(name: str) -> Any:
 
 
 def announce_again(name: str, staged: Asset, context: Context) -> None:
-    """Emit one event per pending partition.
+    """Emit one event per pending partition that no run waits for (AF-3.14).
 
     Raises:
-        AirflowSkipException: nothing is pending.
+        AirflowSkipException: nothing is pending, or runs wait for what is, or may do so soon.
     """
     pipeline = controlled(name)
-    keys = mappable_keys(pipeline.config, pipeline.pending(utc_now()))
-    if not keys:
+    pending = pipeline.pending(utc_now())
+    if not pending:
         msg = "nothing is pending"
+        raise skipped(msg)
+    waiting = _waited_for(pipeline)
+    for partition, run in waiting.items():
+        _LOG.info("%s: %s waits for it", partition, name_run(run))
+    keys = mappable_keys(pipeline.config, set(pending) - set(waiting))
+    if not keys:
+        msg = "runs wait for all that is pending"
+        raise skipped(msg)
+    if unlooked := runs_that_have_not_looked(f"{name}_publish", WAIT):
+        msg = (
+            f"{unlooked} runs of {name}_publish have not looked yet, and may be those of "
+            f"{', '.join(keys)}; the next run of this DAG looks again"
+        )
         raise skipped(msg)
     _LOG.info("announced again: %s", ", ".join(keys))
     event = context["outlet_events"][staged]
     event.add_partitions(keys)
     event.extra = {"pipeline": name, "run": context["dag_run"].run_id, "windows": []}
+
+
+def _waited_for(pipeline: PipelineControl) -> dict[Partition, str]:
+    """Return the partitions that a run waits for, as far as Airflow does not deny it."""
+    said = {
+        state.partition: state.why.waiting
+        for state in pipeline.ledger.partitions.all()
+        if state.pending == "pending" and state.why is not None and state.why.waiting is not None
+    }
+    return {item: run for item, run in said.items() if will_look_again(run) is not False}

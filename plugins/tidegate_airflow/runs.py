@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tidegate.errors import IntervalInvalid, PartitionUnnamed, ProposalMissing
+from tidegate.errors.commands import command
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Proposal, Run
 from tidegate_airflow.assets import read_partition
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.model.partition import Partition
+    from tidegate.pipeline import PipelineControl
 
 
 _OWNER = "airflow:"
@@ -92,6 +94,25 @@ def proposal_of(context: Context, task_id: str) -> Proposal:
     return Proposal.from_json(handed)
 
 
-def nothing_pending(partition: Partition) -> str:
-    """Return why a publish run has nothing to do."""
-    return f"{partition}: nothing is pending: it is published, or held for a decision"
+def is_by_hand(context: Context) -> bool:
+    """Return whether a person started this run, or cleared it."""
+    run = context["dag_run"]
+    return run.run_type == "manual" or bool(run.clear_number)
+
+
+def nothing_to_do(pipeline: PipelineControl, partition: Partition) -> str:
+    """Return why a publish run has nothing to do.
+
+    Raises:
+        PartitionNotFound: no window ever touched the partition.
+    """
+    found = pipeline.ledger.partitions.get(partition)
+    if found.pending == "held":
+        told = found.why.detail if found.why else "its checks failed"
+        return (
+            f"{partition} is held: {told}. It waits for a decision, under Required Actions or by "
+            f"`{command('approve', pipeline.config.name, partition)}`. If nobody is asked any "
+            "more, trigger this DAG with its key, or clear the run: the question is asked again"
+        )
+    standing = f"revision {found.revision} is published" if found.revision else "it has no rows"
+    return f"{partition}: nothing is pending: {standing}"

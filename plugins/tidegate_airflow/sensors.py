@@ -6,25 +6,34 @@ Deferred runs occupy no slots, however many there are.
 
 from __future__ import annotations
 
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseSensorOperator
 
+from tidegate_airflow.asking import will_look_again
+from tidegate_airflow.pools import warn_without_plugin
 from tidegate_airflow.runs import (
+    is_by_hand,
     load_run,
-    nothing_pending,
+    nothing_to_do,
     publish_partition,
     run_owner,
     utc_now,
 )
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, controlled, opened
+from tidegate_airflow.waiting import log_wait_for_partition, log_wait_for_window, name_run
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
+    from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
+    from tidegate.pipeline import PipelineControl
+
+_LOG = logging.getLogger(__name__)
 
 
 class ChangesSensor(BaseSensorOperator):
@@ -47,6 +56,7 @@ class ChangesSensor(BaseSensorOperator):
 
     def execute(self, context: Context) -> None:
         """Check the source."""
+        warn_without_plugin()
         self._look(context)
 
     def _look(self, context: Context) -> None:
@@ -56,12 +66,7 @@ class ChangesSensor(BaseSensorOperator):
         held = pipeline.ledger.windows.open()
         sequence = held.window.sequence if held is not None else 0
         if held is not None and not pipeline.window_is_free(sequence, run.owner, now):
-            self.log.info(
-                "waiting: window %d is worked on by %s, which keeps it until %s if not renewed",
-                sequence,
-                held.owner,
-                held.expires,
-            )
+            log_wait_for_window(pipeline, sequence)
             self.defer(
                 trigger=WindowTrigger(self.pipeline, run.owner, sequence, self.poll_seconds),
                 method_name="resume",
@@ -77,7 +82,8 @@ class ChangesSensor(BaseSensorOperator):
 class PartitionCommitSensor(BaseSensorOperator):
     """Succeeds if the run's partition may be committed, skips if nothing is pending (AF-3.9).
 
-    Otherwise it is deferred; the reason is in its log, in the ledger, and in `tidegate explain`.
+    Otherwise it is deferred; the reason is in its log, in the ledger, and in `tidegate explain`. It
+    skips if another run waits for the same partition.
     """
 
     ui_color = "#dbeaf7"
@@ -102,19 +108,36 @@ class PartitionCommitSensor(BaseSensorOperator):
         owner = run_owner(context)
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
-            raise skipped(nothing_pending(partition))
+            reason = nothing_to_do(pipeline, partition)
+            if not (is_by_hand(context) and pipeline.is_held(partition)):
+                raise skipped(reason)
+            _LOG.info("%s is held: the question is asked again", partition)
+            return
         if evaluation.committable and pipeline.partition_is_free(partition, owner, now):
             self.log.info("%s may be committed: %s", partition, evaluation.detail)
             return
-        self.log.info("%s: not yet: %s", partition, _why(evaluation))
+        if evaluation.committable:
+            log_wait_for_partition(pipeline, partition)
+        else:
+            self._wait_alone(pipeline, partition, owner, evaluation)
         self.defer(
             trigger=PartitionTrigger(self.pipeline, owner, partition.key, self.poll_seconds),
             method_name="resume",
             timeout=timedelta(seconds=self.timeout),
         )
 
+    def _wait_alone(
+        self, pipeline: PipelineControl, partition: Partition, owner: str, found: Evaluation
+    ) -> None:
+        """Say in the ledger that this run waits, unless another one said so and still does.
 
-def _why(evaluation: Evaluation) -> str:
-    if evaluation.reason is None:
-        return f"another run is publishing it ({evaluation.detail})"
-    return f"{evaluation.reason.value}: {evaluation.detail}"
+        Each load that touches a partition starts a run for it, and one run publishes them all:
+        otherwise a hundred waiting runs of a few partitions would keep those of others from
+        starting (AF-3.27).
+        """
+        other = found.waiting
+        if other is not None and other != owner and will_look_again(other):
+            msg = f"{partition}: {name_run(other)} waits for it already ({found.to_line()})"
+            raise skipped(msg)
+        _LOG.info("%s: not yet: %s", partition, found.to_line())
+        pipeline.evaluate(partition, utc_now(), waiting=owner)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline, PipelineControl
 
+_LOG = logging.getLogger(__name__)
+
 GIVE_WAY = timedelta(seconds=8)
 """Longer than a new run needs from its sensor to its claim."""
 
@@ -91,6 +93,7 @@ class PartitionTrigger(LedgerTrigger):
         super().__init__(pipeline, owner, poll_seconds)
         self.key = key
         self._committable_since: datetime | None = None
+        self._logged: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments from which the triggerer builds the trigger again."""
@@ -105,9 +108,16 @@ class PartitionTrigger(LedgerTrigger):
             return True
         if not (evaluation.committable and pipeline.partition_is_free(partition, self.owner, now)):
             self._committable_since = None
+            self._log_news(evaluation.to_line())
             return False
         self._committable_since = self._committable_since or now
         return now - self._committable_since >= GIVE_WAY
+
+    def _log_news(self, reason: str) -> None:
+        """Keep the log of the waiting task up to date, which has the lines of its trigger, too."""
+        if reason != self._logged:
+            _LOG.info("%s: not yet: %s", self.key, reason)
+            self._logged = reason
 
 
 def controlled(name: str) -> PipelineControl:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from airflow.dag_processing.dagbag import DagBag
 
+    from airflow_supervisor import Supervisor
+
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -48,6 +50,18 @@ def airflow_database() -> None:
 
     Path(os.environ["AIRFLOW_HOME"]).mkdir(parents=True, exist_ok=True)
     initdb()
+
+
+@pytest.fixture
+def airflow(monkeypatch: pytest.MonkeyPatch) -> Supervisor:
+    """Airflow, as tasks and triggers ask it."""
+    from airflow.sdk.execution_time import task_runner
+
+    from airflow_supervisor import Supervisor
+
+    supervisor = Supervisor()
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
+    return supervisor
 
 
 @pytest.fixture

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
 
 import pytest
-from sqlalchemy import select
 
+from airflow_runs import events_of, run_dag, states, tries
 from small_lake import NOW, SmallLake, interval, known, load, publish
 from tidegate.model.run import Run
-
-if TYPE_CHECKING:
-    from airflow.models.dagrun import DagRun
 
 pytestmark = [
     pytest.mark.airflow,
@@ -26,34 +22,6 @@ pytestmark = [
 @pytest.fixture(autouse=True)
 def _database(airflow_database: None) -> None:
     """Every run is stored."""
-
-
-def run_dag(dag_id: str, **options: Any) -> DagRun:
-    from airflow.dag_processing.dagbag import DagBag
-
-    return DagBag().dags[dag_id].test(**options)
-
-
-def states(run: DagRun) -> dict[str, str]:
-    return {item.task_id: str(item.state) for item in run.get_task_instances()}
-
-
-def tries(run: DagRun) -> dict[str, int]:
-    return {item.task_id: item.try_number for item in run.get_task_instances()}
-
-
-def events_of(run: DagRun, asset: str) -> dict[str | None, dict[str, Any]]:
-    """Give the events that a run emitted for an asset: key → extra."""
-    from airflow.models.asset import AssetEvent, AssetModel
-    from airflow.utils.session import create_session
-
-    query = (
-        select(AssetEvent)
-        .join(AssetModel, AssetModel.id == AssetEvent.asset_id)
-        .where(AssetModel.name == asset, AssetEvent.source_run_id == run.run_id)
-    )
-    with create_session() as session:
-        return {event.partition_key: event.extra for event in session.scalars(query)}
 
 
 def load_interval(number: int) -> datetime:

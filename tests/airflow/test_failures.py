@@ -11,6 +11,7 @@ from tidegate.errors import (
     PartitionBusy,
     SourceFileGone,
     TidegateError,
+    WindowIncomplete,
     WindowOpen,
 )
 from tidegate_airflow.failures import RETRY_POLICY
@@ -21,10 +22,17 @@ OPEN = WindowOpen(pipeline="orders", sequence=1, run="another", renewed="12:00",
 BUSY = PartitionBusy(partition="dt=2026-02-01", holder="another")
 UNREACHABLE = LedgerUnreachable(ledger="postgresql://there", problem="refused")
 GONE = SourceFileGone(path="/lake/a.parquet")
+INCOMPLETE = WindowIncomplete(
+    pipeline="orders", sequence=1, missing=1, expected=2, command="tidegate load orders"
+)
 FENCE = FenceLost(pipeline="orders", subject="window 1", held=1, found=2)
 
 
-@pytest.mark.parametrize("error", [GONE, FENCE], ids=["source-file-gone", "fence-lost"])
+@pytest.mark.parametrize(
+    "error",
+    [GONE, FENCE, INCOMPLETE],
+    ids=["source-file-gone", "fence-lost", "window-incomplete"],
+)
 def test_terminal_error_is_never_tried_again(error: TidegateError) -> None:
     assert RETRY_POLICY.evaluate(error, 1, 5).action is RetryAction.FAIL
 

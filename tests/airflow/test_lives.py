@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import Connection
-from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError, ErrorType
+from airflow.sdk.exceptions import AirflowException
 from airflow.sdk.execution_time import task_runner
-from airflow.sdk.execution_time.comms import DRCount, ErrorResponse, GetDRCount
 
 from airflow_context import task_context
 from small_lake import NOW, SmallLake, day, interval, load
@@ -29,6 +27,7 @@ from tidegate_airflow.runs import read_owner, run_owner, utc_now
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, opened
 
 if TYPE_CHECKING:
+    from airflow_supervisor import Supervisor
     from tidegate.model.instant import DataInterval
     from tidegate.pipeline import Pipeline
 
@@ -37,31 +36,6 @@ pytestmark = [pytest.mark.airflow, pytest.mark.timeout(120)]
 OWNER = "airflow:orders_load/run-0"
 ENDED = {"execute": {"claim_timeout": "1ms"}}
 """So that every claim has run out at once, unless somebody lives on without renewing it."""
-
-
-@dataclass
-class Supervisor:
-    """Answers for Airflow as it answers tasks and triggers."""
-
-    states: dict[tuple[str, str], str] = field(default_factory=dict)
-    """(DAG, run) → its state; what is not here was deleted."""
-    silent: bool = False
-
-    def send(self, msg: Any) -> Any:
-        assert isinstance(msg, GetDRCount)
-        if self.silent:
-            raise AirflowRuntimeError(ErrorResponse(error=ErrorType.API_SERVER_ERROR))
-        assert msg.run_ids is not None
-        assert msg.states is not None
-        found = [self.states.get((msg.dag_id, run)) for run in msg.run_ids]
-        return DRCount(count=sum(state in msg.states for state in found))
-
-
-@pytest.fixture
-def airflow(monkeypatch: pytest.MonkeyPatch) -> Supervisor:
-    supervisor = Supervisor()
-    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", supervisor, raising=False)
-    return supervisor
 
 
 @pytest.fixture
@@ -84,14 +58,15 @@ def test_owner_names_the_run_that_it_was_made_of() -> None:
 @pytest.mark.parametrize(
     ("state", "life"),
     [
-        ("queued", Life.WAITING),
         ("running", Life.WAITING),
-        ("success", Life.RENEWING),
-        ("failed", Life.RENEWING),
-        (None, Life.RENEWING),
+        ("success", Life.GONE),
+        ("failed", Life.GONE),
+        # It was cleared, and perhaps waits until the run that asks has ended.
+        ("queued", Life.GONE),
+        (None, Life.GONE),
     ],
 )
-def test_run_lives_until_airflow_calls_it_finished_or_knows_it_no_more(
+def test_run_lives_as_long_as_airflow_calls_it_running(
     airflow: Supervisor, state: str | None, life: Life
 ) -> None:
     if state is not None:
@@ -118,7 +93,7 @@ def test_process_is_judged_as_everywhere(airflow: Supervisor) -> None:
     assert life_in_airflow(process_owner("cli")) is Life.RENEWING
 
 
-def test_window_trigger_waits_for_a_run_that_is_queued_between_two_tasks(
+def test_window_trigger_waits_for_a_run_whose_next_task_is_queued(
     airflow: Supervisor, pipeline: Pipeline
 ) -> None:
     (taken,) = pipeline.plan(Run("run-0", OWNER, interval(1)), NOW)

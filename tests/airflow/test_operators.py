@@ -17,14 +17,9 @@ from small_lake import SmallLake, interval
 from tidegate.errors import EnvironmentIncomplete, SourceFileGone
 from tidegate.model.run import PlannedWindow, Run
 from tidegate_airflow import operators
-from tidegate_airflow.operators import (
-    MergeRead,
-    PlanSplits,
-    driver_environment,
-    plans_on_spark,
-    spark_connection,
-)
+from tidegate_airflow.operators import MergeRead, PlanSplits, plans_on_spark
 from tidegate_airflow.runs import utc_now
+from tidegate_airflow.spark_environment import driver_environment, spark_connection
 from tidegate_airflow.triggers import WindowTrigger
 
 if TYPE_CHECKING:

@@ -15,7 +15,13 @@ from typer.testing import CliRunner
 from airflow_context import task_context
 from small_lake import NOW, SmallLake, day, decide, known, load, local, publish
 from tidegate.cli.app import app
-from tidegate.errors import GateFailed, NotApproved, NotCommittable, ProposalMissing
+from tidegate.errors import (
+    GateFailed,
+    NotApproved,
+    NotCommittable,
+    PartitionNotFound,
+    ProposalMissing,
+)
 from tidegate.ledger.publications import Publications
 from tidegate.model.run import Run
 from tidegate_airflow.approval import PartitionApproval
@@ -24,8 +30,10 @@ from tidegate_airflow.load import announce_window
 from tidegate_airflow.partition_steps import ProposeRevision, check_partition, commit_partition
 from tidegate_airflow.publish import publish_dag
 from tidegate_airflow.reconcile import announce_again
+from tidegate_airflow.sensors import PartitionCommitSensor
 
 if TYPE_CHECKING:
+    from airflow_supervisor import Supervisor
     from tidegate.pipeline import Pipeline
 
 pytestmark = [pytest.mark.airflow, pytest.mark.timeout(120)]
@@ -60,9 +68,9 @@ def _pipeline(lake: SmallLake, severity: str = "critical", **gate: str) -> Pipel
     return pipeline
 
 
-def propose_and_check(run: str = "run-1") -> tuple[dict[str, Any], str]:
+def propose_and_check(run: str = "run-1", **options: Any) -> tuple[dict[str, Any], str]:
     """Do the first tasks of a publish run; its context and the task that comes next."""
-    context = task_context(run=run, partition=KEY)
+    context = task_context(run=run, partition=KEY, **options)
     propose = ProposeRevision(task_id="propose", pipeline="orders", poll_seconds=2.0)
     context["ti"].handed["propose", "return_value"] = propose.resume(context)
     context["ti"].task_id = "quality_gate"
@@ -140,7 +148,7 @@ def test_answer_after_a_decision_by_command_counts_for_nothing(held: Pipeline) -
     context, _ = propose_and_check()
     held.reopen(day(1), NOW)
 
-    with pytest.raises(AirflowSkipException, match="nothing to decide"):
+    with pytest.raises(AirflowSkipException, match="no decision is asked for"):
         answer(context, "Approve")
 
 
@@ -367,11 +375,10 @@ def test_load_that_died_before_its_event_emits_it_when_it_is_retried(lake: Small
     planned = pipeline.plan(Run("run-1", owner), NOW)
     with local("local") as executor:
         pipeline.stage(planned[0], executor)
-    handed = {"plan_splits": [item.to_json() for item in planned]}
     pipeline.announce(planned, NOW)
-    context, staged = task_context(handed=handed), staged_asset("orders")
+    context, staged = task_context(), staged_asset("orders")
 
-    announce_window("orders", "plan_splits", staged, context)
+    announce_window("orders", planned, staged, context)
 
     event = context["outlet_events"][staged]
     assert event.partition_keys == {KEY, "2026-02-02"}
@@ -420,5 +427,101 @@ def test_pipeline_that_fails_its_gate_ends_the_run(lake: SmallLake) -> None:
 def test_proposal_of_a_held_partition_by_a_second_run_skips(held: Pipeline) -> None:
     propose_and_check()
 
-    with pytest.raises(AirflowSkipException, match="nothing is pending"):
+    with pytest.raises(AirflowSkipException, match=r"is held: .* waits for a decision"):
         propose_and_check(run="run-2")
+
+
+def test_question_names_partition_rows_and_the_check_that_failed(held: Pipeline) -> None:
+    context, _ = propose_and_check()
+
+    asked = context["ti"].xcom_pull("quality_gate", key="question")
+
+    assert asked.startswith("dt=2026-02-01 of orders: publish revision 1 (3 rows) although this")
+    assert "observed row count 3" in asked
+    approve = publish_dag(held.config, 2.0, {}).get_task("approve")
+    rendered = Environment(autoescape=False).from_string(approve.subject).render(ti=context["ti"])
+    assert rendered == asked
+    assert "subject" in approve.template_fields
+
+
+def test_comment_may_be_left_out(held: Pipeline) -> None:
+    approve = publish_dag(held.config, 2.0, {}).get_task("approve")
+    context, _ = propose_and_check()
+
+    answer(context, "Approve", params_input={"comment": None})
+
+    assert approve.params.get_param("comment").resolve(None) is None
+    decided = held.ledger.publications.approved(day(1))
+    assert decided is not None
+    assert decided.approval is not None
+    assert decided.approval.comment == ""
+
+
+@pytest.mark.parametrize(
+    "options", [{"run_type": "manual"}, {"cleared": 1}], ids=["triggered", "cleared"]
+)
+@pytest.mark.parametrize("before", ["marked as done", "rejected"])
+def test_question_that_is_gone_is_asked_again_by_a_run_of_the_key(
+    held: Pipeline, lake: SmallLake, before: str, options: dict[str, Any]
+) -> None:
+    context, _ = propose_and_check()
+    shown = context["ti"].xcom_pull("quality_gate", key="shown")
+    if before == "rejected":
+        answer(context, "Reject")
+    else:
+        with pytest.raises(NotApproved):
+            commit_partition("orders", PUBLISHED, context)
+    sensor = PartitionCommitSensor(task_id="wait", pipeline="orders", poll_seconds=2.0)
+
+    sensor.resume(task_context(run="run-2", partition=KEY, **options))
+    again, following = propose_and_check(run="run-2", **options)
+
+    assert following == "approve"
+    assert again["ti"].xcom_pull("quality_gate", key="shown") == shown
+    answer(again, "Approve")
+    commit_partition("orders", PUBLISHED, again)
+    assert len(lake.ids()["dt=2026-02-01"]) == 3
+
+
+def test_run_that_nobody_started_does_not_ask_a_second_time(held: Pipeline) -> None:
+    propose_and_check()
+    sensor = PartitionCommitSensor(task_id="wait", pipeline="orders", poll_seconds=2.0)
+
+    with pytest.raises(AirflowSkipException, match=r"`tidegate approve orders dt=2026-02-01`"):
+        sensor.resume(task_context(run="run-2", partition=KEY))
+
+
+def test_run_of_a_partition_that_does_not_exist_fails_and_names_the_nearest(
+    held: Pipeline,
+) -> None:
+    sensor = PartitionCommitSensor(task_id="wait", pipeline="orders", poll_seconds=2.0)
+
+    with pytest.raises(PartitionNotFound) as refused:
+        sensor.resume(task_context(run="run-2", partition="2026-03-01", run_type="manual"))
+
+    near = re.findall(r"known are dt=(\S+),", str(refused.value))
+    assert near == [KEY]
+    sensor.resume(task_context(run="run-3", partition=near[0], run_type="manual"))
+
+
+@pytest.mark.parametrize("told", [1, 2, None], ids=["told", "another revision", "lost"])
+def test_commit_that_is_cleared_tells_its_consumers_once_per_revision(
+    held: Pipeline, airflow: Supervisor, told: int | None
+) -> None:
+    airflow.states["orders_publish", "run-1"] = "running"
+    context, _ = propose_and_check()
+    answer(context, "Approve")
+    commit_partition("orders", PUBLISHED, context)
+    if told is not None:
+        airflow.tell(PUBLISHED, KEY, {"revision": told})
+    cleared = task_context(partition=KEY, cleared=1)
+    cleared["ti"].handed = context["ti"].handed
+
+    if told == 1:
+        with pytest.raises(AirflowSkipException, match="revision 1 of 2026-02-01 was announced"):
+            commit_partition("orders", PUBLISHED, cleared)
+    else:
+        commit_partition("orders", PUBLISHED, cleared)
+
+    keys = cleared["outlet_events"][PUBLISHED].partition_keys
+    assert keys == (set() if told == 1 else {KEY})

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tidegate_airflow import listeners
-from tidegate_airflow.pools import SPARK_POOL, make_missing_pools
+from tidegate_airflow.pools import PLUGIN, SPARK_POOL, make_missing_pools, warn_without_plugin
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -67,3 +70,34 @@ def test_task_has_no_database_and_makes_none() -> None:
     listeners.on_starting(SimpleNamespace())
 
     assert _slots() is None
+
+
+def test_first_task_says_what_hangs_without_the_plugin_and_how_to_mend_it(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(sys.modules, PLUGIN, raising=False)
+
+    warn_without_plugin()
+
+    assert "`plan_splits`, stays `scheduled` forever" in caplog.text
+    assert "`airflow pools set spark 1" in caplog.text
+
+
+def test_first_task_says_nothing_once_airflow_has_loaded_the_plugin() -> None:
+    """As a task loads it, before it runs."""
+    script = (
+        "from airflow.sdk.plugins_manager import integrate_macros_plugins\n"
+        "integrate_macros_plugins()\n"
+        "from tidegate_airflow.pools import warn_without_plugin\n"
+        "warn_without_plugin()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert "plan_splits" not in done.stderr + done.stdout
+
+
+def test_plugin_has_the_name_that_the_first_task_looks_for() -> None:
+    assert (Path(__file__).parents[2] / "plugins" / f"{PLUGIN}.py").is_file()

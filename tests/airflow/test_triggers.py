@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -71,6 +72,26 @@ def test_partition_trigger_waits_for_the_run_that_has_the_claim(pipeline: Pipeli
     looks = [trigger.has_work(NOW + GIVE_WAY * number) for number in range(4)]
 
     assert looks == [False] * 4
+
+
+def test_partition_trigger_logs_why_it_waits_whenever_that_has_changed(
+    lake: SmallLake, caplog: pytest.LogCaptureFixture
+) -> None:
+    lake.commit({1: 3})
+    pipeline = lake.pipeline()
+    load(pipeline, interval(1))
+    trigger = PartitionTrigger("orders", OWNER, "2026-02-01", 2.0)
+
+    with caplog.at_level(logging.INFO, "tidegate_airflow"):
+        trigger.has_work(NOW)
+        trigger.has_work(NOW)
+        lake.commit({1: 30})
+        load(pipeline, interval(2))
+        trigger.has_work(NOW)
+
+    first, second = [line for line in caplog.messages if "not yet" in line]
+    assert first.startswith("2026-02-01: not yet: WATERMARK_BEHIND")
+    assert first != second
 
 
 def test_partition_trigger_fires_at_once_when_another_run_published(pipeline: Pipeline) -> None:

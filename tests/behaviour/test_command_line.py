@@ -287,6 +287,20 @@ def test_decision_that_was_refused_is_given_on_what_explain_shows_then(
     assert "committed" in typed(tidegate, nothing).stdout
 
 
+@pytest.mark.follows("NotHeld")
+def test_decision_on_what_was_not_checked_yet_is_asked_for_by_the_command_that_is_named(
+    tidegate: Command,
+) -> None:
+    tidegate("load", "orders")
+    early = tidegate("reopen", "orders", SECOND)
+
+    assert "no decision is asked for" in early.output
+    published = tidegate(*shlex.split(re.findall(r"`tidegate (publish [^`]*)`", early.output)[0]))
+
+    assert published.exit_code == 3
+    assert follow(tidegate, published, "approve").exit_code == 0
+
+
 @pytest.mark.follows("WindowNotFound", "PipelineNotFound")
 def test_name_or_number_that_was_wrong_is_found_where_the_message_says(
     tidegate: Command,

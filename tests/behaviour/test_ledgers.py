@@ -31,6 +31,7 @@ from tidegate.ledger import Ledger, open_engine, read_overview
 from tidegate.ledger.announcing import Announcement
 from tidegate.ledger.clock import database_time
 from tidegate.ledger.holder import Holder, Life
+from tidegate.ledger.letting_go import let_go
 from tidegate.ledger.restoring import fence_off, replace_rows
 from tidegate.ledger.schema import metadata
 from tidegate.model.instant import DataInterval, Instant, InstantRange
@@ -662,6 +663,25 @@ def test_claim_whose_fence_a_restored_ledger_gave_to_somebody_else_is_lost(
     ledger.partitions.check_fence(DAY_1, claim)
     with pytest.raises(FenceLost):
         ledger.partitions.check_fence(DAY_1, replace(claim, owner="run-a"))
+
+
+def test_run_that_has_failed_gives_back_its_windows_and_partitions_and_no_others(
+    ledger: Ledger,
+) -> None:
+    load(ledger, 1, DAY_1, DAY_2)
+    failed, other = holder("run-a", Life.WAITING), holder("run-b", Life.WAITING)
+    ledger.partitions.claim(DAY_1, failed)
+    ledger.partitions.claim(DAY_2, other)
+    state = ledger.pipeline.find()
+    taken = ledger.windows.take(draft(1, 2), state, failed)
+
+    given_back = let_go(ledger, "run-a")
+
+    assert given_back == (2,)
+    assert ledger.windows.resume(2, other, None).attempt == taken.attempt + 1
+    assert ledger.partitions.claim(DAY_1, other).fence == 2
+    assert ledger.partitions.get(DAY_2).owner == "run-b"
+    assert let_go(ledger, "run-a") == ()
 
 
 def test_claim_given_back_stays_free_when_its_holder_renews_late(timed: Ledger) -> None:

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from small_lake import NOW
 from tidegate.cli.app import app
-from tidegate.errors import LedgerBehind, NotCommittable, NotHeld, PublicationLapsed
+from tidegate.errors import LedgerBehind, NotApproved, NotCommittable, NotHeld, PublicationLapsed
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder
 from tidegate.pipeline import Pipeline, open_pipeline
@@ -47,7 +47,7 @@ def test_command_is_taken_apart_into_the_words_that_it_was_made_of(city: str) ->
     ("error", "words"),
     [
         (
-            NotHeld(pipeline="orders", partition="city=New York", state="pending"),
+            NotApproved(pipeline="orders", partition="city=New York", outcome="hold"),
             ["tidegate", "explain", "orders", "city=New York"],
         ),
         (
@@ -74,7 +74,7 @@ def test_command_of_an_error_is_taken_apart_into_its_words(
 def test_what_an_error_tells_beside_its_commands_stands_as_it_is() -> None:
     told = str(NotHeld(pipeline="orders", partition="city=New York", state="pending"))
 
-    assert told.startswith("pipeline 'orders': city=New York is pending;")
+    assert told.startswith("pipeline 'orders': city=New York is pending:")
 
 
 @pytest.fixture(params=CITIES)

@@ -22,7 +22,7 @@ from tidegate.cli.plan_view import (
     replay_facts,
     stored_facts,
 )
-from tidegate.cli.publish_commands import advise, exit_of, outcome_facts, publish_with_progress
+from tidegate.cli.publish_commands import advise, exit_of, publish_with_progress
 from tidegate.errors.commands import command
 from tidegate.model.run import Announced, PlannedWindow, Run
 
@@ -190,17 +190,16 @@ def refresh(
             raise typer.Exit(NOTHING)
         rebuilt = finish(opened, run, planned, now, output)
         opened.check_rebuilt(named)
-        outcomes = publish_with_progress(opened, named, now, output)
+        published = publish_with_progress(opened, named, now, output)
         parts = {
             name: told(opened, *found)
             for name, found in (("load", loaded), ("rebuild", rebuilt))
             if found is not None
         }
         raw: dict[str, Any] = {name: said for name, (said, _) in parts.items()}
-        raw["outcomes"] = [item.to_json() for item in outcomes]
-        output.show(raw, *(facts for _, facts in parts.values()), *outcome_facts(outcomes))
-        advise(pipeline, outcomes, output)
-        raise typer.Exit(exit_of(outcomes))
+        output.show(raw | published.raw, *(facts for _, facts in parts.values()), *published.facts)
+        advise(pipeline, published.outcomes, output)
+        raise typer.Exit(exit_of(published.outcomes))
 
 
 def _show(

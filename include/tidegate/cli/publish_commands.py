@@ -2,12 +2,14 @@
 
 import getpass
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from tidegate.cli import wording
+from tidegate.cli.airflow_events import telling_airflow
 from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, utc_now
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.opening import open_pipeline, this_process
@@ -55,11 +57,33 @@ def publish(
         override = _override(partitions, comment, now) if final else None
         opened = open_pipeline(pipeline, take_over=take_over)
         named = [opened.parse_partition(text) for text in partitions or ()]
-        outcomes = publish_with_progress(opened, named, now, output, override)
-        raw = {"outcomes": [item.to_json() for item in outcomes]}
-        output.show(raw, *outcome_facts(outcomes))
-        advise(pipeline, outcomes, output)
-        raise typer.Exit(exit_of(outcomes))
+        published = publish_with_progress(opened, named, now, output, override)
+        output.show(published.raw, *published.facts)
+        advise(pipeline, published.outcomes, output)
+        raise typer.Exit(exit_of(published.outcomes))
+
+
+@dataclass(frozen=True)
+class Published:
+    """What became of partitions."""
+
+    outcomes: Sequence[PublishOutcome]
+    told: Sequence[str]
+    """Lines about what Airflow was told."""
+
+    @property
+    def raw(self) -> dict[str, object]:
+        """The same for machines."""
+        raw: dict[str, object] = {"outcomes": [item.to_json() for item in self.outcomes]}
+        return raw | ({"airflow": list(self.told)} if self.told else {})
+
+    @property
+    def facts(self) -> "Iterator[RenderableType]":
+        """The same for people."""
+        yield outcome_table(self.outcomes) if self.outcomes else "No partition is pending."
+        yield from _errors(self.outcomes)
+        yield from _unchanged(self.outcomes)
+        yield from self.told
 
 
 def publish_with_progress(
@@ -68,24 +92,17 @@ def publish_with_progress(
     now: datetime,
     output: Output,
     override: Override | None = None,
-) -> list[PublishOutcome]:
+) -> Published:
     """Publish partitions, by default all that are pending, and show how far it is."""
-    outcomes = []
-    with output.progress() as progress:
+    outcomes: list[PublishOutcome] = []
+    with telling_airflow(opened) as told, output.progress() as progress:
         total = len(partitions or opened.unpublished())
         task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
         for outcome in _published(opened, partitions, this_process(), now, override):
             outcomes.append(outcome)
             done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
             progress.update(task, description=f"{done}: {outcome.partition} {outcome.state}")
-    return outcomes
-
-
-def outcome_facts(outcomes: Sequence[PublishOutcome]) -> "Iterator[RenderableType]":
-    """Yield what became of the partitions."""
-    yield outcome_table(outcomes) if outcomes else "No partition is pending."
-    yield from _errors(outcomes)
-    yield from _unchanged(outcomes)
+    return Published(outcomes, told)
 
 
 def _errors(outcomes: Sequence[PublishOutcome]) -> list[str]:

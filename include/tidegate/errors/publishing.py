@@ -46,8 +46,9 @@ class NotHeld(TerminalError):
     partition: str
     state: str
     template = (
-        "pipeline '{pipeline}': {partition} is {state}; there is nothing to decide. See "
-        "`tidegate explain {pipeline} {partition}`."
+        "pipeline '{pipeline}': {partition} is {state}: no decision is asked for. If rows are "
+        "pending, `tidegate publish {pipeline} {partition}` checks them, and asks if the checks "
+        "fail. See `tidegate explain {pipeline} {partition}`."
     )
 
 

@@ -1,6 +1,6 @@
 """Errors of taking, planning and announcing a window."""
 
-from tidegate.errors.base import TerminalError, TransientError
+from tidegate.errors.base import TerminalError
 
 
 class ChangesReadWhole(TerminalError):
@@ -64,17 +64,19 @@ class PlanMissing(TerminalError):
     )
 
 
-class WindowIncomplete(TransientError):
-    """Announce found sub-splits without a message."""
+class WindowIncomplete(TerminalError):
+    """Announce found sub-splits without a message, which trying it again would not read."""
 
     pipeline: str
     sequence: int
     missing: int
     expected: int
+    command: str
+    """What continues the window."""
     template = (
         "pipeline '{pipeline}': window {sequence}: {missing} of {expected} sub-splits have no "
-        "message yet. "
-        "The load is retried and reads only those."
+        "message, because their task did not run to its end, or was marked as done. Nothing was "
+        "announced. Clear `merge_read` in Airflow, or run `{command}`: only those are read."
     )
 
 

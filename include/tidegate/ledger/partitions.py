@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tidegate.ledger.holder import Holder
     from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
+
+_NAMED = 5
+"""Partitions that a message names."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,10 @@ class Partitions:
             targets: the partitions.
             looked: where else they were looked for, as a part of the message.
         """
+        # The nearest first: a wrong name is usually nearly right.
         known = [str(state.partition) for state in self.all()]
-        listed = ", ".join(known[:5]) + (f" and {len(known) - 5} more" if len(known) > 5 else "")
+        near = difflib.get_close_matches(str(targets[0]), known, n=_NAMED, cutoff=0.0)
+        listed = ", ".join(near) + (f" and {len(known) - _NAMED} more" if known[_NAMED:] else "")
         return PartitionNotFound(
             pipeline=self.name,
             partition=", ".join(map(str, targets)),

@@ -85,6 +85,14 @@ class Partition(Value):
             raise PartitionKeyIllegal(partition=self.path, key=key)
         return key
 
+    @property
+    def has_key(self) -> bool:
+        """Whether its key is legal in Airflow: a run, or a consumer, can name it."""
+        try:
+            return bool(self.key)
+        except PartitionKeyIllegal:
+            return False
+
     def __str__(self) -> str:
         return self.path or UNPARTITIONED_KEY
 

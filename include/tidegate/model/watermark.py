@@ -78,3 +78,9 @@ class Evaluation(Value):
 
     None if unknown.
     """
+    waiting: str | None = None
+    """The run that said last that it waits for the partition; it may have ended since."""
+
+    def to_line(self) -> str:
+        """Return the reason and its values, for a line of a log."""
+        return f"{self.reason.value}: {self.detail}" if self.reason else self.detail

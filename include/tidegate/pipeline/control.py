@@ -149,14 +149,21 @@ class PipelineControl:
         return self.ledger.partitions.is_free(partition, self._holder(owner, now))
 
     @keeping_ledger_open
-    def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
+    def evaluate(
+        self, partition: Partition, now: datetime, waiting: str | None = None
+    ) -> Evaluation | None:
         """Evaluate whether a partition may be committed; None if nothing is pending.
+
+        Args:
+            partition: the partition.
+            now: clock of the look.
+            waiting: the run that waits if it may not; by default the one that said so before.
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
         """
         self._check_identity()
-        return self._evaluator.evaluate(partition, now)
+        return self._evaluator.evaluate(partition, now, waiting)
 
     @keeping_ledger_open
     def decide(
@@ -200,6 +207,11 @@ class PipelineControl:
         self.ledger.partitions.get(partition)
         self._watch.check_records(partition)
         self._decisions.reopen(partition, now)
+
+    def is_held(self, partition: Partition) -> bool:
+        """Return whether a partition waits for a person's decision."""
+        found = self.ledger.partitions.find(partition)
+        return found is not None and found.pending == "held"
 
     def unpublished(self) -> tuple[Partition, ...]:
         """Return the partitions with rows that are not published, in order of partition time."""

@@ -47,6 +47,11 @@ class PublishSteps(PipelineParts):
             return self._committer.propose(partition, owner, now)
 
     @keeping_ledger_open
+    def held(self, partition: Partition) -> Proposal | None:
+        """Return what a held partition waits with; None if no person has to decide on it."""
+        return self._committer.held(partition) if self.is_held(partition) else None
+
+    @keeping_ledger_open
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
         """Check the partition as it would be published.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from small_lake import SmallLake
-from tidegate.errors import PlanMissing, TidegateError, WindowIncomplete
+from tidegate.errors import PartitionBusy, PlanMissing, TidegateError
 from tidegate.pipeline import submitted
 from tidegate.pipeline.submitted import ORPHANED_EXIT, TERMINAL_EXIT, TRANSIENT_EXIT, run_job
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
 
 TERMINAL = PlanMissing(path="/lake/plan.json")
-TRANSIENT = WindowIncomplete(pipeline="orders", sequence=1, missing=1, expected=2)
+TRANSIENT = PartitionBusy(partition="dt=2026-02-01", holder="another")
 
 
 @pytest.fixture

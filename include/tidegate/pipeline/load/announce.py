@@ -63,7 +63,7 @@ class Announcer:
             held: renews them until they are sealed.
 
         Raises:
-            WindowIncomplete: a sub-split has no message yet (Transient).
+            WindowIncomplete: a sub-split has no message.
             RowsUnaccounted: the contributions do not have the rows that were kept.
             FenceLost: a newer attempt took a window over before it was sealed.
         """

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import TerminalError, WindowIncomplete
+from tidegate.errors.commands import command
 from tidegate.model.message import CommitMessage
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
@@ -133,7 +134,7 @@ class Loader:
         """Read the commit messages of a plan, in plan order.
 
         Raises:
-            WindowIncomplete: a sub-split has no message yet (Transient).
+            WindowIncomplete: a sub-split has no message.
             StateFileDamaged: the plan has lost splits.
         """
         missing = expected = 0
@@ -156,8 +157,15 @@ class Loader:
                 sequence=planned.sequence,
                 missing=missing,
                 expected=expected,
+                command=self._continuing(planned.sequence),
             )
         return iter(found)
+
+    def _continuing(self, sequence: int) -> str:
+        """Return the command that continues a window: a load only continues the open one."""
+        if self.ledger.windows.get(sequence).sealed:
+            return command("replay", self.config.name, sequence)
+        return command("load", self.config.name)
 
     def _undertaken(
         self, take: Callable[[], Taken], now: datetime

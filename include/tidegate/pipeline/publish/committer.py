@@ -111,6 +111,11 @@ class Committer:
         stored = self.ledger.publications.propose(drafted, claim, now, override)
         return self._proposal(stored, before)
 
+    def held(self, partition: Partition) -> Proposal | None:
+        """Return what a held partition waits with for a person's decision."""
+        stored = self.ledger.publications.proposed(partition)
+        return self._proposal(stored) if stored is not None else None
+
     def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
         """Check a proposed revision, and store the verdict; a hold ends the claim.
 

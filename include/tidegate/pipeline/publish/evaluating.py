@@ -35,8 +35,15 @@ class Evaluator:
     config: PipelineConfig
     ledger: Ledger
 
-    def evaluate(self, partition: Partition, now: datetime) -> Evaluation | None:
+    def evaluate(
+        self, partition: Partition, now: datetime, waiting: str | None = None
+    ) -> Evaluation | None:
         """Evaluate whether a partition may be committed, and keep the answer in the ledger.
+
+        Args:
+            partition: the partition.
+            now: clock of the look.
+            waiting: the run that waits if it may not; by default the one that said so before.
 
         Returns:
             None if nothing is pending, or a person has to decide first.
@@ -52,6 +59,7 @@ class Evaluator:
         if state.pending != "pending":
             return None
         found = self._by_time(state, self._tide(now), now)
+        found = replace(found, waiting=waiting or found.waiting)
         if _is_news(state, found):
             self.ledger.partitions.record_why(partition, found)
         return found
@@ -84,7 +92,7 @@ class Evaluator:
         self, state: PartitionState, tide: tuple[datetime | None, bool], now: datetime
     ) -> Evaluation:
         watermark, idle = tide
-        return evaluate(
+        found = evaluate(
             self.config,
             state.partition,
             watermark=watermark,
@@ -92,6 +100,7 @@ class Evaluator:
             now=now,
             idle=idle,
         )
+        return replace(found, waiting=state.why.waiting if state.why else None)
 
     def check(
         self,
@@ -117,8 +126,7 @@ class Evaluator:
         """
         if looked.committable or (by_command and looked.reason in ONLY_BY_COMMAND):
             return None
-        reason = f"{looked.reason.value}: " if looked.reason else ""
-        why = f"{reason}{looked.detail}"
+        why = looked.to_line()
         if override is None:
             raise NotCommittable(pipeline=self.config.name, partition=str(partition), why=why)
         return replace(override, overruled=why)

@@ -1,0 +1,93 @@
+"""Ask Airflow about runs, from inside a task or an Airflow trigger. Changes nothing."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from airflow.sdk.exceptions import AirflowRuntimeError
+from airflow.sdk.execution_time.comms import AssetEventsResult, GetAssetEventByAsset
+
+from tidegate_airflow.runs import read_owner
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from airflow.sdk import Asset
+
+_CLOCKS = timedelta(hours=1)
+"""Difference between the clocks of a worker and of Airflow's database."""
+
+_EVENTS = 1000
+"""Events after a commit among which its own is looked for: it is one of the first."""
+
+AT_WORK = "running"
+"""State of a run whose tasks may still continue, even if they wait for a slot, retry or person."""
+
+QUEUED = "queued"
+"""State of a run that has not begun, or that was cleared."""
+
+NOT_DONE = ["null", "scheduled", "queued", "running", "restarting", "up_for_retry"]
+"""States of a task that has not come to its end or to its first wait."""
+
+
+def will_look_again(owner: str) -> bool | None:
+    """Return whether a run that said that it waits still will; None if nobody can tell.
+
+    A run that is queued was cleared, and looks once its turn has come.
+    """
+    named = read_owner(owner)
+    return None if named is None else is_listed(*named, states=[AT_WORK, QUEUED])
+
+
+def runs_that_have_not_looked(dag_id: str, task_id: str) -> int | None:
+    """Return how many runs of a DAG have not done their first task yet; None if nobody can tell."""
+    from airflow.sdk.execution_time import task_runner
+
+    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
+        return None
+    try:
+        return task_runner.RuntimeTaskInstance.get_ti_count(
+            dag_id=dag_id, task_ids=[task_id], states=NOT_DONE
+        )
+    except AirflowRuntimeError:
+        return None
+
+
+def is_announced(published: Asset, key: str, revision: int, committed_at: datetime) -> bool:
+    """Return whether an event told of a revision already; False if nobody can tell.
+
+    Events are stored with the success of the task that emits them: one that is missing was lost.
+    """
+    from airflow.sdk.execution_time import task_runner
+
+    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
+        return False
+    asked = GetAssetEventByAsset(
+        name=published.name, uri=published.uri, after=committed_at - _CLOCKS, limit=_EVENTS
+    )
+    try:
+        told = task_runner.SUPERVISOR_COMMS.send(asked)
+    except AirflowRuntimeError:
+        return False
+    return isinstance(told, AssetEventsResult) and any(
+        event.partition_key == key and (event.extra or {}).get("revision") == revision
+        for event in told.asset_events
+    )
+
+
+def is_listed(dag_id: str, run_id: str, states: list[str]) -> bool | None:
+    """Return whether Airflow has a run in one of the states; None if there is nobody to ask."""
+    from airflow.sdk.execution_time import task_runner
+
+    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
+        # Neither in a task nor in a trigger.
+        return None
+    try:
+        # A count, because asking for the state of a deleted run is an error.
+        count = task_runner.RuntimeTaskInstance.get_dr_count(
+            dag_id=dag_id, run_ids=[run_id], states=states
+        )
+    except AirflowRuntimeError:
+        return None
+    return count > 0

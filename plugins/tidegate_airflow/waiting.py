@@ -1,0 +1,64 @@
+"""Tell a person which run a task waits for, when it goes on, and what to do if it never does."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from tidegate.errors.commands import command
+from tidegate_airflow.runs import read_owner
+
+if TYPE_CHECKING:
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline import PipelineControl
+
+_LOG = logging.getLogger(__name__)
+
+
+def log_wait_for_window(pipeline: PipelineControl, sequence: int) -> None:
+    """Log which run a task of a load waits for."""
+    held = pipeline.ledger.windows.find(sequence)
+    words: tuple[object, ...] = ("load", pipeline.config.name)
+    if held is not None and held.sealed:
+        words = ("replay", pipeline.config.name, sequence)
+    _LOG.info("%s", _waiting(f"window {sequence}", held.owner if held else None, words))
+
+
+def log_wait_for_partition(pipeline: PipelineControl, partition: Partition) -> None:
+    """Log which run a task of a publish run waits for."""
+    held = pipeline.ledger.partitions.find(partition)
+    words = ("publish", pipeline.config.name, partition)
+    _LOG.info("%s", _waiting(str(partition), held.owner if held else None, words))
+
+
+def name_run(owner: str) -> str:
+    """Return what people call the holder of a window or partition, with its page in Airflow."""
+    named = read_owner(owner)
+    if named is None:
+        return owner
+    dag_id, run_id = named
+    return f"run {run_id} of {dag_id}, {run_page(dag_id, run_id)}"
+
+
+def run_page(dag_id: str, run_id: str) -> str:
+    """Return the address of a run's page in Airflow."""
+    from airflow.sdk.configuration import conf
+
+    place = conf.get("api", "base_url", fallback="http://localhost:8080/")
+    return f"{place.rstrip('/')}/dags/{dag_id}/runs/{quote(run_id)}"
+
+
+def _waiting(subject: str, owner: str | None, words: tuple[object, ...]) -> str:
+    if owner is None:
+        return f"waiting: {subject} was just given back"
+    if read_owner(owner) is None:
+        return (
+            f"waiting: {subject} is worked on by {owner}, outside of Airflow; this task goes on "
+            "once that has ended or does not renew any more"
+        )
+    return (
+        f"waiting: {subject} is worked on by {name_run(owner)}; this task goes on as soon as that "
+        "run has ended there. If it hangs, mark it as failed, or end it and run "
+        f"`{command(*words, '--take-over')}`"
+    )

@@ -1,0 +1,161 @@
+"""What Airflow is told about partitions that a command published, over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlparse
+
+import pytest
+from typer.testing import CliRunner
+
+from small_lake import SmallLake, known, load
+from tidegate.cli.app import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from click.testing import Result
+
+
+ASSETS = {"orders_published_2": 1, "orders_published": 7}
+BOTH = "2026-02-01, 2026-02-02"
+
+
+@dataclass
+class Airflow:
+    """Answers as Airflow's API does, for the two requests that are made."""
+
+    assets: dict[str, int] = field(default_factory=ASSETS.copy)
+    refuses_after: int = 100
+    events: list[dict[str, Any]] = field(default_factory=list)
+    tokens: set[str | None] = field(default_factory=set)
+
+    def answer(self, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
+        self.tokens.add(request.headers["Authorization"])
+        path = urlparse(request.path)
+        if request.command == "GET" and path.path == "/api/v2/assets":
+            (wanted,) = parse_qs(path.query)["name_pattern"]
+            found = [{"id": id, "name": name} for name, id in self.assets.items() if wanted in name]
+            return 200, {"assets": found, "total_entries": len(found)}
+        if len(self.events) >= self.refuses_after or path.path != "/api/v2/assets/events":
+            return 403, {"detail": "Forbidden"}
+        self.events.append(json.loads(request.rfile.read(int(request.headers["Content-Length"]))))
+        return 200, {}
+
+
+@contextmanager
+def served(airflow: Airflow) -> Iterator[str]:
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            status, body = airflow.answer(self)
+            text = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        do_GET = do_POST = _answer  # noqa: N815 (the names of the base class)
+
+        def log_message(self, *_arguments: Any) -> None:
+            """Keep silent."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
+    """Two days can be published, a third one waits."""
+    lake = SmallLake(tmp_path / "lake")
+    lake.commit({1: 3, 2: 2})
+    lake.commit({3: 1})
+    lake.found_by_name(monkeypatch)
+    monkeypatch.setenv("NO_PROXY", "*")
+    load(lake.pipeline(), until=known(5))
+    return lake
+
+
+def publish(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["publish", "orders", *arguments], catch_exceptions=False)
+
+
+def test_airflow_that_is_named_is_told_each_revision_as_the_dag_tells_it(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    airflow = Airflow()
+    with served(airflow) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_TOKEN", "secret")
+        published = publish()
+        again = publish("2026-02-01")
+
+    assert airflow.tokens == {"Bearer secret"}
+    watermark = "2026-02-03T00:01:00+00:00"
+    extra = {"pipeline": "orders", "revision": 1, "watermark": watermark, "windows": [1]}
+    assert airflow.events == [
+        {"asset_id": 7, "partition_key": "2026-02-01", "extra": {**extra, "rows": 3}},
+        {"asset_id": 7, "partition_key": "2026-02-02", "extra": {**extra, "rows": 2}},
+    ]
+    assert "Airflow was told: 2026-02-01, 2026-02-02." in published.output
+    assert "secret" not in published.output
+    assert "Airflow" not in again.output
+
+
+@pytest.mark.parametrize(
+    ("airflow", "problem", "untold"),
+    [
+        pytest.param(Airflow(refuses_after=1), "403", "2026-02-02", id="refused"),
+        pytest.param(
+            Airflow(assets={}),
+            "no asset `orders_published`",
+            "2026-02-01, 2026-02-02",
+            id="unknown",
+        ),
+        pytest.param(None, "onnect", BOTH, id="down"),
+    ],
+)
+def test_partitions_that_airflow_was_not_told_are_published_and_named(
+    lake: SmallLake,
+    monkeypatch: pytest.MonkeyPatch,
+    airflow: Airflow | None,
+    problem: str,
+    untold: str,
+) -> None:
+    with served(airflow or Airflow()) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        if airflow is not None:
+            published = publish()
+    if airflow is None:
+        published = publish()
+
+    assert published.exit_code == 0
+    assert sorted(lake.ids()) == ["dt=2026-02-01", "dt=2026-02-02"]
+    assert f"was not told about {untold}: " in published.output
+    assert problem in published.output
+
+
+def test_no_airflow_is_asked_unless_one_is_named(lake: SmallLake) -> None:
+    published = publish("--json")
+
+    assert published.exit_code == 0
+    assert set(json.loads(published.stdout)) == {"outcomes"}
+
+
+def test_what_was_told_is_part_of_the_json(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with served(Airflow()) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        published = publish("2026-02-02", "--json")
+
+    assert json.loads(published.stdout)["airflow"] == ["Airflow was told: 2026-02-02."]
