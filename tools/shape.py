@@ -124,6 +124,9 @@ REASONS = {
         "tidegate/source/iceberg/source",
         "tidegate/source/iceberg/table/tagging",
     ),
+    "a server that processes share: tests/behaviour/test_embedded_postgres.py": (
+        "tidegate/ledger/embedded/*",
+    ),
     "the ledger on both databases: tests/behaviour/test_ledgers.py": (
         "tidegate/ledger/announcing",
         "tidegate/ledger/clock",

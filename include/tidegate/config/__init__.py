@@ -8,7 +8,15 @@ from tidegate.config.commit import (
     GateConfig,
     PartitionTimeConfig,
 )
-from tidegate.config.environment import home, ledger_url, pipelines_folder, resolve_secret
+from tidegate.config.environment import (
+    has_postgres,
+    home,
+    ledger_of_home,
+    ledger_url,
+    pipelines_folder,
+    postgres_folder,
+    resolve_secret,
+)
 from tidegate.config.loading import (
     claimants,
     find_pipeline,
@@ -66,8 +74,10 @@ __all__ = [
     "claimants",
     "find_pipeline",
     "guess_event_time",
+    "has_postgres",
     "home",
     "json_schema",
+    "ledger_of_home",
     "ledger_url",
     "load_pipeline",
     "load_pipelines",
@@ -75,6 +85,7 @@ __all__ = [
     "pipeline_template",
     "pipelines_folder",
     "place_outside",
+    "postgres_folder",
     "read_source",
     "refuse_overlap_of",
     "refuse_work_inside",

@@ -17,8 +17,29 @@ def home() -> Path:
 
 
 def ledger_url(place: Path | None = None) -> str:
-    """Return the SQLAlchemy URL of the ledger: `TIDEGATE_LEDGER`, or a SQLite file in the home."""
-    return os.environ.get("TIDEGATE_LEDGER") or f"sqlite:///{(place or home()) / 'ledger.db'}"
+    """Return the address of the ledger: `TIDEGATE_LEDGER`, or that of a home."""
+    return os.environ.get("TIDEGATE_LEDGER") or ledger_of_home(place or home())
+
+
+def ledger_of_home(place: Path) -> str:
+    """Return the address of a home's ledger: its own PostgreSQL if it has one, else SQLite.
+
+    A SQLite file that exists stays the ledger: it may have windows.
+    """
+    file = place / "ledger.db"
+    if not file.exists() and has_postgres(place):
+        return f"embedded:///{postgres_folder(place)}"
+    return f"sqlite:///{file}"
+
+
+def postgres_folder(place: Path) -> Path:
+    """Return the folder of a home's own PostgreSQL, which `tidegate demo` and `ui` make."""
+    return place / "postgres"
+
+
+def has_postgres(place: Path) -> bool:
+    """Return whether a home has a PostgreSQL of its own, running or not."""
+    return (postgres_folder(place) / "data").exists()
 
 
 def pipelines_folder() -> Path:

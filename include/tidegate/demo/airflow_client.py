@@ -100,6 +100,18 @@ class AirflowClient:
         except (AirflowBusy, AirflowRefused):
             return True  # the state is unknown
 
+    def unhealthy_parts(self) -> list[str]:
+        """Return the names of the parts that sent no heartbeat lately; none if nobody answers."""
+        try:
+            health = self._ask("GET", "/monitor/health")
+        except (AirflowBusy, AirflowRefused):
+            return []
+        return [
+            name.replace("_", "-")
+            for name, part in sorted(health.items())
+            if part and part.get("status") == "unhealthy"
+        ]
+
     def unpause(self, dag_id: str) -> None:
         """Unpause a DAG."""
         self._request("PATCH", f"/dags/{dag_id}", json={"is_paused": False})

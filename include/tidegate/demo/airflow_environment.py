@@ -13,11 +13,12 @@ import os
 import secrets
 import socket
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.errors import AirflowNotStarted
+from tidegate.model.wire import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,7 +35,7 @@ _FIRST_PORT, _LAST_PORT = 17_000, 32_000
 
 
 @dataclass(frozen=True)
-class Ports:
+class Ports(Value):
     """The ports of one Airflow; the log servers use 8793 and 8794 unless configured otherwise."""
 
     api: int
@@ -42,10 +43,15 @@ class Ports:
     trigger_logs: int
 
     @classmethod
-    def free(cls) -> Ports:
-        """Return ports that nobody listens on."""
+    def free(cls, wanted: Mapping[str, int] | None = None) -> Ports:
+        """Return ports that nobody listens on.
+
+        Args:
+            wanted: numbers by name that are taken if they are free.
+        """
+        known = wanted or {}
         with contextlib.ExitStack() as held:
-            return cls(*(_free_port(held) for _ in range(3)))
+            return cls(*(_free_port(held, known.get(item.name)) for item in fields(cls)))
 
 
 def airflow_environment(home: Path, ports: Ports, variables: Mapping[str, str]) -> dict[str, str]:
@@ -111,11 +117,14 @@ def _spark_variables(home: Path) -> dict[str, str]:
     return variables
 
 
-def _free_port(held: contextlib.ExitStack) -> int:
-    for _ in range(200):
-        port = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT)
+def _free_port(held: contextlib.ExitStack, wanted: int | None = None) -> int:
+    for attempt in range(200):
+        chosen = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT)
+        port = wanted if wanted and not attempt else chosen
         # All interfaces: the log servers listen on them.
         listener = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+        # Connections of the last listener may linger, and keep nobody from listening.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         with contextlib.suppress(OSError):
             listener.bind(("", port))
             return port

@@ -17,8 +17,15 @@ from typing import TYPE_CHECKING, Self
 import psutil
 
 from tidegate.demo.airflow_client import AirflowClient
-from tidegate.demo.airflow_environment import Ports, airflow_environment
+from tidegate.demo.airflow_environment import airflow_environment
 from tidegate.demo.interrupts import interrupts_deferred
+from tidegate.demo.occupying import (
+    Occupation,
+    end_session,
+    occupy,
+    session_members,
+    wait_until_empty,
+)
 from tidegate.errors import AirflowNotStarted
 
 if TYPE_CHECKING:
@@ -29,6 +36,7 @@ START_SECONDS = 240
 """A first start takes 30 to 70 s on two busy cores; a loaded machine takes longer."""
 
 _POLITE_SECONDS = 10
+_PARTS = frozenset({"scheduler", "dag-processor", "api-server", "triggerer"})
 
 
 class AirflowServer:
@@ -51,6 +59,8 @@ class AirflowServer:
         self._variables = variables
         self._process: subprocess.Popen[bytes] | None = None
         self._client: AirflowClient | None = None
+        self._occupation: Occupation | None = None
+        self._parts: set[str] = set()
 
     @property
     def client(self) -> AirflowClient:
@@ -78,8 +88,8 @@ class AirflowServer:
 
     def start(self) -> None:
         """Start the processes and return at once, see `wait_until_ready`."""
-        self.home.mkdir(parents=True, exist_ok=True)
-        ports = Ports.free()
+        self._occupation = self._occupy()
+        ports = self._occupation.ports()
         environment = airflow_environment(self.home, ports, self._variables)
         with interrupts_deferred(), self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -91,6 +101,7 @@ class AirflowServer:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
+            self._occupation.note(self._process.pid, ports)
         self._client = AirflowClient(f"http://127.0.0.1:{ports.api}")
 
     def wait_until_ready(self, dag_ids: tuple[str, ...], seconds: float = START_SECONDS) -> None:
@@ -108,50 +119,60 @@ class AirflowServer:
             time.sleep(0.5)
 
     def check_running(self) -> None:
-        """Check that the server is still running.
+        """Check that the server and the parts that it has started are still running.
 
         Raises:
-            AirflowNotStarted: it ended by itself.
+            AirflowNotStarted: it ended by itself, or a part of it did, without which it goes on.
         """
         if self._process is None or self._process.poll() is not None:
             code = self._process.returncode if self._process else "none"
             raise AirflowNotStarted(problem=f"it ended with code {code}", log=str(self.log))
+        running = _running_parts(self._process.pid)
+        self._parts |= running
+        ended = sorted(self._parts - running)
+        if ended:
+            problem = f"its {' and its '.join(ended)} ended"
+            raise AirflowNotStarted(problem=problem, log=str(self.log))
 
     def stop(self) -> None:
         """End every process of the session: SIGINT first, then SIGTERM, then SIGKILL (AF-2.4)."""
-        if self._process is None:
-            return
         with interrupts_deferred():
-            if self._client is not None:
-                self._client.close()
-            session = self._process.pid
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(session, signal.SIGINT)
-            for sent in (signal.SIGTERM, signal.SIGKILL, signal.SIGKILL):
-                if _wait_until_empty(self._process, _POLITE_SECONDS):
-                    break
-                for member in session_members(session):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.kill(member, sent)
-            self._process.wait()
-            self._process = None
+            self._end_process()
+            occupation, self._occupation = self._occupation, None
+            if occupation is not None:
+                occupation.give_up()
+
+    def _end_process(self) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if self._client is not None:
+            self._client.close()
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGINT)
+
+        def members() -> list[int]:
+            process.poll()
+            return session_members(process.pid)
+
+        if not wait_until_empty(members, _POLITE_SECONDS):
+            end_session(members, _POLITE_SECONDS)
+        process.wait()
+
+    def _occupy(self) -> Occupation:
+        self.home.mkdir(parents=True, exist_ok=True)
+        occupation = occupy(self.home)
+        occupation.end_remains(_POLITE_SECONDS)
+        return occupation
 
 
-def session_members(session: int) -> list[int]:
-    """Return the processes of a session: Airflow's components, tasks, drivers and their workers."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(ProcessLookupError, psutil.Error):
-            if os.getsid(process.pid) == session and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process.pid)
+def _running_parts(standalone: int) -> set[str]:
+    """Return the names of the parts of `airflow standalone` that run."""
+    found: set[str] = set()
+    with contextlib.suppress(psutil.NoSuchProcess):
+        for child in psutil.Process(standalone).children():
+            with contextlib.suppress(psutil.NoSuchProcess):
+                # One part gives itself a title, `airflow api_server -- host:…`.
+                command = " ".join(child.cmdline()).replace("_", "-").split()
+                found |= _PARTS.intersection(command)
     return found
-
-
-def _wait_until_empty(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        process.poll()
-        if not session_members(process.pid):
-            return True
-        time.sleep(0.2)
-    return False

@@ -9,12 +9,13 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from rich.syntax import Syntax
 
 from tidegate.demo import plot, screen
 from tidegate.demo.airflow_server import AirflowServer
+from tidegate.demo.databases import airflow_database, databases
 from tidegate.demo.flights import FIRST_DAY, LAST_DAY
 from tidegate.demo.interrupts import ended_like_interrupted
 from tidegate.demo.lake import build_lake
@@ -31,8 +32,13 @@ if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
 
 DAGS = DagIds.of(PIPELINE)
-_LOOK_SECONDS = 1.0
+_LOOK_SECONDS = 2.0
 _STARTS = 3
+_RECENT_SECONDS = 15 * 60
+_RECENT_ENDS = 3
+"""So many ends of Airflow in so many seconds are not mended by one start more."""
+_UNWELL_SECONDS = 60
+"""Airflow itself takes 30 seconds to notice that a part of it is silent."""
 
 
 def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
@@ -51,26 +57,63 @@ def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
     """
     places = places or DemoPlaces.here()
     started = time.monotonic()
-    with ended_like_interrupted(), places.set_here():
+    with ended_like_interrupted(), databases(places) as notes, places.set_here():
         pipeline = open_pipeline(places.file)
         if plot.is_at_the_end(pipeline.status(_now())):
             console.print("Already published: nothing is done twice. This is what stands:")
         else:
+            _print_notes(console, notes)
             _publish_with_restarts(console, places, pipeline)
             console.print(f"Done in {time.monotonic() - started:.0f} s.", highlight=False)
         return show_results(console, places, pipeline)
 
 
 def run_ui(console: Console, places: DemoPlaces | None = None) -> None:
-    """Start Airflow on the demo's home and keep it running until interrupted."""
+    """Start Airflow on the demo's home and keep it running until interrupted.
+
+    What ends by itself is named and started again, on the same port.
+
+    Raises:
+        AirflowNotStarted: it did not start, or ended again and again.
+        AirflowRunning: another process runs it already.
+    """
     places = places or DemoPlaces.here()
-    with ended_like_interrupted(), AirflowServer(places.airflow, places.variables()) as server:
+    with ended_like_interrupted(), databases(places) as notes:
+        _print_notes(console, notes)
+        ends: list[float] = []
+        while True:
+            try:
+                _serve(console, places)
+            except AirflowNotStarted as down:
+                now = time.monotonic()
+                ends = [end for end in ends if now - end < _RECENT_SECONDS]
+                if len(ends) >= _RECENT_ENDS:
+                    raise
+                ends.append(now)
+                _print(console, f"{down} Starting it again …")
+
+
+def _serve(console: Console, places: DemoPlaces) -> NoReturn:
+    with airflow_of(places) as server:
         with console.status("Starting Airflow …"):
             server.wait_until_ready(DAGS.all)
         console.print(f"Airflow is at [link]{server.client.url}[/link] (no login). Ctrl-C ends it.")
+        well = time.monotonic()
         while True:
             server.check_running()
+            unwell = server.client.unhealthy_parts()
+            well = well if unwell else time.monotonic()
+            if time.monotonic() - well > _UNWELL_SECONDS:
+                problem = f"its {' and its '.join(unwell)} gave no sign of life"
+                raise AirflowNotStarted(problem=problem, log=str(server.log))
+            # A database that ended is started again before Airflow gives up.
+            airflow_database(places)
             time.sleep(_LOOK_SECONDS)
+
+
+def airflow_of(places: DemoPlaces) -> AirflowServer:
+    """Return a home's Airflow, on the database that it has."""
+    return AirflowServer(places.airflow, places.variables() | airflow_database(places))
 
 
 def show_results(console: Console, places: DemoPlaces, pipeline: Pipeline) -> bool:
@@ -105,14 +148,14 @@ def _publish_with_restarts(console: Console, places: DemoPlaces, pipeline: Pipel
         except AirflowNotStarted as down:
             if not starts_left:
                 raise
-            console.print(f"{down} Starting it again …", highlight=False, soft_wrap=True)
+            _print(console, f"{down} Starting it again …")
         else:
             return
 
 
 def _publish(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
     """Bring every day to its final state through Airflow."""
-    with AirflowServer(places.airflow, places.variables()) as server:
+    with airflow_of(places) as server:
         # Airflow needs most of a minute to start; the lake is created in the meantime.
         with console.status("Starting Airflow, making the lake …"):
             _tell_of_lake(console, build_lake(places.lake))
@@ -129,6 +172,15 @@ def _publish(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
             watch.until_end(shown)
         watch.let_settle()
         console.print("Stopping Airflow …")
+
+
+def _print(console: Console, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_notes(console: Console, notes: tuple[str, ...]) -> None:
+    for note in notes:
+        _print(console, note)
 
 
 def _tell_of_lake(console: Console, lake: LakeReport) -> None:

@@ -63,10 +63,13 @@ class DemoPlaces:
         return Path(config.__file__).parents[2] / "pipelines" / f"{PIPELINE}.yaml"
 
     def variables(self) -> dict[str, str]:
-        """Return the environment of the demo's processes; the user's own ledger is not touched."""
+        """Return the environment of the demo's processes: the ledger is that of the home.
+
+        `TIDEGATE_LEDGER` of the user is not touched.
+        """
         return {
             "TIDEGATE_HOME": str(self.home),
-            "TIDEGATE_LEDGER": f"sqlite:///{self.home / 'ledger.db'}",
+            "TIDEGATE_LEDGER": config.ledger_of_home(self.home),
             "TIDEGATE_PIPELINES": str(self.file.parent),
             "TIDEGATE_POLL_SECONDS": "2",
             VARIABLE: str(self.lake),
@@ -75,8 +78,9 @@ class DemoPlaces:
     @contextlib.contextmanager
     def set_here(self) -> Iterator[None]:
         """Set the same variables in this process, for the duration of the context."""
-        before = {name: os.environ.get(name) for name in self.variables()}
-        os.environ.update(self.variables())
+        variables = self.variables()
+        before = {name: os.environ.get(name) for name in variables}
+        os.environ.update(variables)
         try:
             yield
         finally:

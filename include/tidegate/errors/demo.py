@@ -11,6 +11,18 @@ class AirflowNotStarted(TerminalError):
     template = "Airflow: {problem}. Its output is in {log}."
 
 
+class AirflowRunning(TerminalError):
+    """Another process runs the Airflow of a home."""
+
+    home: str
+    process: int
+    url: str
+    template = (
+        "{home}: expected that nobody runs Airflow there, found process {process}, which runs it "
+        "at {url}. Use that one, or stop it with Ctrl-C there, or with `kill {process}`."
+    )
+
+
 class AirflowRefused(TerminalError):
     """Airflow's API answered a request with an error that a retry cannot resolve."""
 

@@ -159,6 +159,26 @@ class LedgerUnreachable(TransientError):
     )
 
 
+class PostgresNotStarted(TransientError):
+    """The PostgreSQL of a home does not start."""
+
+    problem: str
+    template = "the home's own PostgreSQL cannot be started: {problem}"
+
+
+class PostgresOther(TerminalError):
+    """The files of a home's PostgreSQL were made by another major version."""
+
+    folder: str
+    found: str
+    expected: str
+    template = (
+        "{folder}: expected a database of PostgreSQL {expected}, found one of {found}. Use the "
+        "version of Tidegate that made it; or move the folder away, and restore each pipeline of "
+        "its ledger with `tidegate fsck PIPELINE --rebuild`."
+    )
+
+
 class LedgerDamaged(TerminalError):
     """The file at the ledger's place is not a database, or is a broken one."""
 

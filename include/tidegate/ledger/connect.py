@@ -25,6 +25,7 @@ READS_ONLY = "tidegate_reads_only"
 """Execution option of a connection that will not write: it takes no write lock in SQLite."""
 
 _BACKENDS = frozenset({"sqlite", "postgresql"})
+_EMBEDDED = "embedded"
 _BUSY_SECONDS = 60
 _MIGRATION = re.compile(r"m(\d+)_\w+\.py")
 _VERSIONS = sa.table("alembic_version", sa.column("version_num"))
@@ -35,6 +36,8 @@ def open_engine(url: str) -> sa.Engine:
 
     Raises:
         LedgerAddressWrong: this is no address of SQLite or PostgreSQL.
+        PostgresNotStarted: it is that of a home's own PostgreSQL, which does not start (Transient).
+        PostgresOther: another major version of PostgreSQL made its files.
         LedgerUnreachable: the database does not answer or cannot be created (Transient).
         StorageFull: no space is left for its file (Transient).
         LedgerDamaged: the file is not a database, or a broken one.
@@ -59,11 +62,19 @@ def open_engine(url: str) -> sa.Engine:
 
 
 def _address(url: str) -> sa.URL:
-    """Read an address, which no message repeats: it may have a password anywhere."""
+    """Read an address, which no message repeats: it may have a password anywhere.
+
+    That of a home's own PostgreSQL becomes that of its server, which runs from then on.
+    """
     try:
         address = sa.make_url(url)
     except (sa.exc.ArgumentError, ValueError):
         raise LedgerAddressWrong(found="what is no URL") from None
+    if address.drivername == _EMBEDDED and address.database:
+        # Most commands do without it, and are short.
+        from tidegate.ledger.embedded import LEDGER, attach
+
+        return sa.make_url(attach(Path(address.database)).url(LEDGER))
     if address.get_backend_name() not in _BACKENDS:
         raise LedgerAddressWrong(found=f"'{address.drivername}://…'")
     return address

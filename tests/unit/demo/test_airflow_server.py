@@ -2,13 +2,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from tidegate.demo import airflow_server
-from tidegate.demo.airflow_server import AirflowServer, session_members
+from tidegate.demo.airflow_server import AirflowServer
+from tidegate.demo.occupying import session_members
 from tidegate.errors import AirflowNotStarted
 
 if TYPE_CHECKING:
@@ -67,6 +69,36 @@ def test_server_that_ended_by_itself_is_reported_with_its_log(server: AirflowSer
     server._process.wait()
 
     with pytest.raises(AirflowNotStarted, match=r"it ended with code 0.*standalone\.log"):
+        server.check_running()
+
+
+PARTS = """
+import subprocess, sys, time
+sleep = "import time; time.sleep(60)"
+for name in ("scheduler", "dag-processor", "api_server", "triggerer"):
+    subprocess.Popen([sys.executable, "-c", sleep, name])
+time.sleep(0.3)
+print("up", flush=True)
+time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("name", ["scheduler", "dag-processor", "api-server", "triggerer"])
+def test_part_that_ended_is_named_although_the_rest_goes_on(
+    server: AirflowServer, name: str
+) -> None:
+    session = _start(server, PARTS)
+    server.check_running()
+    (part,) = (
+        child
+        for child in psutil.Process(session).children()
+        if {name, name.replace("-", "_")} & set(child.cmdline())
+    )
+    part.kill()
+    while part.is_running() and part.status() != psutil.STATUS_ZOMBIE:
+        time.sleep(0.01)
+
+    with pytest.raises(AirflowNotStarted, match=rf"its {name} ended.*standalone\.log"):
         server.check_running()
 
 

