@@ -109,7 +109,7 @@ def test_rebuild_of_one_partition_names_the_file_whose_other_rows_stay(folder: F
     rebuild(folder.pipeline(), 1)
 
     pipeline = folder.pipeline()
-    note, _ruled_out = pipeline.stored_plan(2)[0].notes
+    (note,) = pipeline.stored_plan(2)[0].notes
     assert note.startswith("took 1 file as it stands now: a.parquet (changed). ")
     assert "`tidegate rebuild PIPELINE PARTITION`" in note
     assert folder.published() == {"dt=2026-02-01": [1, 3], "dt=2026-02-02": [2]}
