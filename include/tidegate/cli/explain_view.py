@@ -11,7 +11,6 @@ from rich.text import Text
 
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts
-from tidegate.config.words import duration_text
 from tidegate.model.wire import parse_instant_text
 from tidegate.target.content import counted, counting
 
@@ -230,6 +229,8 @@ def _overridden(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]
 
 def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:
     """Return how the watermark was computed (PC-W10)."""
+    from tidegate.config.words import duration_text
+
     rows = [
         ("watermark", _moment_text(step.get("value"), zone)),
         ("before", _moment_text(step.get("previous"), zone)),
