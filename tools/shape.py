@@ -182,7 +182,6 @@ REASONS = {
         "tidegate/pipeline/publish/content",
         "tidegate/pipeline/publish/deciding",
         "tidegate/pipeline/publish/finishing",
-        "tidegate/pipeline/publish/gating",
         "tidegate/pipeline/state/behind",
         "tidegate/pipeline/state/delta_table",
         "tidegate/pipeline/state/reading",

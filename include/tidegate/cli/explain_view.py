@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -167,7 +168,10 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         rows.append(("pending", wording.plural(found.report.rows_pending, "row")))
     evaluation = found.evaluation or found.report.why
     if evaluation is not None:
-        rows.append(("why", wording.why(evaluation) or evaluation.detail))
+        said = replace(evaluation, failed=None)
+        rows.append(("why", wording.why(said) or evaluation.detail))
+        if evaluation.failed:
+            rows.append(("failed", evaluation.failed))
     if evaluation is not None and evaluation.due is not None:
         rows.append(("due", wording.moment(evaluation.due, zone)))
     if state.owner is not None:

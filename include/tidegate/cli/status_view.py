@@ -109,9 +109,16 @@ def partition_table(partitions: Sequence[PartitionReport]) -> Table:
             wording.count(item.state.rows),
             wording.count(item.rows_pending) if item.rows_pending else "",
             ", ".join(map(str, item.windows)),
-            wording.why(item.why),
+            _waits_for(item),
         )
     return table
+
+
+def _waits_for(item: PartitionReport) -> str:
+    """Return why a partition is not published yet; one that may be waits to be asked."""
+    said = wording.why(item.why)
+    is_ready = item.why is not None and item.why.committable and item.state.pending == "pending"
+    return said or ("complete: waits for the next publish" if is_ready else "")
 
 
 def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:

@@ -82,7 +82,12 @@ def state(name: str) -> Text:
 
 
 def why(evaluation: Evaluation | None) -> str:
-    """Return why a partition is not published; empty if it may be committed."""
-    if evaluation is None or evaluation.reason is None:
+    """Return why a partition is not published, and the error of the last attempt, if there is one.
+
+    Empty if it may be committed.
+    """
+    if evaluation is None:
         return ""
-    return f"{evaluation.reason.value}: {evaluation.detail}"
+    reason = f"{evaluation.reason.value}: {evaluation.detail}" if evaluation.reason else ""
+    failed = f"failed {evaluation.failed}" if evaluation.failed else ""
+    return "; ".join(filter(None, (reason, failed)))

@@ -29,6 +29,7 @@ _UNITS = (
     ("ms", timedelta(milliseconds=1)),
     ("µs", timedelta(microseconds=1)),
 )
+_IMPLAUSIBLE = timedelta(days=3650)
 
 
 @dataclass(frozen=True)
@@ -94,12 +95,17 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -
     partition = pending.partition
     if not partition.values:
         return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
+    clock = PartitionClock.of(config)
     try:
-        when = PartitionClock.of(config).time(partition)
+        when = clock.time(partition)
         due = when.boundary + config.commit.delay
     except NoPartitionTime as unknown:
         by_name = f"`{command('publish', config.name, partition)}` publishes it"
-        return _refused(unknown.reason, f"{unknown.detail}; {by_name}", tide)
+        detail = f"{unknown.detail}; {by_name}"
+        if unknown.reason is Reason.DEFAULT_PARTITION and clock.made:
+            column = clock.made[0].column
+            detail += f"; a row rule `{column} is not null` in `rows` puts such rows aside"
+        return _refused(unknown.reason, detail, tide)
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
     if tide.watermark is None:
@@ -109,6 +115,8 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -
     if tide.watermark > due:
         return Evaluation(True, None, f"{stands} has passed {must}", tide.now, due)
     detail = f"{stands} must pass {must}; {_missing(tide.watermark, due)}"
+    if due - tide.watermark > _IMPLAUSIBLE and config.event_time is not None:
+        detail += "; event times that are so far off may be numbers of another `event_time.unit`"
     if tide.idle and config.event_time is not None and config.event_time.when_idle == "wait":
         silent = f"{detail}; the source is idle and `event_time.when_idle` says wait"
         return _refused(Reason.ALL_SOURCES_IDLE, silent, tide, due)

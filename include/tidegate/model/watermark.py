@@ -80,6 +80,8 @@ class Evaluation(Value):
     """
     waiting: str | None = None
     """The run that said last that it waits for the partition; it may have ended since."""
+    failed: str | None = None
+    """When the last attempt to publish it ended with an error, and which; until it succeeds."""
 
     def to_line(self) -> str:
         """Return the reason and its values, for a line of a log."""

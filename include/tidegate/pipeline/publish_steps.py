@@ -7,7 +7,18 @@ import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import NotApproved, NotCommittable, PublicationLapsed, TidegateError
+from tidegate.errors import (
+    ClaimHeld,
+    FenceLost,
+    LedgerBehind,
+    LedgerMoved,
+    NotApproved,
+    NotCommittable,
+    PartitionBusy,
+    PartitionNotFound,
+    PublicationLapsed,
+    TidegateError,
+)
 from tidegate.errors.commands import naming
 from tidegate.model.publication import Outcome, Verdict
 from tidegate.model.run import Committed, Proposal, PublishOutcome
@@ -24,6 +35,20 @@ if TYPE_CHECKING:
     from tidegate.model.watermark import Evaluation
 
 _ATTEMPTS_ON_NEW_CONTENT = 5
+
+_TOO_EARLY = (
+    ClaimHeld,
+    FenceLost,
+    LedgerBehind,
+    LedgerMoved,
+    NotApproved,
+    NotCommittable,
+    PartitionBusy,
+    PartitionNotFound,
+    PublicationLapsed,
+)
+"""Errors that say who else is at work, or what has to happen before; nothing is wrong with the
+partition. Nothing is written into a ledger that is behind its files."""
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +68,7 @@ class PublishSteps(PipelineParts):
             NotCommittable: the partition's turn has not come.
         """
         self.own(now)
-        with self._forgotten.naming():
+        with self._noting(partition, now), self._forgotten.naming():
             return self._committer.propose(partition, owner, now)
 
     @keeping_ledger_open
@@ -59,7 +84,7 @@ class PublishSteps(PipelineParts):
             PipelineChanged: the pipeline file is not the one that was registered.
         """
         self._check_identity()
-        with self._forgotten.naming():
+        with self._noting(partition, now), self._forgotten.naming():
             return self._committer.gate(partition, publication, owner, now)
 
     @keeping_ledger_open
@@ -74,7 +99,7 @@ class PublishSteps(PipelineParts):
     ) -> Committed:
         """Commit a checked publication."""
         self.own(now)
-        with self._forgotten.naming():
+        with self._noting(partition, now), self._forgotten.naming():
             committed = self._committer.commit(
                 partition, publication, owner, now, by_command=by_command
             )
@@ -141,7 +166,7 @@ class PublishSteps(PipelineParts):
         *,
         by_command: bool,
     ) -> PublishOutcome:
-        with self._forgotten.naming():
+        with self._noting(partition, now), self._forgotten.naming():
             proposal = self._committer.propose(
                 partition, owner, now, override, by_command=by_command
             )
@@ -162,6 +187,19 @@ class PublishSteps(PipelineParts):
             state = "committed"
         gate = verdict.outcome if verdict.checks else None
         return self._outcome(partition, None, gate=gate, state=state)
+
+    @contextlib.contextmanager
+    def _noting(self, partition: Partition, now: datetime) -> Iterator[None]:
+        """Keep an error that a partition is not published by, unless it is only too early."""
+        try:
+            yield
+        except _TOO_EARLY:
+            raise
+        except TidegateError as failure:
+            # The failure is what the caller has to see, even if the ledger cannot keep it.
+            with contextlib.suppress(TidegateError):
+                self._evaluator.note_failure(partition, failure, now)
+            raise
 
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time.

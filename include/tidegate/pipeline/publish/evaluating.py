@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
+    from tidegate.errors import TidegateError
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import KnownPartition, PartitionState
     from tidegate.model.partition import Partition
@@ -100,7 +101,21 @@ class Evaluator:
             now=now,
             idle=idle,
         )
-        return replace(found, waiting=state.why.waiting if state.why else None)
+        before = state.why
+        return (
+            found
+            if before is None
+            else replace(found, waiting=before.waiting, failed=before.failed)
+        )
+
+    def note_failure(self, partition: Partition, failure: TidegateError, now: datetime) -> None:
+        """Keep the error of an attempt to publish a pending partition, for status and explain."""
+        state = self.ledger.partitions.find(partition)
+        if state is None or state.pending != "pending":
+            return
+        why = state.why or self._by_time(state, self._tide(now), now)
+        failed = f"{now:%Y-%m-%d %H:%M}Z, {failure.code}: {failure}"
+        self.ledger.partitions.record_why(partition, replace(why, failed=failed))
 
     def check(
         self,

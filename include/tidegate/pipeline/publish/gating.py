@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import logging
+import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +34,13 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
+_log = logging.getLogger(__name__)
+
+_NOTED_FROM = 10.0
+"""Seconds; a shorter check disturbs nobody, however few rows it has."""
+_SLOW = 60.0
+"""Seconds for a million rows. Expectations on whole columns take one or two each."""
+
 
 @dataclass(frozen=True)
 class Gatekeeper:
@@ -60,7 +69,11 @@ class Gatekeeper:
         files = tuple(self.contents.files_of(publication))
         planned = functools.partial(self.contents.planned_columns, partition)
         content = GateInput(partition, files, unified, planned)
+        started = time.monotonic()
         verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
+        slow = slowness(time.monotonic() - started, verdict.rows)
+        if slow is not None and self.config.gate is not None:
+            _log.warning("the suite %s took %s of %s", self.config.gate.suite, slow, partition)
         rules = self._holding_rules(partition, publication)
         if rules:
             failed = verdict.outcome is Outcome.FAIL
@@ -108,3 +121,16 @@ def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tu
 def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
     """Return the critical checks that failed."""
     return Evaluation(False, Reason.GATE_FAILED, verdict.critical_text, now)
+
+
+def slowness(seconds: float, rows: int) -> str | None:
+    """Return how slow the checks of a partition were, for a warning; None if they were not.
+
+    Args:
+        seconds: that all of them took.
+        rows: of the partition.
+    """
+    rate = seconds / max(rows, 1) * 1_000_000
+    if seconds < _NOTED_FROM or rate < _SLOW:
+        return None
+    return f"{seconds:.0f} s for {rows:,} rows, {rate:,.0f} s per million,"
