@@ -32,6 +32,10 @@ REASONS = {
         "tidegate/source/iceberg/columns/slice_details",
         "tidegate/storage/protocol",
     ),
+    "giving up windows: tests/behaviour/test_abandon.py, tests/behaviour/test_abandon_deaths.py": (
+        "tidegate/pipeline/load/abandoning",
+        "tidegate/pipeline/state/abandoned",
+    ),
     "classes of errors: tests/unit/test_errors.py finds all of them": ("tidegate/errors/*",),
     "one call of a library or of the system each, nothing to decide": (
         "tidegate/cli/logs",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +16,8 @@ from tidegate.model.plan import WindowKind
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tidegate.pipeline import Pipeline
 
 

@@ -6,6 +6,7 @@ import typer
 
 import tidegate
 from tidegate.cli import (
+    abandon_commands,
     decision_commands,
     demo_commands,
     load_commands,
@@ -23,6 +24,7 @@ _SECTIONS = {
         load_commands.plan,
         load_commands.replay,
         load_commands.rebuild,
+        abandon_commands.abandon,
     ),
     "See where it stands": (
         look_commands.status,

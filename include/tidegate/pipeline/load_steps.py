@@ -8,8 +8,11 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.ledger.holder import Holder
+from tidegate.pipeline.load.abandoning import Abandoner, Dropped
 from tidegate.pipeline.load.staging import stage_split
 from tidegate.pipeline.parts import PipelineParts
+from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.plan_files import pending_stages
 from tidegate.pipeline.state.work import check_owner
@@ -161,6 +164,39 @@ class LoadSteps(PipelineParts):
                 for item in planned:
                     self.stage(item, executor, beside=planned)
         return self.announce(planned, now)
+
+    @keeping_ledger_open
+    def abandon(
+        self, sequence: int, owner: str, now: datetime, *, by: str, comment: str = ""
+    ) -> Dropped:
+        """Give up an open window: the next load begins where it began.
+
+        Args:
+            sequence: the window.
+            owner: the name of this process; the run that holds the window must be gone.
+            now: clock of the command.
+            by: the person who decided it.
+            comment: the reason.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkGone, LedgerBehind: the ledger does
+                not know what became of the window.
+            WindowNotFound: it was never taken, or was dropped.
+            AbandonRefused: it was announced.
+            WindowOpen: a run works on it (Transient).
+        """
+        check_owner(self.roots, self.ledger, self.storage)
+        self._watch.check_newest_window()
+        holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+        abandoner = Abandoner(self.roots, self.ledger, self.storage)
+        dropped = abandoner.abandon(sequence, holder, by, comment, now)
+        _log.info("abandoned window %d", sequence, extra=self._facts(window=sequence))
+        return dropped
+
+    def was_abandoned(self, sequence: int) -> bool:
+        """Return whether a window was given up, and the ledger dropped it."""
+        plans = abandoned_plans(self.storage, self.roots.work, sequence)
+        return self.ledger.windows.find(sequence) is None and any(plans)
 
     @keeping_ledger_open
     def preview(self, run: Run, now: datetime) -> Preview:

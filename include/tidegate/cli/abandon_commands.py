@@ -1,0 +1,93 @@
+"""The command that gives up a window which cannot be finished."""
+
+import getpass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from tidegate.cli import wording
+from tidegate.cli.arguments import AsJson, Comment, PipelineName, TakeOver, utc_now
+from tidegate.cli.decision_commands import at_terminal
+from tidegate.cli.opening import open_pipeline, this_process
+from tidegate.cli.output import NOTHING, Output, reporting
+from tidegate.errors.commands import command
+
+if TYPE_CHECKING:
+    from tidegate.model.ledger_rows import WindowState
+    from tidegate.model.plan import Window
+    from tidegate.pipeline.load.abandoning import Dropped
+
+
+def abandon(
+    pipeline: PipelineName,
+    window: Annotated[
+        int | None,
+        typer.Argument(help="Number of the window; without it, the one that is open."),
+    ] = None,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask. Required without a terminal.")
+    ] = False,
+    comment: Comment = "",
+    take_over: TakeOver = False,
+    as_json: AsJson = False,
+) -> None:
+    """Give up a window that was taken and cannot be finished; the next load begins where it began.
+
+    Nothing of it was announced or published. Refused if it was announced, or if the run that works
+    on it is alive. What it staged is left to `gc`.
+    """
+    with reporting(pipeline, as_json=as_json) as output:
+        opened = open_pipeline(pipeline, take_over=take_over)
+        held = opened.ledger.windows.open()
+        if window is None and held is None:
+            output.show({"abandoned": None}, "No window is open, so there is nothing to give up.")
+            raise typer.Exit(NOTHING)
+        number = window or (held.window.sequence if held is not None else 0)
+        if opened.was_abandoned(number):
+            output.show({"abandoned": None}, f"Window {number} was given up already.")
+            raise typer.Exit(NOTHING)
+        if held is not None and held.window.sequence == number and not yes:
+            _ask(held, output)
+        dropped = opened.abandon(
+            number, this_process(), utc_now(), by=getpass.getuser(), comment=comment
+        )
+        _show(opened.config.name, dropped, output)
+
+
+def _ask(held: "WindowState", output: Output) -> None:
+    """Show a window, and ask whether it is to be given up.
+
+    Raises:
+        BadParameter: this is not a terminal.
+    """
+    if output.as_json or not at_terminal():
+        problem = "required without a terminal, where nobody can be asked"
+        raise typer.BadParameter(problem, param_hint="--yes")
+    taken = f"It was taken by {held.window.run} at {held.taken_at:%Y-%m-%d %H:%M}Z."
+    output.show(None, f"{_told(held.window)} {taken}")
+    if not typer.confirm("Give it up?"):
+        output.show(None, "Nothing was given up.")
+        raise typer.Exit(NOTHING)
+
+
+def _show(name: str, dropped: "Dropped", output: Output) -> None:
+    window = dropped.window
+    staged = wording.plural(dropped.staged, "sub-split")
+    start = window.range.start_exclusive
+    begins = f"after {start.id}" if start and not window.partitions else "at the beginning"
+    output.show(
+        {"abandoned": window.to_json(), "staged": dropped.staged},
+        f"{_told(window)} It is given up: {staged} had been staged, and nothing was announced or "
+        "published.",
+        f"The next one begins where it began, {begins}.",
+    )
+    again = ("rebuild", name, *window.partitions) if window.partitions else ("load", name)
+    output.next(command(*again))
+
+
+def _told(window: "Window") -> str:
+    partitions = f" of {wording.plural(len(window.partitions), 'partition')}"
+    return (
+        f"Window {window.sequence} is a {window.kind.value}"
+        f"{partitions if window.partitions else ''} with the instants {window.range}."
+    )
