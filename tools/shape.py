@@ -36,6 +36,9 @@ REASONS = {
         "tidegate/pipeline/load/abandoning",
         "tidegate/pipeline/state/abandoned",
     ),
+    "what a message says of a changed file: tests/behaviour/test_rewritten_files.py": (
+        "tidegate/pipeline/load/file_rows",
+    ),
     "classes of errors: tests/unit/test_errors.py finds all of them": ("tidegate/errors/*",),
     "one call of a library or of the system each, nothing to decide": (
         "tidegate/cli/logs",

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.ledger.holder import Holder
 from tidegate.pipeline.load.abandoning import Abandoner, Dropped
+from tidegate.pipeline.load.file_rows import FileRows
 from tidegate.pipeline.load.staging import stage_split
 from tidegate.pipeline.parts import PipelineParts
 from tidegate.pipeline.state.abandoned import abandoned_plans
@@ -38,7 +39,7 @@ class LoadSteps(PipelineParts):
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone."""
         self.adopt(now)
-        with self._forgotten.naming():
+        with self._forgotten.naming(), self._file_rows.naming():
             return self._loader.look(run, now)
 
     @keeping_ledger_open
@@ -46,7 +47,7 @@ class LoadSteps(PipelineParts):
         """Take the run's window or those it replays, and write their plans."""
         self.adopt(now)
         started = time.monotonic()
-        with self._forgotten.naming():
+        with self._forgotten.naming(), self._file_rows.naming():
             planned = self._loader.plan(run, now)
         self._note(planned, "plan", started)
         for item in planned:
@@ -208,8 +209,12 @@ class LoadSteps(PipelineParts):
             WorkGone, WorkBehind: the work directory lacks windows that the ledger knows.
         """
         check_owner(self.roots, self.ledger, self.storage)
-        with self._forgotten.naming():
+        with self._forgotten.naming(), self._file_rows.naming():
             return self._loader.preview(run, now)
+
+    @property
+    def _file_rows(self) -> FileRows:
+        return FileRows(self.roots, self.ledger, self.storage)
 
     def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:
         for item in planned:

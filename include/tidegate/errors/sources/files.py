@@ -58,12 +58,13 @@ class SourceRewritten(TerminalError):
     path: str
     expected: str
     found: str
+    remedy: str
+    """The command that reads its partitions again."""
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. To publish the rows that it "
-        "has now, run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that it "
-        "had, and of those that it has now; `tidegate load PIPELINE` goes on afterwards. To let "
-        "the rows stay that were read from it, set `source.on_changed_file: ignore` and run "
-        "`tidegate load PIPELINE`. If it changed by mistake, restore it and run again."
+        "has now, run {remedy}. Afterwards `tidegate load PIPELINE` goes on. To let the rows stay "
+        "that were read from it, set `source.on_changed_file: ignore` and run `tidegate load "
+        "PIPELINE`. If it changed by mistake, restore it and run again."
     )
 
 
