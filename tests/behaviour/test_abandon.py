@@ -484,7 +484,7 @@ def test_command_asks_on_a_terminal(
 ) -> None:
     folder.plan()
     monkeypatch.setattr("tidegate.pipeline.state.holders.life_of", lambda _owner: Life.GONE)
-    monkeypatch.setattr("tidegate.cli.abandon_commands.at_terminal", lambda: True)
+    monkeypatch.setattr("tidegate.cli.window_commands.at_terminal", lambda: True)
     folder.lake.found_by_name(monkeypatch)
 
     said = CliRunner().invoke(app, ["abandon", "orders"], input=f"{answer}\n")

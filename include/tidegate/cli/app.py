@@ -6,7 +6,6 @@ import typer
 
 import tidegate
 from tidegate.cli import (
-    abandon_commands,
     decision_commands,
     demo_commands,
     load_commands,
@@ -14,6 +13,7 @@ from tidegate.cli import (
     project_commands,
     publish_commands,
     upkeep_commands,
+    window_commands,
 )
 from tidegate.cli.logs import log_to_stderr
 
@@ -24,7 +24,8 @@ _SECTIONS = {
         load_commands.plan,
         load_commands.replay,
         load_commands.rebuild,
-        abandon_commands.abandon,
+        window_commands.abandon,
+        window_commands.release,
     ),
     "See where it stands": (
         look_commands.status,

@@ -188,11 +188,31 @@ class LoadSteps(PipelineParts):
         """
         check_owner(self.roots, self.ledger, self.storage)
         self._watch.check_newest_window()
-        holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+        holder = self._holder(owner, now)
         abandoner = Abandoner(self.roots, self.ledger, self.storage)
         dropped = abandoner.abandon(sequence, holder, by, comment, now)
         _log.info("abandoned window %d", sequence, extra=self._facts(window=sequence))
         return dropped
+
+    @keeping_ledger_open
+    def release(self, sequence: int, owner: str, now: datetime) -> None:
+        """Take a window from its run and hold it no longer: the next run goes on with it.
+
+        Its run can no longer announce it. A window without a plan is dropped.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkGone: the files are not the
+                pipeline's own.
+            WindowNotFound: it was never taken, or was dropped.
+            WindowOpen: the run is alive, or may be (Transient).
+        """
+        check_owner(self.roots, self.ledger, self.storage)
+        taken = self.ledger.windows.resume(sequence, self._holder(owner, now), None)
+        self.ledger.windows.give_back(sequence, taken.attempt)
+        _log.info("released window %d", sequence, extra=self._facts(window=sequence))
+
+    def _holder(self, owner: str, now: datetime) -> Holder:
+        return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
 
     def was_abandoned(self, sequence: int) -> bool:
         """Return whether a window was given up, and the ledger dropped it."""

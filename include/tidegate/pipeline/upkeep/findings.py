@@ -91,7 +91,7 @@ class Findings:
     def _of_all_files(self) -> Iterator[str]:
         yield from self._of_source()
         yield from self._of_announces()
-        yield from self._of_open_window()
+        yield from self._readable(self._of_open_window)
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
             yield from self._readable(functools.partial(self._of_state, state, listed))

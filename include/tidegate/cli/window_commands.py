@@ -1,4 +1,4 @@
-"""The command that gives up a window which cannot be finished."""
+"""Commands on a window that blocks its pipeline: abandon it, or release it from its run."""
 
 import getpass
 from typing import TYPE_CHECKING, Annotated
@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Window
     from tidegate.pipeline.load.abandoning import Dropped
 
+OneWindow = Annotated[
+    int | None, typer.Argument(help="Number of the window; without it, the one that is open.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask. Required without a terminal.")]
+
 
 def abandon(
     pipeline: PipelineName,
-    window: Annotated[
-        int | None,
-        typer.Argument(help="Number of the window; without it, the one that is open."),
-    ] = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Do not ask. Required without a terminal.")
-    ] = False,
+    window: OneWindow = None,
+    yes: Yes = False,
     comment: Comment = "",
     take_over: TakeOver = False,
     as_json: AsJson = False,
@@ -47,15 +47,42 @@ def abandon(
             output.show({"abandoned": None}, f"Window {number} was given up already.")
             raise typer.Exit(NOTHING)
         if held is not None and held.window.sequence == number and not yes:
-            _ask(held, output)
+            _ask(held, "Give it up?", output)
         dropped = opened.abandon(
             number, this_process(), utc_now(), by=getpass.getuser(), comment=comment
         )
         _show(opened.config.name, dropped, output)
 
 
-def _ask(held: "WindowState", output: Output) -> None:
-    """Show a window, and ask whether it is to be given up.
+def release(
+    pipeline: PipelineName,
+    window: OneWindow = None,
+    yes: Yes = False,
+    as_json: AsJson = False,
+) -> None:
+    """Take a window from a run that is gone for good, so that the next run goes on with it.
+
+    For runs of which nothing shows that they ended, such as one of Airflow that waits between two
+    tasks. Refused as long as the run renews what it holds. What it staged counts.
+    """
+    with reporting(pipeline, as_json=as_json) as output:
+        opened = open_pipeline(pipeline, take_over=True)
+        held = opened.ledger.windows.open()
+        state = held if window is None else opened.ledger.windows.get(window)
+        if state is None or state.owner is None:
+            output.show({"released": None}, "No run holds such a window: the next one takes it on.")
+            raise typer.Exit(NOTHING)
+        if not yes:
+            _ask(state, f"Is {state.owner} gone for good?", output)
+        opened.release(state.window.sequence, this_process(), utc_now())
+        raw = {"released": state.window.to_json(), "run": state.owner}
+        output.show(raw, f"Window {state.window.sequence} is released from {state.owner}.")
+        words = ("replay", pipeline, state.window.sequence) if state.sealed else ("load", pipeline)
+        output.next(command(*words))
+
+
+def _ask(held: "WindowState", question: str, output: Output) -> None:
+    """Show a window, and ask for confirmation.
 
     Raises:
         BadParameter: this is not a terminal.
@@ -65,8 +92,8 @@ def _ask(held: "WindowState", output: Output) -> None:
         raise typer.BadParameter(problem, param_hint="--yes")
     taken = f"It was taken by {held.window.run} at {held.taken_at:%Y-%m-%d %H:%M}Z."
     output.show(None, f"{_told(held.window)} {taken}")
-    if not typer.confirm("Give it up?"):
-        output.show(None, "Nothing was given up.")
+    if not typer.confirm(question):
+        output.show(None, "Nothing was done.")
         raise typer.Exit(NOTHING)
 
 
