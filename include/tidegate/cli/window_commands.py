@@ -101,13 +101,14 @@ def _show(name: str, dropped: "Dropped", output: Output) -> None:
     window = dropped.window
     staged = wording.plural(dropped.staged, "sub-split")
     start = window.range.start_exclusive
-    begins = f"after {start.id}" if start and not window.partitions else "at the beginning"
-    output.show(
-        {"abandoned": window.to_json(), "staged": dropped.staged},
+    begins = f"after {start.id}" if start else "at the beginning"
+    told = [
         f"{_told(window)} It is given up: {staged} had been staged, and nothing was announced or "
-        "published.",
-        f"The next one begins where it began, {begins}.",
-    )
+        "published."
+    ]
+    if not window.partitions:
+        told.append(f"The next one begins where it began, {begins}.")
+    output.show({"abandoned": window.to_json(), "staged": dropped.staged}, *told)
     again = ("rebuild", name, *window.partitions) if window.partitions else ("load", name)
     output.next(command(*again))
 
