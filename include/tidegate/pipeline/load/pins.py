@@ -173,6 +173,7 @@ class Pins:
             "It was planned with another configuration and is read as it was planned. Set the "
             f"pipeline file back to what `{command('plan', name, '--window', sequence, '--json')}` "
             f"shows under `config`, and finish the window with `{command('load', name)}`; where "
-            "that is not possible, give it up with `{command('abandon', name, sequence)}`: "
-            f"`{command('load', name)}` then reads from where it began."
+            f"that is not possible, give it up with `{command('abandon', name, sequence)}`: "
+            f"`{command('load', name)}` then goes on at the checkpoint, or says what to do if the "
+            "source no longer has that."
         )
