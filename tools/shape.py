@@ -32,6 +32,13 @@ REASONS = {
         "tidegate/source/iceberg/columns/slice_details",
         "tidegate/storage/protocol",
     ),
+    "giving up windows: tests/behaviour/test_abandon.py, tests/behaviour/test_abandon_deaths.py": (
+        "tidegate/pipeline/load/abandoning",
+        "tidegate/pipeline/state/abandoned",
+    ),
+    "what a message says of a changed file: tests/behaviour/test_rewritten_files.py": (
+        "tidegate/pipeline/load/file_rows",
+    ),
     "classes of errors: tests/unit/test_errors.py finds all of them": ("tidegate/errors/*",),
     "one call of a library or of the system each, nothing to decide": (
         "tidegate/cli/logs",

@@ -363,13 +363,14 @@ def test_window_whose_files_the_source_deleted_is_rebuilt_instead_of_replayed(
 
 
 @pytest.mark.follows("SourceFileGone")
-def test_open_window_whose_files_the_source_deleted_is_left_to_a_new_pipeline(
+def test_open_window_whose_files_the_source_deleted_is_given_up_for_what_the_source_has(
     lake: SmallLake, tidegate: Command, deleting: list[int]
 ) -> None:
     ended(tidegate("tidegate plan orders"))
     delete(lake, deleting[4:])
     text = ended(tidegate("tidegate load orders"), 1)
-    assert "a new name and a new target" in text
+    ended(tidegate(printed(text, "abandon") + " --yes"))
+    assert "Read the table in a new pipeline" in ended(tidegate(printed(text, "load")), 1)
 
     target = lake.root / "published" / "anew"
     lake.file("anew", name="anew", target={"path": str(target)})

@@ -54,11 +54,11 @@ class Typed:
         assert result.exit_code == code, result.output
         return " ".join(result.output.split())
 
-    def printed(self, text: str, verb: str) -> str:
+    def printed(self, text: str, verb: str, *more: str) -> str:
         """Type a command that stands in a message."""
         found = re.search(rf"`(tidegate {verb}[^`]*)`", text)
         assert found is not None, text
-        return self(found[1].replace("PARTITION", FIRST))
+        return self(" ".join([found[1].replace("PARTITION", FIRST), *more]))
 
 
 @pytest.fixture
@@ -174,7 +174,7 @@ def test_open_window_of_a_file_that_was_touched_is_finished(tidegate: Typed) -> 
 @pytest.mark.follows("ListedFileGone", "ListedFileChanged")
 @pytest.mark.parametrize("restored", [True, False], ids=["restored", "lost"])
 @pytest.mark.parametrize("changed", [False, True], ids=["gone", "changed"])
-def test_open_window_of_a_file_that_is_not_as_listed_is_restored_or_left(
+def test_open_window_of_a_file_that_is_not_as_listed_is_restored_or_given_up(
     tidegate: Typed, *, changed: bool, restored: bool
 ) -> None:
     tidegate.put(2, 3)
@@ -184,21 +184,19 @@ def test_open_window_of_a_file_that_is_not_as_listed_is_restored_or_left(
     path.rename(away)
     if changed:
         tidegate.put(1, 1, 5, 6, moment=NOW)
-    assert "a new name and a new target" in tidegate("tidegate load orders", 1)
+    text = tidegate("tidegate load orders", 1)
 
-    target = tidegate.lake.target
     if restored:
         away.rename(path)
         tidegate("tidegate load orders")
-        tidegate("tidegate publish orders")
     else:
-        target = tidegate.lake.root / "published" / "anew"
-        tidegate.lake.file("anew", name="anew", target={"path": str(target)})
-        tidegate("tidegate load anew")
-        tidegate("tidegate publish anew")
+        tidegate.printed(text, "abandon", "--yes")
+        tidegate.printed(text, "load")
+    tidegate("tidegate publish orders")
 
     first = {FIRST: [1, 2]} if restored else {FIRST: [1, 5, 6]} if changed else {}
-    assert published_ids(target) == {**first, "dt=2026-02-02": [3]}
+    assert published_ids(tidegate.lake.target) == {**first, "dt=2026-02-02": [3]}
+    tidegate("tidegate fsck orders")
 
 
 @pytest.mark.follows("StateFileLost")

@@ -103,6 +103,40 @@ def test_rebuild_takes_a_changed_file_as_it_stands_and_loads_go_on(
     assert folder.published() == folder.rows()
 
 
+@pytest.mark.follows("SourceRewritten")
+@pytest.mark.parametrize("rebuilt", [False, True], ids=["", "rebuilt before"])
+def test_error_names_the_partitions_that_had_rows_of_the_file(
+    folder: Folder, *, rebuilt: bool
+) -> None:
+    """Those of a load, and of a rebuild since, which read the file when it had other rows."""
+    if rebuilt:
+        folder.put("a", (1, 1), (4, 3))
+        rebuild(folder.pipeline(), 3)
+    (folder.root / "a.parquet").unlink()
+    folder.put("c", (8, 1))
+
+    with pytest.raises(SourceRewritten) as refused:
+        load(folder.pipeline())
+
+    days = [1, 2, 3] if rebuilt else [1, 2]
+    named = " ".join(f"dt=2026-02-{day:02d}" for day in days)
+    assert f"run `tidegate rebuild orders {named}`: they had rows of it;" in str(refused.value)
+    rebuild(folder.pipeline(), *days)
+    load(folder.pipeline())
+    assert folder.published() == folder.rows()
+
+
+@pytest.mark.parametrize("lost", ["splits.jsonl", "messages"])
+def test_error_names_no_partition_if_what_was_read_is_lost(folder: Folder, lost: str) -> None:
+    folder.put("a", (1, 1), (4, 3))
+    for path in (folder.lake.work / "windows").rglob("*"):
+        if path.is_file() and lost in str(path.relative_to(folder.lake.work)):
+            path.unlink()
+
+    with pytest.raises(SourceRewritten, match="`tidegate rebuild PIPELINE PARTITION` for the"):
+        load(folder.pipeline())
+
+
 def test_rebuild_of_one_partition_names_the_file_whose_other_rows_stay(folder: Folder) -> None:
     folder.put("a", (1, 1), (4, 3))
 

@@ -496,8 +496,9 @@ def test_window_that_lost_its_plan_behind_an_announce_says_what_to_move_away(
 
 
 @pytest.mark.follows("SnapshotNotFound")
+@pytest.mark.parametrize("given_up", [False, True], ids=["finished", "given up"])
 def test_planned_window_that_cannot_be_planned_anew_says_how_to_finish_it(
-    lake: SmallLake, typed: Callable[[str], Result]
+    lake: SmallLake, typed: Callable[[str], Result], *, given_up: bool
 ) -> None:
     ids = lake.commit({1: 4, 2: 1})[:4]
     load(lake.pipeline())
@@ -508,19 +509,26 @@ def test_planned_window_that_cannot_be_planned_anew_says_how_to_finish_it(
     with pytest.raises(SnapshotNotFound) as refused:
         load(lake.pipeline(**FILTERED), owner=process_owner("cli"))
 
-    shown, finished = commands(refused.value)
+    shown, finished, abandoned, again = commands(refused.value)
     planned = json.loads(typed(shown).stdout)["config"]
     assert planned["source"]["read"]["filter"] is None
     lake.pipeline(source={"read": {"filter": planned["source"]["read"]["filter"]}})
-    typed(finished)
+    if given_up:
+        typed(f"{abandoned} --yes")
+        with pytest.raises(CursorExpired, match="full_reload"):
+            load(lake.pipeline(), owner=process_owner("cli"))
+        lake.keys = {"source": {"on_expired_cursor": "full_reload"}}
+        lake.pipeline()
+    typed(again if given_up else finished)
 
     publish(lake.pipeline())
     assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
 
 
 @pytest.mark.follows("PlannedOtherwise")
+@pytest.mark.parametrize("given_up", [False, True], ids=["finished", "given up"])
 def test_planned_window_that_another_configuration_refuses_says_how_to_finish_it(
-    lake: SmallLake, typed: Callable[[str], Result]
+    lake: SmallLake, typed: Callable[[str], Result], *, given_up: bool
 ) -> None:
     ids = lake.commit({1: 4, 2: 2})[:4]
     load(lake.pipeline())
@@ -532,9 +540,12 @@ def test_planned_window_that_another_configuration_refuses_says_how_to_finish_it
         load(lake.pipeline(), owner=process_owner("cli"))
     assert opened(lake.pipeline()) == [2]
 
-    *_, shown, finished = commands(refused.value)
+    *_, shown, finished, abandoned = commands(refused.value)
     planned = json.loads(typed(shown).stdout)["config"]
     assert planned["source"]["read"]["on_non_append"] == "skip"
+    if given_up:
+        typed(f"{abandoned} --yes")
+        assert opened(lake.pipeline()) == []
     lake.pipeline(**SKIP)
     typed(finished)
 

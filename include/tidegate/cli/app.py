@@ -14,6 +14,7 @@ from tidegate.cli import (
     publish_commands,
     reset_commands,
     upkeep_commands,
+    window_commands,
 )
 from tidegate.cli.logs import log_to_stderr
 
@@ -25,6 +26,8 @@ _SECTIONS = {
         load_commands.replay,
         load_commands.rebuild,
         load_commands.refresh,
+        window_commands.abandon,
+        window_commands.release,
     ),
     "See where it stands": (
         look_commands.status,

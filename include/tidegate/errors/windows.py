@@ -28,7 +28,21 @@ class PlannedOtherwise(TerminalError):
         "configuration; with the current one it is refused: {problem} Set the pipeline file back "
         "to what `tidegate plan {pipeline} --window {window} --json` shows under `config`, and "
         "finish the window with `tidegate load {pipeline}`: the next window is planned with the "
-        "file as it is then."
+        "file as it is then. Otherwise give it up with `tidegate abandon {pipeline} {window}`: the "
+        "next load reads from where it began, with the file as it is now."
+    )
+
+
+class AbandonRefused(TerminalError):
+    """A window that is to be given up was announced."""
+
+    pipeline: str
+    window: int
+    found: str
+    remedy: str
+    template = (
+        "pipeline '{pipeline}': window {window}: expected it open, to give it up, found {found}. "
+        "Nothing was given up; {remedy}."
     )
 
 

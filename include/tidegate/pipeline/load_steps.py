@@ -8,8 +8,12 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.ledger.holder import Holder
+from tidegate.pipeline.load.abandoning import Abandoner, Dropped
+from tidegate.pipeline.load.file_rows import FileRows
 from tidegate.pipeline.load.staging import stage_split
 from tidegate.pipeline.parts import PipelineParts
+from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.plan_files import pending_stages
 from tidegate.pipeline.state.work import check_owner
@@ -35,7 +39,7 @@ class LoadSteps(PipelineParts):
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone."""
         self.adopt(now)
-        with self._forgotten.naming():
+        with self._forgotten.naming(), self._file_rows.naming():
             return self._loader.look(run, now)
 
     @keeping_ledger_open
@@ -43,7 +47,7 @@ class LoadSteps(PipelineParts):
         """Take the run's window or those it replays, and write their plans."""
         self.adopt(now)
         started = time.monotonic()
-        with self._forgotten.naming():
+        with self._forgotten.naming(), self._file_rows.naming():
             planned = self._loader.plan(run, now)
         self._note(planned, "plan", started)
         for item in planned:
@@ -170,6 +174,59 @@ class LoadSteps(PipelineParts):
         return self.announce(planned, now)
 
     @keeping_ledger_open
+    def abandon(
+        self, sequence: int, owner: str, now: datetime, *, by: str, comment: str = ""
+    ) -> Dropped:
+        """Give up an open window: the next load begins where it began.
+
+        Args:
+            sequence: the window.
+            owner: the name of this process; the run that holds the window must be gone.
+            now: clock of the command.
+            by: the person who decided it.
+            comment: the reason.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkGone, LedgerBehind: the ledger does
+                not know what became of the window.
+            WindowNotFound: it was never taken, or was dropped.
+            AbandonRefused: it was announced.
+            WindowOpen: a run works on it (Transient).
+        """
+        check_owner(self.roots, self.ledger, self.storage)
+        self._watch.check_newest_window()
+        holder = self._holder(owner, now)
+        abandoner = Abandoner(self.roots, self.ledger, self.storage)
+        dropped = abandoner.abandon(sequence, holder, by, comment, now)
+        _log.info("abandoned window %d", sequence, extra=self._facts(window=sequence))
+        return dropped
+
+    @keeping_ledger_open
+    def release(self, sequence: int, owner: str, now: datetime) -> None:
+        """Take a window from its run and hold it no longer: the next run goes on with it.
+
+        Its run can no longer announce it. A window without a plan is dropped.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkGone: the files are not the
+                pipeline's own.
+            WindowNotFound: it was never taken, or was dropped.
+            WindowOpen: the run is alive, or may be (Transient).
+        """
+        check_owner(self.roots, self.ledger, self.storage)
+        taken = self.ledger.windows.resume(sequence, self._holder(owner, now), None)
+        self.ledger.windows.give_back(sequence, taken.attempt)
+        _log.info("released window %d", sequence, extra=self._facts(window=sequence))
+
+    def _holder(self, owner: str, now: datetime) -> Holder:
+        return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+
+    def was_abandoned(self, sequence: int) -> bool:
+        """Return whether a window was given up, and the ledger dropped it."""
+        plans = abandoned_plans(self.storage, self.roots.work, sequence)
+        return self.ledger.windows.find(sequence) is None and any(plans)
+
+    @keeping_ledger_open
     def preview(self, run: Run, now: datetime) -> Preview:
         """Return what a load would read; called on `looking()`, it changes nothing (PC-C08).
 
@@ -179,8 +236,12 @@ class LoadSteps(PipelineParts):
             WorkGone, WorkBehind: the work directory lacks windows that the ledger knows.
         """
         check_owner(self.roots, self.ledger, self.storage)
-        with self._forgotten.naming():
+        with self._forgotten.naming(), self._file_rows.naming():
             return self._loader.preview(run, now)
+
+    @property
+    def _file_rows(self) -> FileRows:
+        return FileRows(self.roots, self.ledger, self.storage)
 
     def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:
         for item in planned:

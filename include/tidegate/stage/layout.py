@@ -97,6 +97,22 @@ def is_sealed_file(name: str) -> bool:
     return name == "sealed.json" or (name.startswith("sealed-") and name.endswith(".json"))
 
 
+def abandoned_file(plan_root: str, number: int | None = None) -> str:
+    """Return the path of the file that says that the window of a plan was given up.
+
+    Args:
+        plan_root: directory of the plan.
+        number: the number of the record if there is one already, else None.
+    """
+    name = "abandoned.json" if number is None else f"abandoned-{number}.json"
+    return posixpath.join(plan_root, name)
+
+
+def is_abandoned_file(name: str) -> bool:
+    """Return whether a file name in the directory of a plan is one of `abandoned_file`."""
+    return name == "abandoned.json" or (name.startswith("abandoned-") and name.endswith(".json"))
+
+
 def window_of(path: str) -> int | None:
     """Return the window whose directory contains a path; None if there is none."""
     number, *rest = path.rpartition(f"/{WINDOWS}/")[2].split("/")

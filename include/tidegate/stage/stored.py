@@ -75,6 +75,9 @@ def damaged(path: str, found: str) -> StateFileDamaged:
 def _remedy(path: str) -> str:
     publish = f"`{command('publish', 'PIPELINE')}`"
     window = layout.window_of(path)
+    if layout.is_abandoned_file(posixpath.basename(path)):
+        abandon = command("abandon", "PIPELINE", window)
+        return f"move it away; if the window is still open, give it up again with `{abandon}`"
     if window is not None and not layout.is_sealed_file(posixpath.basename(path)):
         replay = command("replay", "PIPELINE", window)
         return f"read its window again with `{replay}`, then publish with {publish}"

@@ -34,8 +34,9 @@ class SourceFileGone(TerminalError):
         "{path}: expected, as the source's metadata or the plan of a window names it; not found. "
         "Restore it if the source still names it. If the source deleted it, let it keep files for "
         "longer than a window takes. Read the partitions of a window that was announced before "
-        "with `tidegate rebuild PIPELINE PARTITION`; for a window that is still open, start a new "
-        "pipeline with a new name and a new target."
+        "with `tidegate rebuild PIPELINE PARTITION`. If a window that is open needs it, give the "
+        "window up with `tidegate abandon PIPELINE`: `tidegate load PIPELINE` then reads what the "
+        "source has now."
     )
 
 
@@ -46,7 +47,8 @@ class SourceFileDamaged(TerminalError):
     problem: str
     template = (
         "{path}: cannot be read: {problem}. Restore the file in the source, then run the window "
-        "again."
+        "again. If it cannot be restored, replace it or take it out of the source, give up the "
+        "window if it is open with `tidegate abandon PIPELINE`, and run `tidegate load PIPELINE`."
     )
 
 

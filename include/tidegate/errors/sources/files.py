@@ -22,8 +22,8 @@ class ListedFileGone(SourceFileGone):
     template = (
         "{path}: expected, as it was listed; not found. Restore it and run again. If the source "
         "deleted it, read the partitions of its rows without it with `tidegate rebuild PIPELINE "
-        "PARTITION`. If `tidegate load PIPELINE` stops at it, its window was planned before: start "
-        "a new pipeline with a new name and a new target."
+        "PARTITION`. If a window that is open needs it, give the window up with `tidegate abandon "
+        "PIPELINE`: `tidegate load PIPELINE` then takes the folder as it stands."
     )
 
 
@@ -33,8 +33,9 @@ class ListedFileChanged(SourceFileDamaged):
     template = (
         "{path}: expected, as it was listed, {problem}. Restore it and run again. If the source "
         "rewrote it, run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that "
-        "the file had, and of those that it has now. If `tidegate load PIPELINE` stops at it, its "
-        "window was planned before: start a new pipeline with a new name and a new target."
+        "the file had, and of those that it has now. If a window that is open needs it as it was, "
+        "give the window up with `tidegate abandon PIPELINE`: `tidegate load PIPELINE` then takes "
+        "the folder as it stands."
     )
 
 
@@ -57,12 +58,13 @@ class SourceRewritten(TerminalError):
     path: str
     expected: str
     found: str
+    remedy: str
+    """The command that reads its partitions again."""
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. To publish the rows that it "
-        "has now, run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that it "
-        "had, and of those that it has now; `tidegate load PIPELINE` goes on afterwards. To let "
-        "the rows stay that were read from it, set `source.on_changed_file: ignore` and run "
-        "`tidegate load PIPELINE`. If it changed by mistake, restore it and run again."
+        "has now, run {remedy}. Afterwards `tidegate load PIPELINE` goes on. To let the rows stay "
+        "that were read from it, set `source.on_changed_file: ignore` and run `tidegate load "
+        "PIPELINE`. If it changed by mistake, restore it and run again."
     )
 
 

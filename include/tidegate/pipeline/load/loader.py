@@ -13,6 +13,7 @@ from tidegate.errors.commands import command
 from tidegate.model.message import CommitMessage
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
+from tidegate.pipeline.load.abandoning import Abandoner
 from tidegate.pipeline.load.drafting import Drafting
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
@@ -238,7 +239,10 @@ class Loader:
     @property
     def _taker(self) -> Taker:
         drafting = Drafting(self.config, self.ledger, self.source, self.watch)
-        return Taker(self.config, self.ledger, self.life_of, self.watch, self._pins, drafting)
+        abandoner = Abandoner(self.roots, self.ledger, self.storage)
+        return Taker(
+            self.config, self.ledger, self.life_of, self.watch, self._pins, drafting, abandoner
+        )
 
     @property
     def _pins(self) -> Pins:

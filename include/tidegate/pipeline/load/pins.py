@@ -13,6 +13,7 @@ from tidegate.errors import PlannedOtherwise, StateFileLost, StateGone, Terminal
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.scanning import pinned_at
+from tidegate.pipeline.state.abandoned import has_begun
 from tidegate.pipeline.state.plan_files import announces_in, has_plan, read_plan
 
 if TYPE_CHECKING:
@@ -106,8 +107,13 @@ class Pins:
             ) from refused
 
     def is_lost(self, taken: WindowState, pin: Pin) -> bool:
-        """Return whether a window has no plan, or has lost it, and can no longer be planned."""
+        """Return whether the next load drops a window.
+
+        It is being abandoned; or it has no plan, or has lost it, and can no longer be planned.
+        """
         sequence = taken.window.sequence
+        if has_begun(self.ledger, self.storage, sequence):
+            return True
         if self.ledger.plans.uri(sequence) is not None and not self.lost_plan(sequence):
             return False
         try:
@@ -167,5 +173,7 @@ class Pins:
             "It was planned with another configuration and is read as it was planned. Set the "
             f"pipeline file back to what `{command('plan', name, '--window', sequence, '--json')}` "
             f"shows under `config`, and finish the window with `{command('load', name)}`; where "
-            "that is not possible, start a new pipeline with a new name and a new target."
+            f"that is not possible, give it up with `{command('abandon', name, sequence)}`: "
+            f"`{command('load', name)}` then goes on at the checkpoint, or says what to do if the "
+            "source no longer has that."
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.model.message import CommitMessage
+from tidegate.pipeline.state.abandoned import is_abandoned
 from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
@@ -49,7 +50,7 @@ class PlanNames:
             if digest == taken.plan_digest:
                 if not self._lost(taken, digest):
                     return digest
-            elif not self.ledger.plans.was_announced(taken.window.sequence, digest):
+            elif not self._is_used_up(taken.window.sequence, digest):
                 return digest
         raise AssertionError
 
@@ -109,6 +110,11 @@ class PlanNames:
         if givers <= messages.keys() - set(dropped):
             return sorted(dropped)
         return sorted({*dropped, *(assembled & messages.keys())})
+
+    def _is_used_up(self, sequence: int, digest: str) -> bool:
+        """Return whether a plan that is not in effect was announced once, or abandoned."""
+        uri = layout.plan_root(self.roots.work, sequence, digest)
+        return self.ledger.plans.was_announced(sequence, digest) or is_abandoned(self.storage, uri)
 
     def _lost(self, taken: WindowState, digest: str) -> bool:
         """Return whether a file is gone or cut that a publication of the plan still has to move."""

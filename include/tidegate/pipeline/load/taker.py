@@ -6,10 +6,11 @@ reads no rows.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerMoved
+from tidegate.errors import AbandonRefused, FenceLost, LedgerMoved, WindowNotFound
 from tidegate.ledger.holder import Holder
 from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Pin, Window, WindowKind
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from tidegate.ledger.holder import Life
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
+    from tidegate.pipeline.load.abandoning import Abandoner
     from tidegate.pipeline.load.drafting import Drafting, Seen
     from tidegate.pipeline.load.pins import Pins
     from tidegate.pipeline.state.behind import Watch
@@ -69,6 +71,7 @@ class Taker:
     watch: Watch
     pins: Pins
     drafting: Drafting
+    abandoner: Abandoner
 
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone; takes nothing.
@@ -98,9 +101,9 @@ class Taker:
         """
 
         def again() -> Taken:
-            seen = self.drafting.seen(run, now)
-            window = self.ledger.windows.get(sequence)
-            return self._resumed(seen, [window], self._holder(run, now))
+            seen, holder = self.drafting.seen(run, now), self._holder(run, now)
+            self._finish_abandoning(seen, holder)
+            return self._resumed(seen, [self.ledger.windows.get(sequence)], holder)
 
         return again_if(LedgerMoved, again)
 
@@ -167,6 +170,7 @@ class Taker:
 
     def _take(self, run: Run, now: datetime) -> Taken:
         seen, holder = self.drafting.started(run, now), self._holder(run, now)
+        self._finish_abandoning(seen, holder)
         sealed = self.drafting.sealed_for(run)
         if seen.open is not None:
             return self._continued(run, seen, seen.open, sealed, holder)
@@ -183,6 +187,7 @@ class Taker:
 
     def _rebuild(self, partitions: Sequence[Partition], run: Run, now: datetime) -> Taken:
         seen, holder = self.drafting.seen(run, now), self._holder(run, now)
+        self._finish_abandoning(seen, holder)
         if seen.state.checkpoint is None:
             return Taken(seen.pin, ())
         draft = Window(
@@ -202,12 +207,30 @@ class Taker:
 
     def _reset(self, run: Run, now: datetime) -> Taken:
         seen, holder = self.drafting.seen(run, now), self._holder(run, now)
+        self._finish_abandoning(seen, holder)
         draft = self.drafting.restarting(run, seen) if seen.state.checkpoint else None
         if draft is None:
             return Taken(seen.pin, ())
         if seen.open is not None and seen.open.window.kind is draft.kind:
             return self._continued(run, seen, seen.open, (), holder)
         return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
+
+    def _finish_abandoning(self, seen: Seen, holder: Holder) -> None:
+        """Drop the open window if its abandonment has begun, and let the caller look again.
+
+        Raises:
+            LedgerMoved: it was dropped (Transient).
+        """
+        sequence = seen.open.window.sequence if seen.open is not None else None
+        if sequence is not None and self.abandoner.has_begun(sequence):
+            # Whoever was faster did the same, or announced the window after all.
+            with suppress(WindowNotFound, AbandonRefused, FenceLost):
+                self.abandoner.finish(sequence, holder)
+            raise LedgerMoved(
+                pipeline=self.config.name,
+                expected=f"window {sequence} open",
+                found="it abandoned",
+            )
 
     def _continued(
         self,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import StateFileLost
 from tidegate.model.publication import CommitPlan, DecisionRecord, GateRecord
 from tidegate.model.sealed import SealedWindow
+from tidegate.pipeline.state.abandoned import abandonment_of
 from tidegate.pipeline.state.kept_values import KeptValues
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
+_NO_NUMBER = -1
 _PLANS, _VERDICTS, _DECISIONS = ("",), (".gate",), (".decision",)
 """The part before `.json` in the names of records."""
 
@@ -72,10 +74,11 @@ class Records:
     def sealed(self, sequence: int) -> list[SealedFile]:
         """Read every announce of a window that was written down, in the order of their numbers."""
         found = []
-        for path in self._sealed_files(sequence):
+        for path, given_up in self._sealed_files(sequence):
             with contextlib.suppress(StateFileLost):
                 sealed = read_stored(self.storage, path, SealedWindow)
-                found.append(SealedFile(path.rpartition("/")[0], sealed))
+                if sealed.number > given_up:
+                    found.append(SealedFile(path.rpartition("/")[0], sealed))
         return sorted(found, key=lambda item: item.sealed.number)
 
     def newest_announced(self, sequence: int) -> Announced | None:
@@ -84,23 +87,26 @@ class Records:
         Each file is decoded once by these records: each partition of a window asks several times.
         """
         found = []
-        for path in self._sealed_files(sequence):
+        for path, given_up in self._sealed_files(sequence):
             with contextlib.suppress(StateFileLost):
-                found.append(self._announces.get(path))
+                announced = self._announces.get(path)
+                found += [announced] if announced.number > given_up else []
         # The last one of equal numbers: announces of early versions have none.
         return max(reversed(found), key=lambda item: item.number, default=None)
 
-    def _sealed_files(self, sequence: int) -> Iterator[str]:
-        """Yield the paths of the announces of a window.
+    def _sealed_files(self, sequence: int) -> Iterator[tuple[str, int]]:
+        """Yield the paths of the announces of a window, and up to which number none counts.
 
-        A file that disappears between listing and reading was never announced: a sweep deletes only
+        Processes that had lost the window may have written them after their plan was abandoned. A
+        file that disappears between listing and reading was never announced: a sweep deletes only
         such files.
         """
         root = layout.window_root(self.roots.work, sequence)
         for uri in (f"{root}/{plan}" for plan in self.storage.list_names(root)):
-            for name in self.storage.list_names(uri):
-                if layout.is_sealed_file(name):
-                    yield f"{uri}/{name}"
+            names = [*filter(layout.is_sealed_file, self.storage.list_names(uri))]
+            record = abandonment_of(self.storage, uri) if names else None
+            for name in names:
+                yield f"{uri}/{name}", record.number if record is not None else _NO_NUMBER
 
     @functools.cached_property
     def _announces(self) -> KeptValues[Announced]:

@@ -23,6 +23,7 @@ from tidegate.errors import (
 )
 from tidegate.errors.commands import command, naming
 from tidegate.pipeline.publish.commit_plans import writes_marker
+from tidegate.pipeline.state.abandoned import has_begun
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner, check_tables
@@ -91,6 +92,7 @@ class Findings:
     def _of_all_files(self) -> Iterator[str]:
         yield from self._of_source()
         yield from self._of_announces()
+        yield from self._readable(self._of_open_window)
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
             yield from self._readable(functools.partial(self._of_state, state, listed))
@@ -144,6 +146,16 @@ class Findings:
                         is_told=sequence in written_anew,
                     )
                 )
+
+    def _of_open_window(self) -> Iterator[str]:
+        """Tell of a window whose abandonment only the ledger does not know yet."""
+        held = self.ledger.windows.open()
+        if held is not None and has_begun(self.ledger, self.storage, held.window.sequence):
+            dropped = f"`{command('load', self.config.name)}`"
+            yield (
+                f"window {held.window.sequence} was abandoned, and is still open in the ledger; "
+                f"{dropped} drops it"
+            )
 
     def _has_moved(self, state: PartitionState) -> bool:
         """Return whether a commit happened while its partition was inspected."""

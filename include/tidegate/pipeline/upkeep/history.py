@@ -40,7 +40,9 @@ def source_instants(source: Source, ledger: Ledger, now: datetime) -> tuple[Sour
 
 
 def _taken(instants: tuple[Instant, ...], windows: tuple[WindowState, ...]) -> dict[str, int]:
-    """Map instant ids to window sequences; a rebuild takes in nothing, because it reads again.
+    """Map instant ids to window sequences.
+
+    A rebuild takes in nothing, because it reads again, but for an instant of its own at its end.
 
     A window that replaces everything took in all instants up to its end; another window whose start
     is no longer among the instants took in only what no window before it had.
@@ -50,6 +52,8 @@ def _taken(instants: tuple[Instant, ...], windows: tuple[WindowState, ...]) -> d
     for state in windows:
         window = state.window
         if window.kind is WindowKind.REBUILD:
+            if window.moves_checkpoint:
+                found[window.range.end_inclusive.id] = window.sequence
             continue
         start = window.range.start_exclusive
         first = position.get(start.id, -1) + 1 if start else 0

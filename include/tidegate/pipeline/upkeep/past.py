@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerBehind, StateFileDamaged, StateFileLost
 from tidegate.errors.commands import command
+from tidegate.pipeline.state.abandoned import all_abandoned_plans
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.upkeep.announces import tell, turn_of
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tidegate.ledger import Ledger
+    from tidegate.model.abandoned import AbandonedPlan
     from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord, GateRecord, Publication
     from tidegate.pipeline.state.behind import Watch
@@ -42,6 +44,8 @@ class Past:
     """The plans that the work directory lost and that the ledger in use still has."""
     lost_announces: Sequence[SealedFile]
     """The same for announces."""
+    abandoned: Sequence[AbandonedPlan]
+    """The plans of windows that were given up: their numbers are used up."""
     newest_number: int
     """The greatest number of a record, including announces that never took effect; 0 if none."""
 
@@ -74,6 +78,7 @@ class PastReader:
         plans = [*records.commits(), *lost]
         sealed = [*lost_announces, *self._sealed(records, known)]
         verdicts, decisions = list(records.verdicts()), list(records.decisions())
+        abandoned = list(all_abandoned_plans(self.storage, self.roots.work))
         announces = tell(
             item
             for item in sealed
@@ -87,9 +92,10 @@ class PastReader:
             *(item.plan.number for item in plans),
             *(item.number for item in verdicts),
             *(item.number for item in decisions),
+            *(item.number for item in abandoned),
         )
         newest = max(numbers, default=0)
-        return Past(announces, plans, verdicts, decisions, lost, lost_announces, newest)
+        return Past(announces, plans, verdicts, decisions, lost, lost_announces, abandoned, newest)
 
     def _sealed(self, records: Records, known: Mapping[int, str]) -> Iterator[SealedFile]:
         for sequence in records.sealed_windows():

@@ -40,6 +40,7 @@ from tidegate.stage import layout
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from tidegate.model.abandoned import AbandonedPlan
     from tidegate.model.ledger_rows import Claim, PartitionState, PipelineState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord
@@ -203,6 +204,7 @@ class _Restoring:
         steps += [self._preparing(chain.unfinished) for chain in chains if chain.unfinished]
         for step in sorted(steps, key=lambda item: item.turn):
             step.act()
+        self._use_up(past.abandoned)
         self._advance_watermark(plans)
         self._settle_unchanged()
         self._restore_proposals(past.verdicts, past.decisions)
@@ -227,6 +229,15 @@ class _Restoring:
         if state.watermark_step is not None:
             found = self.ledger.pipeline.get().watermark_step
             self.ledger.pipeline.advance_watermark(state.watermark_step, found)
+
+    def _use_up(self, abandoned: Sequence[AbandonedPlan]) -> None:
+        """Take and give back the last window that was abandoned, if no later one was announced."""
+        newest = max(abandoned, key=lambda item: item.window.sequence, default=None)
+        state = self.ledger.pipeline.get()
+        if newest is not None and newest.window.sequence >= state.next_sequence:
+            holder = Holder(_OWNER, newest.abandoned_at, _CLAIM)
+            taken = self.ledger.windows.take(newest.window, state, holder)
+            self.ledger.windows.give_back(taken.window.sequence, taken.attempt)
 
     def _advance_watermark(self, plans: Sequence[CommitFile]) -> None:
         """Advance the watermark to that of the commits; an idle source leaves no announce."""

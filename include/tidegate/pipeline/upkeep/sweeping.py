@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 from tidegate.errors import PartitionBusy, WindowOpen
 from tidegate.ledger.holder import Holder
 from tidegate.model.message import CommitMessage
+from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.holders import process_owner
+from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
@@ -110,7 +112,10 @@ class Sweeper:
         """
         with self.storage.lock(layout.window_lock(self.roots.work, sequence), _SWEEPER):
             state = self.ledger.windows.find(sequence)
-            if state is None or not self._is_free(state):
+            if state is None:
+                given_up = {item.path for item in self._abandoned(sequence)}
+                return self._delete([item for item in garbage if item.path in given_up])
+            if not self._is_free(state):
                 return ()
             if state.owner is not None:
                 state = self._taken(state)
@@ -171,7 +176,11 @@ class Sweeper:
                 yield self._garbage(path, "being written when its process died")
 
     def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
-        """Yield attempts that lost, and plans that were replaced or never announced."""
+        """Yield attempts that lost, and plans that were replaced, abandoned or never announced."""
+        known = {state.window.sequence for state in self.ledger.windows.all()}
+        for sequence in Records(self.roots, self.storage).sealed_windows():
+            if sequence not in known:
+                yield from self._abandoned(sequence)
         for state in filter(self._is_free, self.ledger.windows.all()):
             for plan_digest, items in self._free(state).items():
                 # All or nothing: a replay would trust a message whose files were deleted.
@@ -179,6 +188,15 @@ class Sweeper:
                     self._is_older(item.path, cutoff) for item in items
                 ):
                     yield from items
+
+    def _abandoned(self, sequence: int) -> Iterator[Garbage]:
+        """Yield what was staged by the abandoned plans of a window that the ledger dropped."""
+        for record in abandoned_plans(self.storage, self.roots.work, sequence):
+            uri = layout.plan_root(self.roots.work, sequence, record.plan_digest)
+            names = self.storage.list_files(uri)
+            swept = [name for kind in _SWEPT for name in names if name.startswith(f"{kind}/")]
+            for name in [*filter(layout.is_sealed_file, names), *swept]:
+                yield self._garbage(f"{uri}/{name}", "of a window that was abandoned", sequence)
 
     def _is_free(self, state: WindowState) -> bool:
         """Return whether no run works on a window or will continue it.

@@ -33,6 +33,11 @@ _NO_HISTORY = (
     "listing of the start"
 )
 
+_REBUILD = (
+    "`tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that it had, and of "
+    "those that it has now"
+)
+
 
 class Folder:
     """The state that the parts of a source share."""
@@ -165,4 +170,5 @@ class Folder:
                 path=file.path,
                 expected=str(file),
                 found=str(found) if found else "no file",
+                remedy=_REBUILD,
             )

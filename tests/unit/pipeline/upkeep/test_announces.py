@@ -63,6 +63,14 @@ def test_windows_that_join_on_lack_nothing() -> None:
         pytest.param([SECOND, THIRD], 1, id="the first"),
         pytest.param([THIRD], 2, id="two of them, the newer one"),
         pytest.param([FIRST, file(3, 3, None, 2, WindowKind.REBUILD)], 2, id="before a rebuild"),
+        pytest.param(
+            [FIRST, file(3, 3, 2, 3, WindowKind.REBUILD)], 2, id="before a rebuild of changed files"
+        ),
+        pytest.param(
+            [FIRST, file(2, 2, 1, 3, WindowKind.REBUILD), file(3, 3, 3, 4)],
+            None,
+            id="beside a rebuild of changed files",
+        ),
         pytest.param([FIRST, file(3, 3, 5, 6, WindowKind.HISTORY)], None, id="before history"),
         pytest.param([FIRST, file(3, 3, None, 3, WindowKind.RELOAD)], None, id="before a reload"),
         pytest.param([FIRST, SECOND], None, id="the last"),
@@ -80,6 +88,7 @@ def test_window_without_which_the_others_do_not_join_on_is_missing(
     [
         pytest.param([file(2, 9, 1, 3)], id="longer"),
         pytest.param([file(2, 9, None, 1, WindowKind.REBUILD)], id="rebuild"),
+        pytest.param([file(2, 9, 1, 3, WindowKind.REBUILD)], id="rebuild of changed files"),
         pytest.param([file(2, 9, None, 3, WindowKind.RELOAD)], id="reload"),
         pytest.param([file(3, 9, 1, 3)], id="under the next number"),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tidegate.model.instant import Instant, InstantRange
-from tidegate.model.plan import WindowKind
+from tidegate.model.plan import Window, WindowKind
 from tidegate.pipeline.upkeep.history import source_instants
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -19,7 +19,7 @@ LOAD, REBUILD, RELOAD = WindowKind.LOAD, WindowKind.REBUILD, WindowKind.RELOAD
 
 def _window(sequence: int, start: str | None, end: str, kind: WindowKind = LOAD) -> Any:
     taken = InstantRange(Instant(start, NOW) if start else None, Instant(end, NOW))
-    return SimpleNamespace(window=SimpleNamespace(sequence=sequence, range=taken, kind=kind))
+    return SimpleNamespace(window=Window(sequence, taken, kind, None, "run"))
 
 
 def _taken(*windows: Any, known: bool = True) -> list[int | None]:
@@ -44,13 +44,18 @@ def _taken(*windows: Any, known: bool = True) -> list[int | None]:
         ([_window(1, None, "s2"), _window(2, "s2", "s3")], [1, 1, 2, None, None]),
         ([_window(1, "s2", "s4")], [None, None, 1, 1, None]),
         ([_window(1, "s1", "s3"), _window(2, None, "s3", REBUILD)], [None, 1, 1, None, None]),
+        (
+            [_window(1, None, "s2"), _window(2, "s2", "s4", REBUILD), _window(3, "s4", "s5")],
+            [1, 1, None, 2, 3],
+        ),
         ([_window(1, None, "s2"), _window(2, "s2", "s5", RELOAD)], [1, 1, 2, 2, 2]),
         ([_window(1, None, "s2"), _window(2, None, "s3", RELOAD)], [2, 2, 2, None, None]),
         ([_window(1, None, "s2"), _window(2, "gone", "s4")], [1, 1, 2, 2, None]),
         ([_window(1, None, "gone")], [None] * 5),
     ],
     ids=[
-        *("none", "one after the other", "in the middle", "rebuild", "reload of the rest"),
+        *("none", "one after the other", "in the middle", "rebuild", "rebuild of changed files"),
+        "reload of the rest",
         *("reload of all", "start expired", "end expired"),
     ],
 )

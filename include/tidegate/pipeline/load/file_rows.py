@@ -1,0 +1,98 @@
+"""Tell which partitions have rows that were read from a source file, by plans and messages.
+
+Reads what earlier windows left in the work directory, and not the source.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import FormatUnknown, SourceRewritten, StateFileDamaged, StateFileLost
+from tidegate.model.message import CommitMessage
+from tidegate.model.plan import WindowKind
+from tidegate.pipeline.load.rebuilding import rebuild_of
+from tidegate.pipeline.state.plan_files import read_splits
+from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.state.places import Roots
+    from tidegate.storage import Storage
+
+_MOST_SPLITS = 20_000
+"""More are not searched for the sake of a message."""
+_MOST_NAMED = 50
+"""More partitions than these are not typed in one command."""
+
+
+@dataclass(frozen=True)
+class FileRows:
+    """Finds the partitions of the rows of a file that was rewritten or deleted."""
+
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+
+    @contextmanager
+    def naming(self) -> Iterator[None]:
+        """Add the partitions to the error of a changed file, as far as they can be found.
+
+        Raises:
+            SourceRewritten: with the command that reads these partitions again.
+        """
+        try:
+            yield
+        except SourceRewritten as changed:
+            partitions = self.partitions(f"{changed.source}/{changed.path}")
+            if not 0 < len(partitions) <= _MOST_NAMED:
+                raise
+            again = rebuild_of(self.ledger.name, sorted(partitions, key=lambda item: item.path))
+            remedy = f"{again}: they had rows of it; add the partitions of those that it has now"
+            values = {**changed.values, "remedy": remedy}
+            raise SourceRewritten(**values) from changed
+
+    def partitions(self, path: str) -> frozenset[Partition]:
+        """Return the partitions of the sub-splits that read a file; empty if that is not known."""
+        found: set[Partition] = set()
+        try:
+            for uri, is_rebuild in self._plans():
+                messages = [*self._messages(uri, path)]
+                if any(message.spread is not None for message in messages):
+                    # Its rows were handed on, and stand in files of other sub-splits.
+                    return frozenset()
+                found |= {part.partition for item in messages for part in item.staged.parts}
+                if messages and not is_rebuild:
+                    return frozenset(found)
+        except (StateFileLost, StateFileDamaged, FormatUnknown):
+            pass
+        return frozenset()
+
+    def _plans(self) -> Iterator[tuple[str, bool]]:
+        """Yield the plans in effect, newest first, until there are too many splits to search.
+
+        A path is read by one load, and by any number of rebuilds after it.
+        """
+        searched = 0
+        for state in reversed(self.ledger.windows.all()):
+            if state.sealed:
+                uri = layout.plan_root(
+                    self.roots.work, state.window.sequence, str(state.plan_digest)
+                )
+                searched += len(read_splits(self.storage, uri))
+                if searched > _MOST_SPLITS:
+                    return
+                yield uri, state.window.kind is WindowKind.REBUILD
+
+    def _messages(self, uri: str, path: str) -> Iterator[CommitMessage]:
+        for split in read_splits(self.storage, uri):
+            for part in split.sub_splits:
+                if any(piece.path == path for piece in part.pieces):
+                    yield read_stored(
+                        self.storage, layout.message_file(uri, part.id), CommitMessage
+                    )
