@@ -13,6 +13,7 @@ from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
 from tidegate.model.publication import Outcome
 from tidegate_airflow.approval import SHOWN
 from tidegate_airflow.asking import is_announced
+from tidegate_airflow.notes import keep_reason
 from tidegate_airflow.runs import (
     is_by_hand,
     nothing_to_do,
@@ -125,6 +126,7 @@ def check_partition(name: str, context: Context) -> str:
         if stored is not None and stored.is_approved:
             # Approved on the command line, or in the run that asked first: nobody is asked twice.
             return COMMIT
+        keep_reason(f"held, {verdict.critical_text}")
         context["ti"].xcom_push(key=REPORT, value=report)
         context["ti"].xcom_push(key=QUESTION, value=question(name, proposal, verdict))
         context["ti"].xcom_push(key=SHOWN, value=proposal.digest)
@@ -146,8 +148,9 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
     except PublicationLapsed as lapsed:
         raise skipped(str(lapsed)) from lapsed
     _LOG.info("committed: %s", done.to_text())
-    key = proposal.partition.key
-    if is_announced(published, key, done.revision, _committed_at(pipeline, done)):
+    keep_reason(f"revision {done.revision} is published, {done.rows} rows")
+    key, committed_at = proposal.partition.key, _committed_at(pipeline, done)
+    if is_announced(published, key, committed_at):
         msg = f"revision {done.revision} of {key} was announced before: no event is emitted again"
         raise skipped(msg)
     event = context["outlet_events"][published]
@@ -158,6 +161,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         "rows": done.rows,
         "watermark": done.watermark.isoformat() if done.watermark else None,
         "windows": list(done.windows),
+        "committed_at": committed_at.isoformat(),
     }
 
 
