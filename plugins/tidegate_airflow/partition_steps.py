@@ -175,9 +175,10 @@ def question(name: str, proposal: Proposal, verdict: Verdict) -> str:
     failed = verdict.failures
     first = textwrap.shorten(failed[0].text, _WORDS, placeholder=" …") if failed else "the gate"
     others = f" and {len(failed) - 1} more" if failed[1:] else ""
+    # Airflow's list shows about 45 characters, and the DAG in a column of its own.
     return (
-        f"{proposal.partition} of {name}: publish revision {proposal.revision} "
-        f"({proposal.rows} rows) although this failed: {first}{others}"
+        f"{proposal.partition}, {proposal.rows} rows: {first}{others}. "
+        f"Publish revision {proposal.revision} of {name} nevertheless?"
     )
 
 
@@ -188,5 +189,8 @@ def describe_verdict(proposal: Proposal, verdict: Verdict) -> str:
     lines += [f"- {check.severity}: {check.text}" for check in verdict.failures]
     if proposal.lapsed:
         lines.append(f"- changed since it was last looked at: {proposal.lapsed}")
-    lines.append(f"\nProposal {proposal.digest}; an answer counts for this content only.")
+    lines.append(
+        f"\nProposal {proposal.digest}; an answer counts for this content only. Both buttons "
+        "can be pressed: Reject is coloured because it is what counts without an answer."
+    )
     return "\n".join(lines)

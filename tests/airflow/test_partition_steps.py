@@ -436,8 +436,9 @@ def test_question_names_partition_rows_and_the_check_that_failed(held: Pipeline)
 
     asked = context["ti"].xcom_pull("quality_gate", key="question")
 
-    assert asked.startswith("dt=2026-02-01 of orders: publish revision 1 (3 rows) although this")
+    assert asked.startswith("dt=2026-02-01, 3 rows: expect_table_row_count_to_be_between")
     assert "observed row count 3" in asked
+    assert asked.endswith("Publish revision 1 of orders nevertheless?")
     approve = publish_dag(held.config, 2.0, {}).get_task("approve")
     rendered = Environment(autoescape=False).from_string(approve.subject).render(ti=context["ti"])
     assert rendered == asked
