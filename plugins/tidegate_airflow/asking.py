@@ -54,10 +54,11 @@ def runs_that_have_not_looked(dag_id: str, task_id: str) -> int | None:
         return None
 
 
-def is_announced(published: Asset, key: str, revision: int, committed_at: datetime) -> bool:
+def is_announced(published: Asset, key: str, committed_at: datetime) -> bool:
     """Return whether an event told of a revision already; False if nobody can tell.
 
-    Events are stored with the success of the task that emits them: one that is missing was lost.
+    Events are stored with the success of the task that emits them: one that is missing was lost. A
+    revision is known by the time of its commit: a pipeline that begins anew counts from 1 again.
     """
     from airflow.sdk.execution_time import task_runner
 
@@ -71,7 +72,8 @@ def is_announced(published: Asset, key: str, revision: int, committed_at: dateti
     except AirflowRuntimeError:
         return False
     return isinstance(told, AssetEventsResult) and any(
-        event.partition_key == key and (event.extra or {}).get("revision") == revision
+        event.partition_key == key
+        and (event.extra or {}).get("committed_at") == committed_at.isoformat()
         for event in told.asset_events
     )
 

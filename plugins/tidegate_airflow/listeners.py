@@ -1,10 +1,16 @@
-"""Create at the start of Airflow's components what the DAGs need and Airflow does not check."""
+"""Hear of what happens in Airflow: create missing pools, write the notes of runs."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from airflow.listeners import hookimpl
 
+from tidegate_airflow.notes import write_note
 from tidegate_airflow.pools import make_missing_pools
+
+if TYPE_CHECKING:
+    from airflow.models.dagrun import DagRun
 
 
 @hookimpl
@@ -16,3 +22,21 @@ def on_starting(component: object) -> None:
     """
     if type(component).__name__ == "Job":
         make_missing_pools()
+
+
+@hookimpl
+def on_dag_run_running(dag_run: DagRun) -> None:
+    """Note the partition of a publish run."""
+    write_note(dag_run)
+
+
+@hookimpl
+def on_dag_run_success(dag_run: DagRun) -> None:
+    """Note how a publish run ended."""
+    write_note(dag_run)
+
+
+@hookimpl
+def on_dag_run_failed(dag_run: DagRun) -> None:
+    """Note the partition of a publish run."""
+    write_note(dag_run)

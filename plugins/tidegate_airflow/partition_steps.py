@@ -13,6 +13,7 @@ from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
 from tidegate.model.publication import Outcome
 from tidegate_airflow.approval import SHOWN
 from tidegate_airflow.asking import is_announced
+from tidegate_airflow.notes import keep_reason
 from tidegate_airflow.runs import (
     is_by_hand,
     nothing_to_do,
@@ -125,6 +126,7 @@ def check_partition(name: str, context: Context) -> str:
         if stored is not None and stored.is_approved:
             # Approved on the command line, or in the run that asked first: nobody is asked twice.
             return COMMIT
+        keep_reason(f"held, {verdict.critical_text}")
         context["ti"].xcom_push(key=REPORT, value=report)
         context["ti"].xcom_push(key=QUESTION, value=question(name, proposal, verdict))
         context["ti"].xcom_push(key=SHOWN, value=proposal.digest)
@@ -146,8 +148,9 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
     except PublicationLapsed as lapsed:
         raise skipped(str(lapsed)) from lapsed
     _LOG.info("committed: %s", done.to_text())
-    key = proposal.partition.key
-    if is_announced(published, key, done.revision, _committed_at(pipeline, done)):
+    keep_reason(f"revision {done.revision} is published, {done.rows} rows")
+    key, committed_at = proposal.partition.key, _committed_at(pipeline, done)
+    if is_announced(published, key, committed_at):
         msg = f"revision {done.revision} of {key} was announced before: no event is emitted again"
         raise skipped(msg)
     event = context["outlet_events"][published]
@@ -158,6 +161,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         "rows": done.rows,
         "watermark": done.watermark.isoformat() if done.watermark else None,
         "windows": list(done.windows),
+        "committed_at": committed_at.isoformat(),
     }
 
 
@@ -171,9 +175,10 @@ def question(name: str, proposal: Proposal, verdict: Verdict) -> str:
     failed = verdict.failures
     first = textwrap.shorten(failed[0].text, _WORDS, placeholder=" …") if failed else "the gate"
     others = f" and {len(failed) - 1} more" if failed[1:] else ""
+    # Airflow's list shows about 45 characters, and the DAG in a column of its own.
     return (
-        f"{proposal.partition} of {name}: publish revision {proposal.revision} "
-        f"({proposal.rows} rows) although this failed: {first}{others}"
+        f"{proposal.partition}, {proposal.rows} rows: {first}{others}. "
+        f"Publish revision {proposal.revision} of {name} nevertheless?"
     )
 
 
@@ -184,5 +189,8 @@ def describe_verdict(proposal: Proposal, verdict: Verdict) -> str:
     lines += [f"- {check.severity}: {check.text}" for check in verdict.failures]
     if proposal.lapsed:
         lines.append(f"- changed since it was last looked at: {proposal.lapsed}")
-    lines.append(f"\nProposal {proposal.digest}; an answer counts for this content only.")
+    lines.append(
+        f"\nProposal {proposal.digest}; an answer counts for this content only. Both buttons "
+        "can be pressed: Reject is coloured because it is what counts without an answer."
+    )
     return "\n".join(lines)

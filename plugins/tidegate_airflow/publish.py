@@ -46,6 +46,8 @@ publishes it: data files, then the marker.
 **One run waits for a partition**: if nothing is pending, or another run waits for it already,
 `wait_commit_policy` skips, and its log says why.
 
+**The note of a run** has its partition and how it ended.
+
 **Approved content is published as it was shown**; newer rows make the next revision.
 
 **Marking a task as done publishes nothing**: each task checks its requirements itself. To publish

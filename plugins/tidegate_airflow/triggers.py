@@ -19,6 +19,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from tidegate.config import find_pipeline
 from tidegate_airflow.assets import read_partition
 from tidegate_airflow.runs import utc_now
+from tidegate_airflow.waiting import log_wait_for_window
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -71,6 +72,7 @@ class WindowTrigger(LedgerTrigger):
     def __init__(self, pipeline: str, owner: str, sequence: int, poll_seconds: float) -> None:
         super().__init__(pipeline, owner, poll_seconds)
         self.sequence = sequence
+        self._holder: str | None = None
 
     def arguments(self) -> dict[str, Any]:
         """Return the arguments from which the triggerer builds the trigger again."""
@@ -78,7 +80,15 @@ class WindowTrigger(LedgerTrigger):
 
     def has_work(self, now: datetime) -> bool:
         """Return whether the window is free for this run."""
-        return controlled(self.pipeline).window_is_free(self.sequence, self.owner, now)
+        pipeline = controlled(self.pipeline)
+        if pipeline.window_is_free(self.sequence, self.owner, now):
+            return True
+        held = pipeline.ledger.windows.find(self.sequence)
+        holder = held.owner if held else None
+        if self._holder not in {None, holder}:
+            log_wait_for_window(pipeline, self.sequence)
+        self._holder = holder
+        return False
 
 
 class PartitionTrigger(LedgerTrigger):

@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from airflow_context import task_context
 from small_lake import NOW, SmallLake, day, interval, known, load, publish
+from tidegate.ledger.letting_go import let_go
 from tidegate.model.run import Run
 from tidegate_airflow.sensors import ChangesSensor, PartitionCommitSensor
 from tidegate_airflow.triggers import GIVE_WAY, PartitionTrigger, WindowTrigger
@@ -109,6 +110,23 @@ def test_window_trigger_waits_for_the_run_that_holds_the_window(pipeline: Pipeli
 
     assert not trigger.has_work(NOW)
     assert WindowTrigger("orders", holder.owner, taken.sequence, 2.0).has_work(NOW)
+
+
+def test_window_trigger_logs_which_run_took_over_from_the_one_it_waited_for(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    (taken,) = pipeline.plan(Run("run-1", "airflow:orders_load/run-1", interval(1)), NOW)
+    trigger = WindowTrigger("orders", "airflow:orders_load/run-3", taken.sequence, 2.0)
+
+    with caplog.at_level(logging.INFO, "tidegate_airflow"):
+        trigger.has_work(NOW)
+        let_go(pipeline.ledger, "airflow:orders_load/run-1")
+        pipeline.plan(Run("run-2", "airflow:orders_load/run-2", interval(2)), NOW)
+        trigger.has_work(NOW)
+        trigger.has_work(NOW)
+
+    (line,) = [line for line in caplog.messages if line.startswith("waiting: ")]
+    assert "window 1 is worked on by run run-2 of orders_load" in line
 
 
 def test_trigger_run_fires_one_event_and_ends(pipeline: Pipeline) -> None:

@@ -110,5 +110,6 @@ def _event(pipeline: str, made: RevisionEntry) -> dict[str, Any]:
             "rows": made.rows,
             "watermark": made.watermark.isoformat() if made.watermark else None,
             "windows": sorted(int(window) for window in made.contributions),
+            "committed_at": made.committed_at.isoformat(),
         },
     }

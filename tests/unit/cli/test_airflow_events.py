@@ -13,7 +13,7 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from typer.testing import CliRunner
 
-from small_lake import SmallLake, known, load
+from small_lake import SmallLake, day, known, load
 from tidegate.cli.app import app
 
 if TYPE_CHECKING:
@@ -102,6 +102,9 @@ def test_airflow_that_is_named_is_told_each_revision_as_the_dag_tells_it(
     assert airflow.tokens == {"Bearer secret"}
     watermark = "2026-02-03T00:01:00+00:00"
     extra = {"pipeline": "orders", "revision": 1, "watermark": watermark, "windows": [1]}
+    made = lake.pipeline().ledger.publications.revisions(day(1))[0].committed_at
+    assert airflow.events[0]["extra"].pop("committed_at") == made.isoformat()
+    assert airflow.events[1]["extra"].pop("committed_at")
     assert airflow.events == [
         {"asset_id": 7, "partition_key": "2026-02-01", "extra": {**extra, "rows": 3}},
         {"asset_id": 7, "partition_key": "2026-02-02", "extra": {**extra, "rows": 2}},
