@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidegate.errors import SecretMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_lent: dict[str, str] = {}
+"""Values of another process, for names that this one does not have."""
 
 PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -49,20 +57,35 @@ def pipelines_folder() -> Path:
 
 
 def resolve_secret(text: str, key: str) -> str:
-    """Replace `${env:NAME}` by values of the environment.
+    """Replace `${env:NAME}` by values of the environment, or of those that were lent.
 
     Args:
         text: a value of a pipeline file.
         key: its key, for the error.
 
     Raises:
-        SecretMissing: a variable is not set in this process.
+        SecretMissing: a variable is not set in this process, and was not lent to it.
     """
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
-        if name not in os.environ:
-            raise SecretMissing(name=name, key=key)
-        return os.environ[name]
+        found = os.environ.get(name, _lent.get(name))
+        if found is None:
+            host = socket.gethostname()
+            raise SecretMissing(name=name, key=key, host=host, process=os.getpid())
+        return found
 
     return PLACEHOLDER.sub(value, text)
+
+
+def named_values(text: str) -> dict[str, str]:
+    """Return the values of all `${env:NAME}` in a text that are set in this process."""
+    return {name: os.environ[name] for name in PLACEHOLDER.findall(text) if name in os.environ}
+
+
+def lend_values(values: Mapping[str, str]) -> None:
+    """Let this process resolve names that its own environment lacks.
+
+    They do not become part of the environment, which other programs would see.
+    """
+    _lent.update(values)

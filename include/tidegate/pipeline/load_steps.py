@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.pipeline.load.staging import stage_split
+from tidegate.pipeline.load.staging import StageSplits
 from tidegate.pipeline.parts import PipelineParts
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.plan_files import pending_stages
@@ -99,7 +98,7 @@ class LoadSteps(PipelineParts):
         """
         started = time.monotonic()
         finished = 0
-        task = functools.partial(stage_split, self.storage)
+        task = StageSplits.of(self.storage, planned.uri)
         with self.renewing((planned, *beside)) as held:
             # One stage after the other: each gathers the rows that the one before has spread.
             for indexes in pending_stages(self.storage, planned.uri):
