@@ -11,6 +11,8 @@ from tidegate.config.commit import (
 from tidegate.config.environment import (
     has_postgres,
     home,
+    ledger_file,
+    ledger_note,
     ledger_of_home,
     ledger_url,
     lend_values,
@@ -79,6 +81,8 @@ __all__ = [
     "has_postgres",
     "home",
     "json_schema",
+    "ledger_file",
+    "ledger_note",
     "ledger_of_home",
     "ledger_url",
     "lend_values",

@@ -30,14 +30,24 @@ def ledger_url(place: Path | None = None) -> str:
 
 
 def ledger_of_home(place: Path) -> str:
-    """Return the address of a home's ledger: its own PostgreSQL if it has one, else SQLite.
-
-    A SQLite file that exists stays the ledger: it may have windows.
-    """
-    file = place / "ledger.db"
-    if not file.exists() and has_postgres(place):
+    """Return the address of a home's ledger: its own PostgreSQL if that has it, else SQLite."""
+    if has_postgres(place) and ledger_note(place).exists():
         return f"embedded:///{postgres_folder(place)}"
-    return f"sqlite:///{file}"
+    return f"sqlite:///{ledger_file(place)}"
+
+
+def ledger_file(place: Path) -> Path:
+    """Return the file of a home's ledger, where it is in SQLite."""
+    return place / "ledger.db"
+
+
+def ledger_note(place: Path) -> Path:
+    """Return the file that says that a home's ledger is in its PostgreSQL.
+
+    What exists does not tell: one with a ledger in SQLite has a PostgreSQL for Airflow, and a file
+    for SQLite may appear by mistake.
+    """
+    return postgres_folder(place) / "has-ledger"
 
 
 def postgres_folder(place: Path) -> Path:

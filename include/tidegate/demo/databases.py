@@ -8,9 +8,9 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from tidegate.config import has_postgres, postgres_folder
+from tidegate.config import has_postgres, ledger_file, ledger_note, postgres_folder
 from tidegate.errors import PostgresNotStarted
-from tidegate.ledger.embedded import AIRFLOW, attach, create_cluster
+from tidegate.ledger.embedded import AIRFLOW, EmbeddedServer, attach, create_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,10 +36,9 @@ def databases(places: DemoPlaces) -> Iterator[tuple[str, ...]]:
         PostgresNotStarted: the home has databases in PostgreSQL, which does not start.
         PostgresOther: another major version of PostgreSQL made them.
     """
-    folder = postgres_folder(places.home)
     if not airflow_file(places).exists():
         try:
-            create_cluster(folder)
+            _create(places)
         except PostgresNotStarted as refused:
             yield (f"Airflow runs on SQLite here: {refused.problem}. {_DIALOG}",)
             return
@@ -47,11 +46,27 @@ def databases(places: DemoPlaces) -> Iterator[tuple[str, ...]]:
     if not has_postgres(places.home):
         yield notes
         return
-    server = attach(folder)
+    server = attach(postgres_folder(places.home))
     try:
         yield notes
     finally:
         server.release()
+
+
+def _create(places: DemoPlaces) -> None:
+    """Create the home's PostgreSQL; a ledger that the home has by then stays where it is."""
+    if has_postgres(places.home):
+        return
+    note = ledger_note(places.home)
+    if ledger_file(places.home).exists():
+        note.unlink(missing_ok=True)
+    else:
+        try:
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.touch()
+        except OSError as refused:
+            raise PostgresNotStarted(problem=str(refused)) from refused
+    create_cluster(postgres_folder(places.home))
 
 
 def airflow_file(places: DemoPlaces) -> Path:
@@ -69,6 +84,14 @@ def airflow_database(places: DemoPlaces) -> dict[str, str]:
         # Otherwise Airflow asks for asyncpg, which would be a second driver.
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": server.url(AIRFLOW, "psycopg_async"),
     }
+
+
+def ended_postgres(places: DemoPlaces) -> EmbeddedServer | None:
+    """Return the home's PostgreSQL if it has one that does not run."""
+    if not has_postgres(places.home):
+        return None
+    server = EmbeddedServer.of(postgres_folder(places.home))
+    return None if server.is_running else server
 
 
 def _notes(places: DemoPlaces) -> Iterator[str]:

@@ -49,6 +49,24 @@ def test_new_home_has_both_in_postgres_and_nothing_to_tell(places: DemoPlaces) -
     assert airflow[f"{CONNECTION}_ASYNC"].startswith("postgresql+psycopg_async://")
     assert not (places.home / "ledger.db").exists()
 
+    (places.home / "ledger.db").touch()
+    with databases(places):
+        assert places.variables()["TIDEGATE_LEDGER"] == ledger
+
+
+@has_wheel
+@pytest.mark.postgres
+def test_ledger_that_came_after_a_creation_was_killed_stays(places: DemoPlaces) -> None:
+    (places.home / "postgres").mkdir(parents=True)
+    (places.home / "postgres" / "has-ledger").touch()
+    before = places.variables()["TIDEGATE_LEDGER"]
+    open_engine(before).dispose()
+
+    with databases(places):
+        assert (
+            before == places.variables()["TIDEGATE_LEDGER"] == f"sqlite:///{places.home}/ledger.db"
+        )
+
 
 @has_wheel
 @pytest.mark.postgres
@@ -91,6 +109,7 @@ def test_machine_without_postgres_uses_sqlite_and_says_why(places: DemoPlaces) -
 @pytest.mark.usefixtures("no_wheel")
 def test_ledger_in_postgres_is_not_left_behind_where_it_cannot_run(places: DemoPlaces) -> None:
     (places.home / "postgres" / "data").mkdir(parents=True)
+    (places.home / "postgres" / "has-ledger").touch()
     (places.home / "postgres" / "data" / "PG_VERSION").write_text("18\n")
 
     with pytest.raises(PostgresNotStarted, match="is not installed"), databases(places):
