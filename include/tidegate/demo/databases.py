@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 from tidegate.config import has_postgres, ledger_file, ledger_note, postgres_folder
 from tidegate.errors import PostgresNotStarted
-from tidegate.ledger.embedded import AIRFLOW, EmbeddedServer, attach, create_cluster
+from tidegate.ledger.embedded import AIRFLOW, EmbeddedServer, attach
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,37 +37,42 @@ def databases(places: DemoPlaces) -> Iterator[tuple[str, ...]]:
         PostgresNotStarted: the home has databases in PostgreSQL, which does not start.
         PostgresOther: another major version of PostgreSQL made them.
     """
-    if not airflow_file(places).exists():
-        try:
-            _create(places)
-        except PostgresNotStarted as refused:
-            yield (f"Airflow runs on SQLite here: {refused.problem}. {_DIALOG}",)
-            return
-    notes = tuple(_notes(places))
-    if not has_postgres(places.home):
-        yield notes
-        return
-    server = attach(postgres_folder(places.home))
+    server, notes = _opened(places)
     try:
         yield notes
     finally:
-        server.release()
+        if server is not None:
+            server.release()
 
 
-def _create(places: DemoPlaces) -> None:
-    """Create the home's PostgreSQL; a ledger that the home has by then stays where it is."""
+def _opened(places: DemoPlaces) -> tuple[EmbeddedServer | None, tuple[str, ...]]:
+    folder = postgres_folder(places.home)
     if has_postgres(places.home):
-        return
+        return attach(folder), tuple(_notes(places))
+    if airflow_file(places).exists():
+        return None, tuple(_notes(places))
+    try:
+        _note_ledger(places)
+        return attach(folder), ()
+    except PostgresNotStarted as refused:
+        if has_postgres(places.home):
+            # On a file system without sockets, for example. It is empty, but is not deleted.
+            LocalStorage().delete_tree(str(folder / "data.refused"))
+            (folder / "data").rename(folder / "data.refused")
+        return None, (f"Airflow runs on SQLite here: {refused.problem}. {_DIALOG}",)
+
+
+def _note_ledger(places: DemoPlaces) -> None:
+    """Say where the ledger will be: one that the home has stays where it is."""
     note = ledger_note(places.home)
-    if ledger_file(places.home).exists():
-        note.unlink(missing_ok=True)
-    else:
-        try:
+    try:
+        if ledger_file(places.home).exists():
+            note.unlink(missing_ok=True)
+        else:
             note.parent.mkdir(parents=True, exist_ok=True)
             note.touch()
-        except OSError as refused:
-            raise PostgresNotStarted(problem=str(refused)) from refused
-    create_cluster(postgres_folder(places.home))
+    except OSError as refused:
+        raise PostgresNotStarted(problem=str(refused)) from refused
 
 
 def airflow_file(places: DemoPlaces) -> Path:

