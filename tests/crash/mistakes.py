@@ -13,7 +13,6 @@ from tidegate.commit.publisher import Publisher
 from tidegate.ledger import windows
 from tidegate.ledger.announcing import Announcing
 from tidegate.ledger.windows import Windows
-from tidegate.pipeline import load_steps
 from tidegate.pipeline.load import staging
 from tidegate.storage import LocalStorage
 
@@ -92,7 +91,7 @@ def message_replaced() -> None:
         return tuple(map(task.finish, splits[index].sub_splits))
 
     LocalStorage.write_once = replacing  # type: ignore[method-assign]
-    load_steps.stage_split = staging_all
+    staging.stage_split = staging_all
 
 
 _current: list[CommitPlan] = []

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +20,8 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
-from tidegate.demo.airflow_server import AirflowServer
+from tidegate.demo.databases import databases
+from tidegate.demo.driver import airflow_of
 from tidegate.demo.flights import FIRST_DAY, LAST_DAY
 from tidegate.demo.places import PIPELINE, DagIds, DemoPlaces
 from tidegate.demo.plot import midnight
@@ -87,12 +90,12 @@ def places(tmp_path: Path) -> Iterator[DemoPlaces]:
         psutil.Process(left).kill()
 
 
-def _start(places: DemoPlaces, name: str) -> Demo:
+def _start(places: DemoPlaces, name: str, command: str = "demo") -> Demo:
     output = places.home.parent / f"{name}.txt"
     environment = {**os.environ, **FOREIGN, "TIDEGATE_HOME": str(places.home), "COLUMNS": "200"}
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [ROOT / "tools" / "run", sys.executable, "-m", "tidegate.cli", "demo"],
+            [ROOT / "tools" / "run", sys.executable, "-m", "tidegate.cli", command],
             env=environment,
             cwd=places.home.parent,
             stdout=file,
@@ -158,7 +161,8 @@ def _fingerprints(places: DemoPlaces) -> dict[str, tuple[int, int]]:
 
 
 def _check_end_state(places: DemoPlaces) -> None:
-    report = open_pipeline(places.file).status(datetime.now(UTC))
+    with places.set_here():
+        report = open_pipeline(places.file).status(datetime.now(UTC))
     assert report is not None
     days = {str(item.state.partition): item for item in report.partitions}
     state = {path[-2:]: (item.name, item.state.revision) for path, item in days.items()}
@@ -209,27 +213,26 @@ def _check_airflow(client: AirflowClient) -> None:
     assert len(questions) == 1
 
 
-def _reprocess(places: DemoPlaces) -> None:
-    """Do every day again as the UI's dialog does with "reprocess completed", four at a time.
+def _reprocess(places: DemoPlaces, *, backwards: bool = False) -> None:
+    """Do every day again as the UI's dialog does with "All Runs", four at a time.
 
-    On SQLite the backfill may take the scheduler with it (AF-2.9): then Airflow is started again.
+    One Airflow does it, and every run stands in its history afterwards as before.
     """
-    is_created = False
-    deadline = time.monotonic() + 600
-    while time.monotonic() < deadline:
-        with AirflowServer(places.airflow, places.variables()) as server:
-            server.wait_until_ready(DAGS.all)
-            if not is_created:
-                first, last = midnight(FIRST_DAY), midnight(LAST_DAY)
-                server.client.backfill(
-                    DAGS.load, first, last, reprocess="completed", max_active_runs=4
-                )
-                is_created = True
-            while server.client.is_alive() and time.monotonic() < deadline:
-                if not server.client.is_backfilling(DAGS.load):
-                    return
-                time.sleep(1)
-    pytest.fail("the backfill did not end")
+    first, last = midnight(FIRST_DAY), midnight(LAST_DAY)
+    with databases(places) as notes, airflow_of(places) as server:
+        server.wait_until_ready(DAGS.all)
+        before = server.client.runs(DAGS.load)
+        server.client.backfill(
+            DAGS.load, first, last, reprocess="completed", max_active_runs=4, backwards=backwards
+        )
+        deadline = time.monotonic() + 600
+        while server.client.is_backfilling(DAGS.load):
+            server.check_running()
+            assert server.client.is_alive()
+            assert time.monotonic() < deadline, "the backfill did not end"
+            time.sleep(1)
+        assert server.client.runs(DAGS.load) == before
+    assert notes == ()
 
 
 def test_demo_run_ends_as_told_and_a_second_run_does_nothing(places: DemoPlaces) -> None:
@@ -245,11 +248,11 @@ def test_demo_run_ends_as_told_and_a_second_run_does_nothing(places: DemoPlaces)
     assert time.monotonic() - started < 60
     assert "Already published" in again.said()
     assert _fingerprints(places) == before
-    with AirflowServer(places.airflow, places.variables()) as server:
+    with databases(places), airflow_of(places) as server:
         server.wait_until_ready(DAGS.all)
         _check_airflow(server.client)
-    for _ in range(2):
-        _reprocess(places)
+    _reprocess(places)
+    _reprocess(places, backwards=True)
     assert _fingerprints(places) == before
     _check_end_state(places)
     assert _processes_of(places) == []
@@ -259,8 +262,10 @@ def test_two_demos_side_by_side_share_nothing(tmp_path: Path) -> None:
     both = [DemoPlaces(tmp_path / name) for name in ("one", "other")]
 
     with (
-        AirflowServer(both[0].airflow, both[0].variables()) as one,
-        AirflowServer(both[1].airflow, both[1].variables()) as other,
+        databases(both[0]),
+        databases(both[1]),
+        airflow_of(both[0]) as one,
+        airflow_of(both[1]) as other,
     ):
         one.wait_until_ready(DAGS.all)
         other.wait_until_ready(DAGS.all)
@@ -270,6 +275,43 @@ def test_two_demos_side_by_side_share_nothing(tmp_path: Path) -> None:
 
     assert [len(found) for found in runs] == [1, 0]
     assert [_processes_of(places) for places in both] == [[], []]
+
+
+def test_ui_names_what_ended_and_is_back_at_its_address(places: DemoPlaces) -> None:
+    ui = _start(places, "ui", "ui")
+    ui.wait_for("Airflow is at")
+    address = re.findall(r"http://\S+", ui.said())
+
+    second = _start(places, "second", "ui")
+    assert second.process.wait(60) == 1
+    assert "AirflowRunning" in second.said()
+    assert address[0] in second.said()
+    _kill(places, "airflow", "scheduler")
+    ui.wait_for("its scheduler ended")
+    _wait_until(lambda: ui.said().count("Airflow is at") == 2, "Airflow")
+    _kill(places, "postgres", "-D")
+    ui.wait_for("PostgreSQL ended")
+    ui.process.kill()
+    ui.process.wait()
+    third = _start(places, "third", "ui")
+    third.wait_for("Airflow is at")
+
+    assert third.interrupt() not in (0, 1)
+    said = ui.said() + third.said()
+    assert set(re.findall(r"http://\S+", said)) == set(address)
+    assert "Traceback" not in said
+    _wait_until(lambda: _processes_of(places) == [], "the end of all processes")
+
+
+def _kill(places: DemoPlaces, program: str, argument: str) -> None:
+    """Kill the process of a home that runs a program with this first argument."""
+    found = []
+    for pid in _processes_of(places):
+        with contextlib.suppress(psutil.Error):
+            names = [Path(part).name for part in psutil.Process(pid).cmdline()]
+            if (program, argument) in itertools.pairwise(names):
+                found.append(pid)
+    psutil.Process(min(found)).kill()
 
 
 def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tidegate.errors import SecretMissing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_lent: dict[str, str] = {}
+"""Values of another process, for names that this one does not have."""
 
 PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -22,14 +30,24 @@ def ledger_url(place: Path | None = None) -> str:
 
 
 def ledger_of_home(place: Path) -> str:
-    """Return the address of a home's ledger: its own PostgreSQL if it has one, else SQLite.
-
-    A SQLite file that exists stays the ledger: it may have windows.
-    """
-    file = place / "ledger.db"
-    if not file.exists() and has_postgres(place):
+    """Return the address of a home's ledger: its own PostgreSQL if that has it, else SQLite."""
+    if has_postgres(place) and ledger_note(place).exists():
         return f"embedded:///{postgres_folder(place)}"
-    return f"sqlite:///{file}"
+    return f"sqlite:///{ledger_file(place)}"
+
+
+def ledger_file(place: Path) -> Path:
+    """Return the file of a home's ledger, where it is in SQLite."""
+    return place / "ledger.db"
+
+
+def ledger_note(place: Path) -> Path:
+    """Return the file that says that a home's ledger is in its PostgreSQL.
+
+    What exists does not tell: one with a ledger in SQLite has a PostgreSQL for Airflow, and a file
+    for SQLite may appear by mistake.
+    """
+    return postgres_folder(place) / "has-ledger"
 
 
 def postgres_folder(place: Path) -> Path:
@@ -49,20 +67,35 @@ def pipelines_folder() -> Path:
 
 
 def resolve_secret(text: str, key: str) -> str:
-    """Replace `${env:NAME}` by values of the environment.
+    """Replace `${env:NAME}` by values of the environment, or of those that were lent.
 
     Args:
         text: a value of a pipeline file.
         key: its key, for the error.
 
     Raises:
-        SecretMissing: a variable is not set in this process.
+        SecretMissing: a variable is not set in this process, and was not lent to it.
     """
 
     def value(match: re.Match[str]) -> str:
         name = match.group(1)
-        if name not in os.environ:
-            raise SecretMissing(name=name, key=key)
-        return os.environ[name]
+        found = os.environ.get(name, _lent.get(name))
+        if found is None:
+            host = socket.gethostname()
+            raise SecretMissing(name=name, key=key, host=host, process=os.getpid())
+        return found
 
     return PLACEHOLDER.sub(value, text)
+
+
+def named_values(text: str) -> dict[str, str]:
+    """Return the values of all `${env:NAME}` in a text that are set in this process."""
+    return {name: os.environ[name] for name in PLACEHOLDER.findall(text) if name in os.environ}
+
+
+def lend_values(values: Mapping[str, str]) -> None:
+    """Let this process resolve names that its own environment lacks.
+
+    They do not become part of the environment, which other programs would see.
+    """
+    _lent.update(values)

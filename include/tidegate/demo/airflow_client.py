@@ -135,6 +135,7 @@ class AirflowClient:
         *,
         reprocess: str = "none",
         max_active_runs: int = 1,
+        backwards: bool = False,
     ) -> int:
         """Create a backfill as the UI's dialog does; return its number.
 
@@ -144,6 +145,7 @@ class AirflowClient:
             end: the last interval begins here or earlier.
             reprocess: which existing runs are repeated: `none`, `failed`, `completed`.
             max_active_runs: the backfill's own limit; it does not know the DAG's (AF-3.25).
+            backwards: the last interval comes first.
         """
         body = {
             "dag_id": dag_id,
@@ -151,6 +153,7 @@ class AirflowClient:
             "to_date": end.isoformat(),
             "reprocess_behavior": reprocess,
             "max_active_runs": max_active_runs,
+            "run_backwards": backwards,
         }
         return int(self._request("POST", "/backfills", json=body)["id"])
 

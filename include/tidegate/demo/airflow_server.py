@@ -27,6 +27,7 @@ from tidegate.demo.occupying import (
     wait_until_empty,
 )
 from tidegate.errors import AirflowNotStarted
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,7 +161,7 @@ class AirflowServer:
         process.wait()
 
     def _occupy(self) -> Occupation:
-        self.home.mkdir(parents=True, exist_ok=True)
+        LocalStorage().make_dirs(str(self.home))
         occupation = occupy(self.home)
         occupation.end_remains(_POLITE_SECONDS)
         return occupation

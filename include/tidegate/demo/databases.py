@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from tidegate.config import has_postgres, postgres_folder
+from tidegate.config import has_postgres, ledger_file, ledger_note, postgres_folder
 from tidegate.errors import PostgresNotStarted
-from tidegate.ledger.embedded import AIRFLOW, attach, create_cluster
+from tidegate.ledger.embedded import AIRFLOW, EmbeddedServer, attach
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,22 +37,42 @@ def databases(places: DemoPlaces) -> Iterator[tuple[str, ...]]:
         PostgresNotStarted: the home has databases in PostgreSQL, which does not start.
         PostgresOther: another major version of PostgreSQL made them.
     """
-    folder = postgres_folder(places.home)
-    if not airflow_file(places).exists():
-        try:
-            create_cluster(folder)
-        except PostgresNotStarted as refused:
-            yield (f"Airflow runs on SQLite here: {refused.problem}. {_DIALOG}",)
-            return
-    notes = tuple(_notes(places))
-    if not has_postgres(places.home):
-        yield notes
-        return
-    server = attach(folder)
+    server, notes = _opened(places)
     try:
         yield notes
     finally:
-        server.release()
+        if server is not None:
+            server.release()
+
+
+def _opened(places: DemoPlaces) -> tuple[EmbeddedServer | None, tuple[str, ...]]:
+    folder = postgres_folder(places.home)
+    if has_postgres(places.home):
+        return attach(folder), tuple(_notes(places))
+    if airflow_file(places).exists():
+        return None, tuple(_notes(places))
+    try:
+        _note_ledger(places)
+        return attach(folder), ()
+    except PostgresNotStarted as refused:
+        if has_postgres(places.home):
+            # On a file system without sockets, for example. It is empty, but is not deleted.
+            LocalStorage().delete_tree(str(folder / "data.refused"))
+            (folder / "data").rename(folder / "data.refused")
+        return None, (f"Airflow runs on SQLite here: {refused.problem}. {_DIALOG}",)
+
+
+def _note_ledger(places: DemoPlaces) -> None:
+    """Say where the ledger will be: one that the home has stays where it is."""
+    note = ledger_note(places.home)
+    try:
+        if ledger_file(places.home).exists():
+            note.unlink(missing_ok=True)
+        else:
+            note.parent.mkdir(parents=True, exist_ok=True)
+            note.touch()
+    except OSError as refused:
+        raise PostgresNotStarted(problem=str(refused)) from refused
 
 
 def airflow_file(places: DemoPlaces) -> Path:
@@ -69,6 +90,14 @@ def airflow_database(places: DemoPlaces) -> dict[str, str]:
         # Otherwise Airflow asks for asyncpg, which would be a second driver.
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN_ASYNC": server.url(AIRFLOW, "psycopg_async"),
     }
+
+
+def ended_postgres(places: DemoPlaces) -> EmbeddedServer | None:
+    """Return the home's PostgreSQL if it has one that does not run."""
+    if not has_postgres(places.home):
+        return None
+    server = EmbeddedServer.of(postgres_folder(places.home))
+    return None if server.is_running else server
 
 
 def _notes(places: DemoPlaces) -> Iterator[str]:

@@ -15,7 +15,7 @@ from rich.syntax import Syntax
 
 from tidegate.demo import plot, screen
 from tidegate.demo.airflow_server import AirflowServer
-from tidegate.demo.databases import airflow_database, databases
+from tidegate.demo.databases import airflow_database, databases, ended_postgres
 from tidegate.demo.flights import FIRST_DAY, LAST_DAY
 from tidegate.demo.interrupts import ended_like_interrupted
 from tidegate.demo.lake import build_lake
@@ -100,14 +100,17 @@ def _serve(console: Console, places: DemoPlaces) -> NoReturn:
         console.print(f"Airflow is at [link]{server.client.url}[/link] (no login). Ctrl-C ends it.")
         well = time.monotonic()
         while True:
+            # Asked first: Airflow's parts end because of it.
+            ended = ended_postgres(places)
+            if ended is not None:
+                _print(console, f"PostgreSQL ended, see {ended.log}. Starting it again …")
+                airflow_database(places)
             server.check_running()
             unwell = server.client.unhealthy_parts()
             well = well if unwell else time.monotonic()
             if time.monotonic() - well > _UNWELL_SECONDS:
                 problem = f"its {' and its '.join(unwell)} gave no sign of life"
                 raise AirflowNotStarted(problem=problem, log=str(server.log))
-            # A database that ended is started again before Airflow gives up.
-            airflow_database(places)
             time.sleep(_LOOK_SECONDS)
 
 

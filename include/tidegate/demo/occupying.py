@@ -18,6 +18,7 @@ import psutil
 
 from tidegate.demo.airflow_environment import Ports
 from tidegate.errors import AirflowRunning
+from tidegate.storage.refusals import refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,8 +66,13 @@ def occupy(home: Path) -> Occupation:
 
     Raises:
         AirflowRunning: another process has it.
+        StorageDenied: the home cannot be written.
     """
-    file = (home / "running.json").open("a+", encoding="utf-8")
+    place = home / "running.json"
+    try:
+        file = place.open("a+", encoding="utf-8")
+    except OSError as refused:
+        raise refusal(str(place), refused) from refused
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -49,12 +49,18 @@ class PipelineNotFound(TerminalError):
 
 
 class SecretMissing(TerminalError):
-    """A `${env:NAME}` in the pipeline file names a variable that is not set in this process."""
+    """A `${env:NAME}` in the pipeline file names a variable that is not set where it is used.
+
+    Tasks of a cluster also have the values of the process that started them.
+    """
 
     name: str
     key: str
+    host: str
+    process: int
     template = (
-        "`{key}`: the environment variable {name} is not set in this process. Set it and run again."
+        "`{key}`: the environment variable {name} is not set on host {host}, in process {process}. "
+        "Set it where the run is started, and run again."
     )
 
 

@@ -13,6 +13,7 @@ import pyarrow as pa
 from tidegate.errors import TerminalError, TransientError
 from tidegate.execute.errors_in_tasks import RetryTask, carried_error, error_of, error_text
 from tidegate.execute.session import open_context, prepare_workers
+from tidegate.execute.shipping import incomplete_worker, ship_package
 from tidegate.importing import collector_at_rest
 from tidegate.model.message import CommitMessage
 
@@ -98,13 +99,14 @@ class SparkExecutor:
 
         context = self.context
         prepare_workers(context)
+        ship_package(context)
         in_task = functools.partial(_run_in_task, cloudpickle.dumps(task), plan_uri, attempt)
         # Each split its own task, and no stage to spread them.
         splits = context.parallelize(indexes, len(indexes))
         try:
             results = splits.mapPartitions(in_task).collect()
         except Exception as failed:
-            error = carried_error(failed)
+            error = carried_error(failed) or incomplete_worker(failed)
             if error is None:
                 raise
             raise error from failed

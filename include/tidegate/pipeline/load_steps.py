@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import logging
 import time
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 from tidegate.ledger.holder import Holder
 from tidegate.pipeline.load.abandoning import Abandoner, Dropped
 from tidegate.pipeline.load.file_rows import FileRows
-from tidegate.pipeline.load.staging import stage_split
+from tidegate.pipeline.load.staging import StageSplits
 from tidegate.pipeline.parts import PipelineParts
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
@@ -110,7 +109,7 @@ class LoadSteps(PipelineParts):
         """
         started = time.monotonic()
         finished = 0
-        task = functools.partial(stage_split, self.storage)
+        task = StageSplits.of(self.storage, planned.uri)
         with self.renewing((planned, *beside)) as held:
             # One stage after the other: each gathers the rows that the one before has spread.
             for indexes in pending_stages(self.storage, planned.uri):

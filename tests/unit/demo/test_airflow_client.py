@@ -69,6 +69,7 @@ def test_backfill_refused_for_now_is_asked_again(trouble: Answer | Exception) ->
         "to_date": "2013-02-12T05:00:00+00:00",
         "reprocess_behavior": "failed",
         "max_active_runs": 1,
+        "run_backwards": False,
     }
 
 

@@ -11,7 +11,7 @@ import pytest
 from tidegate.demo import airflow_server
 from tidegate.demo.airflow_server import AirflowServer
 from tidegate.demo.occupying import session_members
-from tidegate.errors import AirflowNotStarted
+from tidegate.errors import AirflowNotStarted, StorageDenied
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,6 +100,16 @@ def test_part_that_ended_is_named_although_the_rest_goes_on(
 
     with pytest.raises(AirflowNotStarted, match=rf"its {name} ended.*standalone\.log"):
         server.check_running()
+
+
+def test_home_that_cannot_be_made_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+
+    with (
+        pytest.raises(StorageDenied, match="file/airflow"),
+        AirflowServer(tmp_path / "file" / "airflow", {}),
+    ):
+        pytest.fail("the block must not begin")
 
 
 def test_client_of_a_server_that_is_not_running_is_refused(server: AirflowServer) -> None:

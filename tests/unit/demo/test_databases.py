@@ -10,7 +10,7 @@ from tidegate.demo.databases import airflow_database, databases
 from tidegate.demo.places import DemoPlaces
 from tidegate.errors import PostgresNotStarted
 from tidegate.ledger import open_engine
-from tidegate.ledger.embedded import programs
+from tidegate.ledger.embedded import programs, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +48,24 @@ def test_new_home_has_both_in_postgres_and_nothing_to_tell(places: DemoPlaces) -
     assert airflow[CONNECTION].startswith("postgresql+psycopg://postgres@/airflow?host=/")
     assert airflow[f"{CONNECTION}_ASYNC"].startswith("postgresql+psycopg_async://")
     assert not (places.home / "ledger.db").exists()
+
+    (places.home / "ledger.db").touch()
+    with databases(places):
+        assert places.variables()["TIDEGATE_LEDGER"] == ledger
+
+
+@has_wheel
+@pytest.mark.postgres
+def test_ledger_that_came_after_a_creation_was_killed_stays(places: DemoPlaces) -> None:
+    (places.home / "postgres").mkdir(parents=True)
+    (places.home / "postgres" / "has-ledger").touch()
+    before = places.variables()["TIDEGATE_LEDGER"]
+    open_engine(before).dispose()
+
+    with databases(places):
+        assert (
+            before == places.variables()["TIDEGATE_LEDGER"] == f"sqlite:///{places.home}/ledger.db"
+        )
 
 
 @has_wheel
@@ -88,9 +106,27 @@ def test_machine_without_postgres_uses_sqlite_and_says_why(places: DemoPlaces) -
     assert '"All Runs"' in note
 
 
+@has_wheel
+@pytest.mark.postgres
+def test_folder_in_which_no_server_starts_gets_sqlite(
+    places: DemoPlaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_programs: object, _server: object) -> None:
+        raise PostgresNotStarted(problem="no sockets here")
+
+    monkeypatch.setattr(server, "_start", refuse)
+
+    with databases(places) as notes:
+        assert airflow_database(places) == {}
+        assert places.variables()["TIDEGATE_LEDGER"] == f"sqlite:///{places.home}/ledger.db"
+
+    assert notes[0].startswith("Airflow runs on SQLite here: no sockets here. ")
+
+
 @pytest.mark.usefixtures("no_wheel")
 def test_ledger_in_postgres_is_not_left_behind_where_it_cannot_run(places: DemoPlaces) -> None:
     (places.home / "postgres" / "data").mkdir(parents=True)
+    (places.home / "postgres" / "has-ledger").touch()
     (places.home / "postgres" / "data" / "PG_VERSION").write_text("18\n")
 
     with pytest.raises(PostgresNotStarted, match="is not installed"), databases(places):

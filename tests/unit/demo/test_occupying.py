@@ -12,7 +12,7 @@ import pytest
 
 from tidegate.demo.airflow_environment import Ports
 from tidegate.demo.occupying import occupy
-from tidegate.errors import AirflowRunning
+from tidegate.errors import AirflowRunning, StorageDenied
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +72,13 @@ def test_second_one_is_refused_before_the_first_has_noted_anything(tmp_path: Pat
         occupy(tmp_path)
 
     first.give_up()
+
+
+def test_home_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "running.json").mkdir()
+
+    with pytest.raises(StorageDenied, match="running"):
+        occupy(tmp_path)
 
 
 def test_ports_stay_the_same_as_long_as_they_are_free(tmp_path: Path) -> None:

@@ -44,16 +44,27 @@ _in_use: dict[tuple[int, Path], IO[bytes]] = {}
 
 @dataclass(frozen=True)
 class EmbeddedServer:
-    """A server that runs; it listens on a socket that only its user can reach."""
+    """A server; it listens on a socket that only its user can reach."""
 
     folder: Path
     socket_folder: Path
+
+    @classmethod
+    def of(cls, folder: Path) -> EmbeddedServer:
+        """Return the server of a folder, whether it runs or not."""
+        folder = folder.absolute()
+        return cls(folder, _socket_folder(folder))
 
     def url(self, database: str, driver: str = "psycopg") -> str:
         """Return SQLAlchemy's URL of a database."""
         # The port is named because PGPORT would change it.
         place = f"host={self.socket_folder}&port={_PORT}"
         return f"postgresql+{driver}://{USER}@/{database}?{place}"
+
+    @property
+    def log(self) -> Path:
+        """The file of its messages."""
+        return data_folder(self.folder) / "server.log"
 
     @property
     def is_running(self) -> bool:
@@ -91,7 +102,7 @@ def attach(folder: Path) -> EmbeddedServer:
     """
     folder = folder.absolute()
     create_cluster(folder)
-    server = EmbeddedServer(folder, _socket_folder(folder))
+    server = EmbeddedServer.of(folder)
     try:
         _share(server)
         if not server.is_running:
@@ -122,12 +133,13 @@ def _start(programs: Programs, server: EmbeddedServer) -> None:
     if server.socket_folder != data:
         _make_room(server.socket_folder, programs.owner)
     _forget_sudden_end(data, server.socket_folder)
-    log = data / "server.log"
     settings = f"-h '' -p {_PORT} -k {server.socket_folder}"
     try:
-        programs.run("pg_ctl", "start", "-w", "-D", str(data), "-l", str(log), "-o", settings)
+        programs.run(
+            "pg_ctl", "start", "-w", "-D", str(data), "-l", str(server.log), "-o", settings
+        )
     except PostgresNotStarted as failed:
-        raise PostgresNotStarted(problem=f"{failed.problem}; {_last_line(log)}") from failed
+        raise PostgresNotStarted(problem=f"{failed.problem}; {_last_line(server.log)}") from failed
     subprocess.run(
         [sys.executable, "-I", "-S", stopper.__file__, str(server.folder)],
         env=programs.environment,

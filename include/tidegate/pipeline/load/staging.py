@@ -6,12 +6,13 @@ The plan directory has everything that a task needs: it reads neither ledger nor
 from __future__ import annotations
 
 import functools
+import json
 import os
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tidegate.config import PipelineConfig
+from tidegate.config import PipelineConfig, lend_values, named_values
 from tidegate.model.message import CommitMessage, ReadNotes, Staged
 from tidegate.model.settling import SettleCounts
 from tidegate.model.wire import pretty
@@ -34,7 +35,7 @@ from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -45,6 +46,28 @@ if TYPE_CHECKING:
     from tidegate.read.changes import Settler
     from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class StageSplits:
+    """Stages splits of one plan wherever it is sent to, also where the driver's variables are not.
+
+    The values of the plan's `${env:NAME}` travel with it: Spark shows the environment of executors
+    in its UI and its logs, and tasks in neither. Where a variable is set, that value is used.
+    """
+
+    storage: Storage
+    values: Mapping[str, str] = field(repr=False)
+
+    @classmethod
+    def of(cls, storage: Storage, plan_uri: str) -> StageSplits:
+        """Prepare the task of a plan in the process that knows the variables."""
+        return cls(storage, named_values(json.dumps(_plan(storage, plan_uri)[0].config)))
+
+    def __call__(self, plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
+        """Stage what one split still lacks, see `stage_split`."""
+        lend_values(self.values)
+        return stage_split(self.storage, plan_uri, index, attempt)
 
 
 def stage_split(
