@@ -16,17 +16,37 @@ if TYPE_CHECKING:
 _lent: dict[str, str] = {}
 """Values of another process, for names that this one does not have."""
 
+_HOME = ".tidegate"
 PLACEHOLDER = re.compile(r"\$\{env:([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
-def home() -> Path:
-    """Return the directory of Tidegate's own files: `TIDEGATE_HOME`, or `./.tidegate`."""
-    return Path(os.environ.get("TIDEGATE_HOME") or ".tidegate").absolute()
+def home(folder: Path | None = None) -> Path:
+    """Return the directory of Tidegate's own files: `TIDEGATE_HOME`, or the one of a folder.
+
+    It is found from the pipeline files, so that a command finds the same ledger from wherever it is
+    typed: the nearest `.tidegate` with a ledger, in their folder or above it. A new one is made in
+    the current directory if that is above the folder, else in the folder.
+
+    Args:
+        folder: of the pipeline files; by default `pipelines_folder()`.
+    """
+    configured = os.environ.get("TIDEGATE_HOME")
+    if configured:
+        return Path(configured).absolute()
+    start, here = (folder or pipelines_folder()).absolute(), Path.cwd()
+    for above in (start, *start.parents):
+        if _has_ledger(above / _HOME):
+            return above / _HOME
+    return (here if start.is_relative_to(here) else start) / _HOME
 
 
-def ledger_url(place: Path | None = None) -> str:
-    """Return the address of the ledger: `TIDEGATE_LEDGER`, or that of a home."""
-    return os.environ.get("TIDEGATE_LEDGER") or ledger_of_home(place or home())
+def ledger_url(folder: Path | None = None) -> str:
+    """Return the address of the ledger: `TIDEGATE_LEDGER`, or that of the home.
+
+    Args:
+        folder: of the pipeline files, as for `home`.
+    """
+    return os.environ.get("TIDEGATE_LEDGER") or ledger_of_home(home(folder))
 
 
 def ledger_of_home(place: Path) -> str:
@@ -48,6 +68,10 @@ def ledger_note(place: Path) -> Path:
     for SQLite may appear by mistake.
     """
     return postgres_folder(place) / "has-ledger"
+
+
+def _has_ledger(place: Path) -> bool:
+    return ledger_file(place).exists() or ledger_note(place).exists()
 
 
 def postgres_folder(place: Path) -> Path:

@@ -323,7 +323,8 @@ def open_control(
 
     Args:
         name_or_path: a pipeline's name, looked up in `TIDEGATE_PIPELINES`, or the path of its file.
-        ledger: SQLAlchemy URL; by default `TIDEGATE_LEDGER`, else SQLite in `TIDEGATE_HOME`.
+        ledger: SQLAlchemy URL; by default `TIDEGATE_LEDGER`, else that of the home that
+            `TIDEGATE_HOME` names or that is found from the folder of the file.
         storage: where it writes; the local file system by default.
         life_of: finds out whether another holder of a window or partition is alive; by default as
             far as this is possible without asking Airflow.
@@ -335,7 +336,7 @@ def open_control(
     path = Path(name_or_path)
     is_file = path.suffix in {".yaml", ".yml"}
     config = load_pipeline(path if is_file else find_pipeline(str(name_or_path)))
-    engine = open_engine(ledger or ledger_url())
+    engine = open_engine(ledger or ledger_url(Path(config.file).parent))
     return PipelineControl(
         config=config,
         roots=Roots.of(config),

@@ -254,21 +254,66 @@ def test_places_follow_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path
 
     assert home() == tmp_path
     assert ledger_url() == f"sqlite:///{tmp_path}/ledger.db"
-    assert ledger_url(tmp_path / "other") == f"sqlite:///{tmp_path}/other/ledger.db"
     assert pipelines_folder() == tmp_path / "p"
 
 
-def test_places_without_environment_are_here(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_places_without_environment_are_the_checkouts(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TIDEGATE_HOME", "TIDEGATE_PIPELINES"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TIDEGATE_LEDGER", "postgresql+psycopg://host/db")
-    monkeypatch.chdir(tmp_path)
-
-    assert home() == tmp_path / ".tidegate"
     assert ledger_url() == "postgresql+psycopg://host/db"
     assert pipelines_folder() == Path(__file__).parents[3] / "include" / "pipelines"
+
+
+@pytest.fixture
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    for name in ("TIDEGATE_HOME", "TIDEGATE_PIPELINES", "TIDEGATE_LEDGER"):
+        monkeypatch.delenv(name, raising=False)
+    made = tmp_path / "project" / "pipelines"
+    made.mkdir(parents=True)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("here", "expected"),
+    [("project", "project"), ("project/pipelines", "project/pipelines"), (".", ".")],
+)
+def test_new_home_above_the_pipeline_files_is_here(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, here: str, expected: str
+) -> None:
+    root = folder.parent.parent
+    monkeypatch.chdir(root / here)
+
+    assert home(folder) == root / expected / ".tidegate"
+
+
+def test_new_home_is_beside_the_pipeline_files_if_they_are_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
+    elsewhere = folder.parent.parent / "elsewhere"
+    elsewhere.mkdir()
+    monkeypatch.chdir(elsewhere)
+
+    assert home(folder) == folder / ".tidegate"
+
+
+@pytest.mark.parametrize("here", ["project", "project/pipelines", "elsewhere"])
+@pytest.mark.parametrize("place", ["project", "project/pipelines"])
+@pytest.mark.parametrize("kind", ["ledger.db", "postgres/has-ledger"])
+def test_ledger_is_found_from_everywhere(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, here: str, place: str, kind: str
+) -> None:
+    root = folder.parent.parent
+    (root / here).mkdir(exist_ok=True)
+    (root / here / ".tidegate").mkdir(exist_ok=True)  # without a ledger
+    known = root / place / ".tidegate" / kind
+    known.parent.mkdir(parents=True, exist_ok=True)
+    known.touch()
+    monkeypatch.chdir(root / here)
+
+    assert home(folder) == root / place / ".tidegate"
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(folder))
+    assert home() == root / place / ".tidegate"
 
 
 def test_schema_knows_every_key_and_the_shorthands() -> None:
