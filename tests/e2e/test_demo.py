@@ -161,7 +161,7 @@ def _fingerprints(places: DemoPlaces) -> dict[str, tuple[int, int]]:
 
 
 def _check_end_state(places: DemoPlaces) -> None:
-    with places.set_here():
+    with databases(places), places.set_here():
         report = open_pipeline(places.file).status(datetime.now(UTC))
     assert report is not None
     days = {str(item.state.partition): item for item in report.partitions}
