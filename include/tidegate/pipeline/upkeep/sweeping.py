@@ -18,6 +18,7 @@ from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
+from tidegate.target.content import counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
-    from tidegate.model.ledger_rows import RevisionEntry, WindowState
+    from tidegate.model.ledger_rows import KnownPartition, RevisionEntry, WindowState
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -219,7 +220,9 @@ class Sweeper:
         free: dict[str, list[Garbage]] = {}
         for plan_digest, paths in self._swept_by_plan(state).items():
             in_effect = plan_digest == state.plan_digest
-            reason = "of an attempt that lost" if in_effect else "of a plan that is not in effect"
+            reason = "of a plan that is not in effect"
+            if in_effect:
+                reason = "of an attempt that lost, or of rows that were read again since"
             free[plan_digest] = [
                 self._garbage(path, reason, state.window.sequence)
                 for path in paths
@@ -250,17 +253,21 @@ class Sweeper:
         needed: set[str] = set()
         if state.plan_digest is None:
             return needed
+        known = self.ledger.known_partitions()
+        replaced = {item.state.partition for item in known if _has_replaced(item, state)}
         root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
         for name in self.storage.list_files(layout.messages_root(root)):
             if name.startswith("."):
                 continue
             path = f"{layout.messages_root(root)}/{name}"
             staged = read_stored(self.storage, path, CommitMessage).staged
-            needed |= {f"{root}/{part.staged}" for part in (*staged.parts, *staged.quarantined)}
-        for partition in self.ledger.partitions.all():
-            begun = self.ledger.publications.unrecorded(partition.partition)
-            if begun is not None:
-                needed |= {f"{self.roots.work}/{file.staged}" for file in begun.publication.adds}
+            counted = [part for part in staged.parts if part.partition not in replaced]
+            needed |= {f"{root}/{part.staged}" for part in (*counted, *staged.quarantined)}
+        for item in known:
+            if item.begun is not None:
+                needed |= {
+                    f"{self.roots.work}/{file.staged}" for file in item.begun.publication.adds
+                }
         return needed
 
     def _garbage(self, path: str, reason: str, window: int | None = None) -> Garbage:
@@ -269,3 +276,9 @@ class Sweeper:
     def _is_older(self, path: str, than: datetime) -> bool:
         changed = self.storage.modified(path)
         return changed is not None and changed < than
+
+
+def _has_replaced(item: KnownPartition, state: WindowState) -> bool:
+    """Return whether a revision stands that reset what a window brought to a partition."""
+    counted = {str(found.window) for found in counting(item.contributions)}
+    return item.state.pending == "none" and str(state.window.sequence) not in counted
