@@ -254,20 +254,17 @@ class Sweeper:
         if state.plan_digest is None:
             return needed
         known = self.ledger.known_partitions()
-        replaced = {item.state.partition for item in known if _has_replaced(item, state)}
+        replaced = {item.state.partition.path for item in known if _has_replaced(item, state)}
         root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
         for name in self.storage.list_files(layout.messages_root(root)):
             if name.startswith("."):
                 continue
             path = f"{layout.messages_root(root)}/{name}"
             staged = read_stored(self.storage, path, CommitMessage).staged
-            counted = [part for part in staged.parts if part.partition not in replaced]
+            counted = [part for part in staged.parts if part.partition.path not in replaced]
             needed |= {f"{root}/{part.staged}" for part in (*counted, *staged.quarantined)}
-        for item in known:
-            if item.begun is not None:
-                needed |= {
-                    f"{self.roots.work}/{file.staged}" for file in item.begun.publication.adds
-                }
+        for begun in (item.begun for item in known if item.begun is not None):
+            needed |= {f"{self.roots.work}/{file.staged}" for file in begun.publication.adds}
         return needed
 
     def _garbage(self, path: str, reason: str, window: int | None = None) -> Garbage:
