@@ -7,6 +7,7 @@ of the package, as Airflow does for every DAG, stays light.
 from __future__ import annotations
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,4 +26,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    rooms = (name for name, value in globals().items() if isinstance(value, ModuleType))
+    return sorted({*__all__, "__version__", *rooms})

@@ -29,11 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["LoadedPipeline", "TidegateError", "load_pipeline", "read_changes", "read_committed"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadedPipeline:
     """A pipeline as described by its file; every method may be called again at any time."""
 
     pipeline: Pipeline
+
+    def __repr__(self) -> str:
+        """Name the pipeline and its file."""
+        config = self.pipeline.config
+        return f"{type(self).__name__}({config.name!r}, {config.file!r})"
 
     def changes(
         self,

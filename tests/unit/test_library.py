@@ -68,6 +68,14 @@ def test_package_lists_its_names_beside_its_modules() -> None:
 
     assert {*tidegate.__all__, "__version__", "errors"} <= set(listed)
     assert len(listed) == len(set(listed))
+    assert {"Any", "annotations", "import_module"}.isdisjoint(listed)
+
+
+def test_pipeline_in_a_notebook_is_shown_by_its_name_and_file(names: dict[str, object]) -> None:
+    loaded = tidegate.load_pipeline(str(names["pipeline_file"]))
+
+    assert repr(loaded) == f"LoadedPipeline('orders', '{names['pipeline_file']}')"
+    assert repr(loaded.pipeline) == f"Pipeline('orders', '{names['pipeline_file']}')"
 
 
 def test_package_without_the_name_says_so() -> None:

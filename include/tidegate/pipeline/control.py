@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from tidegate.model.watermark import Evaluation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PipelineControl:
     """One pipeline as its ledger and files describe it, and what can be decided on it.
 
@@ -56,6 +56,10 @@ class PipelineControl:
     storage: Storage
     life_of: Callable[[str], Life] = life_of
     """Finds out whether another holder of a window or partition is alive."""
+
+    def __repr__(self) -> str:
+        """Name the pipeline and its file; what it consists of would fill a page."""
+        return f"{type(self).__name__}({self.config.name!r}, {self.config.file!r})"
 
     @cached_property
     def _evaluator(self) -> Evaluator:

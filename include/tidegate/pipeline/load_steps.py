@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class LoadSteps(PipelineParts):
     """The part of a pipeline that reads the source; it publishes nothing."""
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tidegate.source.protocol import Source
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PipelineParts(PipelineControl):
     """One pipeline with its source and the parts that its steps are made of."""
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Pipeline(LoadSteps, PublishSteps):
     """One pipeline with its source, its executors and its gate: all that can be done with it.
 

@@ -53,7 +53,7 @@ partition. Nothing is written into a ledger that is behind its files."""
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PublishSteps(PipelineParts):
     """The part of a pipeline that makes partitions visible to readers."""
 
