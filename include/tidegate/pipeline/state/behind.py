@@ -162,9 +162,12 @@ class Watch:
                 pipeline=self.config.name, partition=str(partition), owner=left, folder=folder
             )
 
-    @property
+    @cached_property
     def left_partitions(self) -> Mapping[str, str]:
-        """The paths of partitions that retired pipelines published, each with its pipeline."""
+        """The paths of partitions that retired pipelines published, each with its pipeline.
+
+        Read once: whoever owns a target was let in after the others had ended.
+        """
         ended = retirements(self.storage, self.roots.target)
         return {path: item.pipeline for item in ended for path in item.partitions}
 
