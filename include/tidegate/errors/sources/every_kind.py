@@ -141,3 +141,16 @@ class HistoryChanged(TerminalError):
         "Nothing was taken. Restore it as it was, including its modification time, and run again. "
         "If that is not possible, backfill intervals in which it did not arrive."
     )
+
+
+class SourceChanged(TerminalError):
+    """A file of the source that was taken in is another one now, or gone."""
+
+    source: str
+    path: str
+    remedy: str
+    """The command that reads the partitions of its rows again."""
+
+    def with_remedy(self, remedy: str) -> Self:
+        """Return the same error with a remedy of the pipeline, which knows the partitions."""
+        return type(self)(**{**self.values, "remedy": remedy})

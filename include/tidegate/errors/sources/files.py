@@ -1,7 +1,7 @@
 """Errors of a directory of plain files: files that changed, vanished, or were found twice."""
 
 from tidegate.errors.base import TerminalError
-from tidegate.errors.sources.every_kind import SourceFileDamaged, SourceFileGone
+from tidegate.errors.sources.every_kind import SourceChanged, SourceFileDamaged, SourceFileGone
 
 
 class SourceReadTwice(TerminalError):
@@ -51,7 +51,7 @@ class FileCameBack(TerminalError):
     )
 
 
-class SourceRewritten(TerminalError):
+class SourceRewritten(SourceChanged):
     """A file that was already taken in changed or vanished (design §2, PC-R07)."""
 
     source: str
@@ -59,7 +59,6 @@ class SourceRewritten(TerminalError):
     expected: str
     found: str
     remedy: str
-    """The command that reads its partitions again."""
     template = (
         "{source}: {path} was taken in as {expected}, found {found}. To publish the rows that it "
         "has now, run {remedy}. Afterwards `tidegate load PIPELINE` goes on. To let the rows stay "

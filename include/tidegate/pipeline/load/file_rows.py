@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import FormatUnknown, SourceRewritten, StateFileDamaged, StateFileLost
+from tidegate.errors import FormatUnknown, SourceChanged, StateFileDamaged, StateFileLost
 from tidegate.model.message import CommitMessage
 from tidegate.model.plan import WindowKind
 from tidegate.pipeline.load.rebuilding import rebuild_of
@@ -44,18 +44,17 @@ class FileRows:
         """Add the partitions to the error of a changed file, as far as they can be found.
 
         Raises:
-            SourceRewritten: with the command that reads these partitions again.
+            SourceChanged: with the command that reads these partitions again.
         """
         try:
             yield
-        except SourceRewritten as changed:
+        except SourceChanged as changed:
             partitions = self.partitions(f"{changed.source}/{changed.path}")
             if not 0 < len(partitions) <= _MOST_NAMED:
                 raise
             again = rebuild_of(self.ledger.name, sorted(partitions, key=lambda item: item.path))
             remedy = f"{again}: they had rows of it; add the partitions of those that it has now"
-            values = {**changed.values, "remedy": remedy}
-            raise SourceRewritten(**values) from changed
+            raise changed.with_remedy(remedy) from changed
 
     def partitions(self, path: str) -> frozenset[Partition]:
         """Return the partitions of the sub-splits that read a file; empty if that is not known."""

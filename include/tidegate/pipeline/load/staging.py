@@ -62,7 +62,8 @@ class StageSplits:
     @classmethod
     def of(cls, storage: Storage, plan_uri: str) -> StageSplits:
         """Prepare the task of a plan in the process that knows the variables."""
-        return cls(storage, named_values(json.dumps(_plan(storage, plan_uri)[0].config)))
+        # Not the plan that tasks keep: this process may have seen it before it was mended.
+        return cls(storage, named_values(json.dumps(read_plan(storage, plan_uri).config)))
 
     def __call__(self, plan_uri: str, index: int, attempt: str) -> tuple[CommitMessage, ...]:
         """Stage what one split still lacks, see `stage_split`."""
