@@ -81,8 +81,7 @@ def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, newest
                 claim_fence=first_fence, claim_owner=None, claim_expires=None
             )
         )
-        for table in reversed(metadata.sorted_tables):
-            connection.execute(sa.delete(table).where(_mine(table, ledger.name)))
+        _delete_rows(connection, ledger.name)
         for table in metadata.sorted_tables:
             copied = [dict(row) for row in made.execute(sa.select(table)).mappings()]
             if copied:
@@ -110,9 +109,7 @@ def clear_rows(ledger: Ledger, before: Fenced, identity: Mapping[str, str], targ
         owner = connection.scalar(others)
         if owner is not None:
             raise TargetOwned(target=target, owner=owner, pipeline=ledger.name)
-        for table in reversed(metadata.sorted_tables):
-            if table is not pipeline:
-                connection.execute(sa.delete(table).where(_mine(table, ledger.name)))
+        _delete_rows(connection, ledger.name, kept=pipeline)
         connection.execute(
             sa.update(pipeline)
             .where(pipeline.c.name == ledger.name)
@@ -138,8 +135,14 @@ def remove_rows(ledger: Ledger, before: Fenced) -> None:
     """
     with ledger.engine.begin() as connection:
         _check_unmoved(connection, ledger.name, before)
-        for table in reversed(metadata.sorted_tables):
-            connection.execute(sa.delete(table).where(_mine(table, ledger.name)))
+        _delete_rows(connection, ledger.name)
+
+
+def _delete_rows(connection: sa.Connection, name: str, kept: sa.Table | None = None) -> None:
+    """Delete the rows of a pipeline, those that refer to others first."""
+    for table in reversed(metadata.sorted_tables):
+        if table is not kept:
+            connection.execute(sa.delete(table).where(_mine(table, name)))
 
 
 def _check_unmoved(connection: sa.Connection, name: str, before: Fenced | None) -> None:
