@@ -14,7 +14,7 @@ from tidegate.cli.arguments import (
     Until,
     utc_now,
 )
-from tidegate.cli.loading import finish, load_up_to_now, plans_of, run_for, told
+from tidegate.cli.loading import finish, load_up_to_now, run_for, told
 from tidegate.cli.opening import open_pipeline
 from tidegate.cli.output import NOTHING, Output, reporting
 from tidegate.cli.plan_view import (
@@ -196,8 +196,9 @@ def refresh(
             for name, found in (("load", loaded), ("rebuild", rebuilt))
             if found is not None
         }
-        raw: dict[str, Any] = {name: said for name, (said, _) in parts.items()}
-        output.show(raw | published.raw, *(facts for _, facts in parts.values()), *published.facts)
+        raw: dict[str, Any] = {name: said.raw for name, said in parts.items()}
+        facts = (said.facts for said in parts.values())
+        output.show(raw | published.raw, *facts, *published.facts)
         advise(pipeline, published.outcomes, output)
         raise typer.Exit(exit_of(published.outcomes))
 
@@ -206,9 +207,9 @@ def _show(
     opened: "Pipeline", planned: Sequence[PlannedWindow], announced: Announced, output: Output
 ) -> None:
     """Show what a load, replay or rebuild changed."""
-    plans = plans_of(opened, planned)
-    output.show(*told(opened, planned, announced))
-    if any(plan.record and plan.record.limit for plan in plans):
+    said = told(opened, planned, announced)
+    output.show(said.raw, said.facts)
+    if said.was_limited:
         output.next(command("load", opened.config.name))
     if announced.partitions:
         output.next(command("publish", opened.config.name))

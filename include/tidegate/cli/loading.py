@@ -1,6 +1,7 @@
 """Run the steps of a load for a command, with progress."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -106,24 +107,45 @@ def _joined(
     return (*before[0], *windows), before[1].joined(announced)
 
 
-def plans_of(opened: "Pipeline", planned: Sequence[PlannedWindow]) -> list[ScanPlan]:
-    """Read the plans of windows."""
-    return [opened.stored_plan(item.sequence)[0] for item in planned]
+@dataclass(frozen=True)
+class Told:
+    """What a load, replay or rebuild changed."""
+
+    planned: Sequence[PlannedWindow]
+    plans: Sequence[ScanPlan]
+    announced: Announced
+    zone: str
+
+    @property
+    def was_limited(self) -> bool:
+        """Whether a window was ended early by a limit, so that more can be loaded."""
+        return any(plan.record and plan.record.limit for plan in self.plans)
+
+    @property
+    def raw(self) -> dict[str, Any]:
+        """The same for machines."""
+        return {
+            "planned": [item.to_json() for item in self.planned],
+            "records": {
+                str(plan.window.sequence): plan.record and plan.record.to_json()
+                for plan in self.plans
+            },
+            "notes": self._notes,
+            **self.announced.to_json(),
+        }
+
+    @property
+    def facts(self) -> "RenderableType":
+        """The same for people."""
+        return announced_facts(self.planned, self.announced, self._notes, self.zone)
+
+    @property
+    def _notes(self) -> list[str]:
+        said = (naming(note, plan.pipeline) for plan in self.plans for note in plan.notes)
+        return list(dict.fromkeys(said))
 
 
-def told(
-    opened: "Pipeline", planned: Sequence[PlannedWindow], announced: Announced
-) -> "tuple[dict[str, Any], RenderableType]":
-    """Return what a load, replay or rebuild changed: for machines, and for people."""
-    plans = plans_of(opened, planned)
-    said = (naming(note, plan.pipeline) for plan in plans for note in plan.notes)
-    notes = list(dict.fromkeys(said))
-    raw = {
-        "planned": [item.to_json() for item in planned],
-        "records": {
-            str(plan.window.sequence): plan.record and plan.record.to_json() for plan in plans
-        },
-        "notes": notes,
-        **announced.to_json(),
-    }
-    return raw, announced_facts(planned, announced, notes, opened.config.timezone)
+def told(opened: "Pipeline", planned: Sequence[PlannedWindow], announced: Announced) -> Told:
+    """Read the plans of windows, and tell what announcing them changed."""
+    plans = [opened.stored_plan(item.sequence)[0] for item in planned]
+    return Told(planned, plans, announced, opened.config.timezone)

@@ -49,9 +49,9 @@ def reset(
             raise typer.Exit(NOTHING)
         if drop_target:
             output.confirm("Delete this?", *_dropping(standing), yes=yes)
-            dropped = opened.drop(this_process(), now)
+            opened.drop(this_process(), now)
             text = f"Deleted {_published(standing)}. The next load begins at `source.start`."
-            output.show({"dropped": dropped and dropped.to_json()}, text)
+            output.show({"dropped": standing.to_json()}, text)
             output.next(command("load", pipeline))
             return
         output.confirm("Read the source again?", *_replacing(opened, standing), yes=yes)
@@ -60,7 +60,8 @@ def reset(
         if not planned:
             output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to reset.")
             raise typer.Exit(NOTHING)
-        output.show(*told(opened, *finish(opened, run, planned, now, output)))
+        said = told(opened, *finish(opened, run, planned, now, output))
+        output.show(said.raw, said.facts)
         output.next(command("publish", pipeline))
 
 
