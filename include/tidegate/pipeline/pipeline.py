@@ -60,7 +60,7 @@ class Pipeline(LoadSteps, PublishSteps):
         return self._resetter.standing()
 
     @keeping_ledger_open
-    def drop(self, owner: str, now: datetime) -> Standing | None:
+    def drop(self, owner: str, now: datetime) -> None:
         """Drop all that the pipeline published and staged, and register it anew.
 
         Raises:
@@ -68,10 +68,10 @@ class Pipeline(LoadSteps, PublishSteps):
                 pipeline's own; nothing was dropped.
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
-        return self._resetter.drop(owner, now)
+        self._resetter.drop(owner, now)
 
     @keeping_ledger_open
-    def retire(self, by: str, owner: str, now: datetime) -> Standing | None:
+    def retire(self, by: str, owner: str, now: datetime) -> None:
         """End the pipeline: what it published stays, and its target may get a new owner.
 
         Raises:
@@ -80,7 +80,7 @@ class Pipeline(LoadSteps, PublishSteps):
             CommitUnfinished: a commit has begun and not ended; nothing was changed.
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
-        return Retirer(self._resetter).retire(by, owner, now)
+        Retirer(self._resetter).retire(by, owner, now)
 
     def findings(self) -> Iterator[str]:
         """Return where files, markers and ledger disagree, each with a remedy."""

@@ -134,6 +134,11 @@ class Grounds:
             in_work = {**named, "target": self.target}
             self.storage.write_once(self.work_file, pretty(in_work))
 
+    def give_up(self) -> None:
+        """Delete both files: target and work directory belong to nobody then."""
+        for path in (self.target_file, self.work_file):
+            self.storage.delete(path)
+
     def of_target(self) -> Owner | None:
         """Return the owner of the target; None if there is none yet."""
         return self._owner(self.target_file)

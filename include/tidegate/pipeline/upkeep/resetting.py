@@ -19,7 +19,7 @@ from tidegate.stage import layout
 from tidegate.target.marker import pipeline_of_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
@@ -68,14 +68,12 @@ class Resetter:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own.
         """
-        state = self.ledger.pipeline.find()
-        if state is None:
-            self._check_own(self.roots, None)
+        roots = self.own_roots()
+        if roots is None:
             return None
-        roots = self.stood()
-        self._check_own(roots, state.ledger_id)
         known = self.ledger.partitions.all()
-        names = [*self._markers(roots), *self._parts(roots)]
+        markers, parts = self._files(roots)
+        names = [*markers, *parts]
         sizes = (self.storage.length(f"{roots.target}/{name}") or 0 for name in names)
         return Standing(
             target=roots.target,
@@ -87,7 +85,7 @@ class Resetter:
             pending=sum(item.pending != "none" for item in known),
         )
 
-    def drop(self, owner: str, now: datetime) -> Standing | None:
+    def drop(self, owner: str, now: datetime) -> None:
         """Drop everything; the next load begins at `source.start`, and window numbers go on.
 
         The pipeline is registered as its file says now: its source, partitioning and target may be
@@ -97,9 +95,6 @@ class Resetter:
             owner: the process that drops.
             now: its clock.
 
-        Returns:
-            What was dropped; None if the ledger does not know the pipeline.
-
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own; nothing was dropped.
@@ -107,17 +102,27 @@ class Resetter:
             WindowOpen: a run is at work (Transient).
             PartitionBusy: a process is moving files (Transient).
         """
-        standing, state = self.standing(), self.ledger.pipeline.find()
-        if standing is None or state is None:
-            return None
+        roots = self.own_roots()
+        if roots is None:
+            return
         check_not_retired(self.roots, self.config.name, self.storage)
         self.check_idle(owner, now)
-        roots = Roots(standing.target, standing.work)
-        begun = {"format": 1, "pipeline": self.config.name, "ledger": state.ledger_id}
+        ledger_id = self.ledger.pipeline.get().ledger_id
+        begun = {"format": 1, "pipeline": self.config.name, "ledger": ledger_id}
         self.storage.write_once(layout.reset_file(roots.work), pretty(begun))
         again_if(LedgerMoved, functools.partial(self._drop, roots))
         self.storage.delete(layout.reset_file(roots.work))
-        return standing
+
+    def own_roots(self) -> Roots | None:
+        """Return the directories that the pipeline used; None if the ledger does not know it.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
+        """
+        state = self.ledger.pipeline.find()
+        roots = self.roots if state is None else self.stood()
+        self._check_own(roots, state.ledger_id if state else None)
+        return None if state is None else roots
 
     def stood(self) -> Roots:
         """Return the directories that the pipeline used, which its file may have changed."""
@@ -154,16 +159,13 @@ class Resetter:
         if before is None:
             return
         await_movers(roots, self.storage)
-        for name in self._markers(roots):
-            self.storage.delete(f"{roots.target}/{name}")
-        parts = list(self._parts(roots))
-        for name in parts:
+        markers, parts = self._files(roots)
+        for name in (*markers, *parts):
             self.storage.delete(f"{roots.target}/{name}")
         self._drop_empty(roots.target, parts)
         self.drop_work(roots)
         if roots != self.roots:
-            self.storage.delete(roots.grounds(self.storage).target_file)
-            self.storage.delete(layout.owner_file(roots.work))
+            roots.grounds(self.storage).give_up()
         target = self.storage.real_path(self.roots.target)
         clear_rows(self.ledger, before, self.config.identity(), target)
 
@@ -183,12 +185,14 @@ class Resetter:
         for name in filter(layout.is_start_file, self.storage.list_names(roots.work)):
             self.storage.delete(f"{roots.work}/{name}")
 
-    def _markers(self, roots: Roots) -> Iterator[str]:
-        for name in self.storage.list_files(roots.target):
-            if posixpath.basename(name).startswith(("_", ".")):
-                content = self.storage.read_bytes(f"{roots.target}/{name}")
-                if pipeline_of_marker(content) == self.config.name:
-                    yield name
+    def _files(self, roots: Roots) -> tuple[list[str], list[str]]:
+        """List the markers and the part files that the pipeline wrote into its target."""
+        names = self.storage.list_files(roots.target)
+        markers = [name for name in names if self._is_marker(roots, name)]
+        return markers, [name for name in names if layout.is_part_file(name)]
 
-    def _parts(self, roots: Roots) -> Iterator[str]:
-        return filter(layout.is_part_file, self.storage.list_files(roots.target))
+    def _is_marker(self, roots: Roots, name: str) -> bool:
+        if not posixpath.basename(name).startswith(("_", ".")):
+            return False
+        content = self.storage.read_bytes(f"{roots.target}/{name}")
+        return pipeline_of_marker(content) == self.config.name

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from tidegate.ledger import Ledger
     from tidegate.pipeline.state.places import Roots
-    from tidegate.pipeline.upkeep.resetting import Resetter, Standing
+    from tidegate.pipeline.upkeep.resetting import Resetter
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Retirer:
 
     resetter: Resetter
 
-    def retire(self, by: str, owner: str, now: datetime) -> Standing | None:
+    def retire(self, by: str, owner: str, now: datetime) -> None:
         """End the pipeline; rows that are not published are dropped with its work directory.
 
         Args:
@@ -39,21 +39,16 @@ class Retirer:
             owner: the process that does it.
             now: its clock.
 
-        Returns:
-            What is left behind; None if the ledger does not know the pipeline.
-
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own; nothing was changed.
             CommitUnfinished: a commit has begun and not ended; nothing was changed.
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
-        standing = self.resetter.standing()
-        if standing is None:
-            return None
+        if self.resetter.own_roots() is None:
+            return
         self.resetter.check_idle(owner, now)
         again_if(LedgerMoved, lambda: self._retire(by, now))
-        return standing
 
     @property
     def _ledger(self) -> Ledger:
@@ -90,7 +85,5 @@ class Retirer:
 
     def _leave(self, roots: Roots) -> None:
         """Delete what is staged, and the files that name the owner."""
-        grounds = roots.grounds(self.resetter.storage)
         self.resetter.drop_work(roots)
-        for path in (grounds.target_file, grounds.work_file):
-            self.resetter.storage.delete(path)
+        roots.grounds(self.resetter.storage).give_up()
