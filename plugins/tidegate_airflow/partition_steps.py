@@ -27,10 +27,9 @@ from tidegate_airflow.triggers import PartitionTrigger, opened
 from tidegate_airflow.waiting import log_wait_for_partition
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from airflow.sdk import Asset, Context
 
+    from tidegate.model.ledger_rows import RevisionEntry
     from tidegate.model.publication import Verdict
     from tidegate.model.run import Committed, Proposal
     from tidegate.pipeline import Pipeline
@@ -149,25 +148,18 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         raise skipped(str(lapsed)) from lapsed
     _LOG.info("committed: %s", done.to_text())
     keep_reason(f"revision {done.revision} is published, {done.rows} rows")
-    key, committed_at = proposal.partition.key, _committed_at(pipeline, done)
-    if is_announced(published, key, committed_at):
+    key, made = proposal.partition.key, _revision(pipeline, done)
+    if is_announced(published, key, made.committed_at):
         msg = f"revision {done.revision} of {key} was announced before: no event is emitted again"
         raise skipped(msg)
     event = context["outlet_events"][published]
     event.add_partitions(key)
-    event.extra = {
-        "pipeline": name,
-        "revision": done.revision,
-        "rows": done.rows,
-        "watermark": done.watermark.isoformat() if done.watermark else None,
-        "windows": list(done.windows),
-        "committed_at": committed_at.isoformat(),
-    }
+    event.extra = made.event(name)
 
 
-def _committed_at(pipeline: Pipeline, done: Committed) -> datetime:
+def _revision(pipeline: Pipeline, done: Committed) -> RevisionEntry:
     made = pipeline.ledger.publications.revisions(done.partition)
-    return next(item.committed_at for item in made if item.revision == done.revision)
+    return next(item for item in made if item.revision == done.revision)
 
 
 def question(name: str, proposal: Proposal, verdict: Verdict) -> str:

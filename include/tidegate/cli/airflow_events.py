@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -63,7 +63,11 @@ def _tell(place: str, pipeline: str, made: Sequence[RevisionEntry]) -> str:
         with httpx.Client(base_url=base, headers=headers, timeout=_SECONDS) as http:
             asset = _asset_id(http, f"{pipeline}_published")
             for item in made:
-                event = {"asset_id": asset, **_event(pipeline, item)}
+                event = {
+                    "asset_id": asset,
+                    "partition_key": item.partition.key,
+                    "extra": item.event(pipeline),
+                }
                 http.post("/assets/events", json=event).raise_for_status()
                 told.append(item.partition.key)
     except (httpx.HTTPError, httpx.InvalidURL, LookupError, ValueError) as problem:
@@ -98,18 +102,3 @@ def _asset_id(http: httpx.Client, name: str) -> int:
             return int(asset["id"])
     msg = f"it has no asset `{name}`"
     raise LookupError(msg)
-
-
-def _event(pipeline: str, made: RevisionEntry) -> dict[str, Any]:
-    """Return the event as the publish DAG emits it (AF-3.12)."""
-    return {
-        "partition_key": made.partition.key,
-        "extra": {
-            "pipeline": pipeline,
-            "revision": made.revision,
-            "rows": made.rows,
-            "watermark": made.watermark.isoformat() if made.watermark else None,
-            "windows": sorted(int(window) for window in made.contributions),
-            "committed_at": made.committed_at.isoformat(),
-        },
-    }

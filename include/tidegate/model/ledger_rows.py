@@ -177,6 +177,17 @@ class RevisionEntry(Value):
     approval: Approval | None = field(default=None, metadata={SPARSE: True})
     """Who approved it although its gate held it; stored with the publication."""
 
+    def event(self, pipeline: str) -> dict[str, Any]:
+        """Return what consumers of the published asset are told (AF-3.12)."""
+        return {
+            "pipeline": pipeline,
+            "revision": self.revision,
+            "rows": self.rows,
+            "watermark": self.watermark.isoformat() if self.watermark else None,
+            "windows": sorted(int(window) for window in self.contributions),
+            "committed_at": self.committed_at.isoformat(),
+        }
+
 
 @dataclass(frozen=True)
 class KnownPartition(Value):
