@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
+import shutil
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
-from tidegate.storage import OsCalls
+from small_lake import SmallLake, stand_as_before
+from tidegate.storage import LocalStorage, OsCalls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
 
 
 class Killed(BaseException):
@@ -33,3 +41,22 @@ class DyingCalls(OsCalls):
     def remove_dir(self, path: str) -> None:
         self._die()
         super().remove_dir(path)
+
+
+def deaths(lake: SmallLake, copied: Path) -> Iterator[LocalStorage]:
+    """Give a storage for each step at which a process may die, and the last one lets it live.
+
+    Each time, target, work directory and ledger of the lake stand as they stood at first.
+
+    Args:
+        lake: a lake with a ledger.
+        copied: where the lake is copied to.
+    """
+    shutil.copytree(lake.root, copied)
+    for steps in itertools.count():
+        for place in (lake.target, lake.work, lake.root / "ledger.db"):
+            stand_as_before(place, copied / place.relative_to(lake.root))
+        left = [steps]
+        yield LocalStorage(calls=DyingCalls(left))
+        if left[0] >= 0:
+            return
