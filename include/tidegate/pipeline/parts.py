@@ -156,9 +156,10 @@ class PipelineParts(PipelineControl):
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
         """
         self._check_identity()
-        if were_moved(self.roots, self.ledger, self.storage):
-            self.adopt(now)
-        is_own = check_owner(self.roots, self.ledger, self.storage)
+        claims = self.roots.grounds(self.storage).read()
+        is_own = not were_moved(self.roots, claims, self.ledger, self.storage) and check_owner(
+            self.roots, self.ledger, self.storage, claims
+        )
         if not is_own and self.ledger.pipeline.find() is not None:
             self.adopt(now)
         self._watch.check_newest_window()

@@ -16,6 +16,7 @@ from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
+    SourceFileGone,
     TargetGone,
     TargetOwned,
     WorkOwned,
@@ -38,6 +39,20 @@ class Owner:
     pipeline: str
     ledger: str
     """Id that the ledger assigned to the pipeline."""
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What the files of a target and of a work directory say, each of them read once."""
+
+    target: Owner | None
+    """The owner of the target; None if it has no file."""
+    work: Owner | None
+    """The owner of the work directory; None if it has no file."""
+    told_work: str
+    """The work directory that the target's file names; the usual one if there is no file."""
+    fits: bool
+    """Whether that is the work directory in use."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +81,7 @@ class Grounds:
         self,
         pipeline: str,
         ledger: str | None,
+        claims: Claims,
         worked_in: str | None = None,
         *,
         was_published: bool = True,
@@ -79,6 +95,7 @@ class Grounds:
         Args:
             pipeline: its name.
             ledger: id that the ledger in use assigned to it; None if the ledger does not know it.
+            claims: of both files, as `read` returned them.
             worked_in: work directory in which the ledger's windows were planned, if it has any.
             was_published: whether files may have been published to the target; a missing target
                 that never had files is created again, because nothing is lost.
@@ -96,11 +113,11 @@ class Grounds:
             OwnerInvalid: one of the files has other content.
         """
         self._check_above(pipeline)
-        above, beside = self.of_target(), self.of_work()
+        above, beside = claims.target, claims.work
         if above is None:
             self._check_marked(pipeline, beside, worked_in)
         else:
-            self._check_target(above, pipeline, worked_in)
+            self._check_target(above, claims, pipeline, worked_in)
         if beside is not None and beside.pipeline != pipeline:
             raise WorkOwned(work=self.work, owner=beside.pipeline, pipeline=pipeline)
         for owner in (above, beside):
@@ -112,25 +129,26 @@ class Grounds:
             raise TargetGone(pipeline=pipeline, target=self.target)
         return above is not None and beside is not None
 
-    @property
-    def told_work(self) -> str:
-        """The work directory that the target's file names; the usual one if there is no file."""
-        if not self.storage.exists(self.target_file):
-            return self.work
-        way = str(self._read(self.target_file).get("work"))
-        return posixpath.normpath(f"{self.storage.real_path(self.target)}/{way}")
+    def read(self) -> Claims:
+        """Read both files.
 
-    @property
-    def fits(self) -> bool:
-        """Whether the target's file names this work directory."""
-        return self.told_work in {self.work, self.storage.real_path(self.work)}
+        Raises:
+            OwnerInvalid: one of the files has other content.
+        """
+        above, beside = self._read(self.target_file), self._read(self.work_file)
+        told = self.work
+        if above is not None:
+            way = str(above.get("work"))
+            told = posixpath.normpath(f"{self.storage.real_path(self.target)}/{way}")
+        fits = told in {self.work, self.storage.real_path(self.work)}
+        return Claims(_owner(above), _owner(beside), told, fits)
 
     def put(self, owner: Owner) -> None:
         """Write both files if they are missing; `check` then returns whose they became."""
         named = {"format": _FORMAT, "pipeline": owner.pipeline, "ledger": owner.ledger}
         in_target = {**named, "work": self._way_to_work()}
         self.storage.write_once(self.target_file, pretty(in_target), self.scratch)
-        if self.of_target() == owner:
+        if _owner(self._read(self.target_file)) == owner:
             in_work = {**named, "target": self.target}
             self.storage.write_once(self.work_file, pretty(in_work))
 
@@ -139,28 +157,22 @@ class Grounds:
         for path in (self.target_file, self.work_file):
             self.storage.delete(path)
 
-    def of_target(self) -> Owner | None:
-        """Return the owner of the target; None if there is none yet."""
-        return self._owner(self.target_file)
-
-    def of_work(self) -> Owner | None:
-        """Return the owner of the work directory; None if there is none yet."""
-        return self._owner(self.work_file)
-
     def _check_above(self, pipeline: str) -> None:
         """Check that no table above the target would list its files."""
         folder = posixpath.dirname(self.storage.real_path(self.target))
         while folder != posixpath.dirname(folder):
-            owner = self._owner(f"{folder}/{OWNER_FILE}")
+            owner = _owner(self._read(f"{folder}/{OWNER_FILE}"))
             if owner is not None:
                 raise TargetOwned(target=folder, owner=owner.pipeline, pipeline=pipeline)
             folder = posixpath.dirname(folder)
 
-    def _check_target(self, owner: Owner, pipeline: str, worked_in: str | None) -> None:
+    def _check_target(
+        self, owner: Owner, claims: Claims, pipeline: str, worked_in: str | None
+    ) -> None:
         if owner.pipeline != pipeline:
             raise TargetOwned(target=self.target, owner=owner.pipeline, pipeline=pipeline)
-        if not self.fits:
-            fits = self.told_work
+        if not claims.fits:
+            fits = claims.told_work
             if worked_in is not None and not self.storage.exists(fits):
                 # The target was moved alone.
                 fits = worked_in
@@ -187,23 +199,26 @@ class Grounds:
         ended = {item.pipeline for item in retirements(self.storage, self.target)}
         for name in self.storage.list_files(self.target):
             if name.endswith(f"/{OWNER_FILE}"):
-                found.add(str(self._read(f"{self.target}/{name}")["pipeline"]))
+                below = _owner(self._read(f"{self.target}/{name}"))
+                found |= {below.pipeline} if below is not None else set()
             elif posixpath.basename(name).startswith(("_", ".")):
                 other = pipeline_of_marker(self.storage.read_bytes(f"{self.target}/{name}"))
                 found |= {other} if other is not None else set()
         return found - ended
 
-    def _owner(self, path: str) -> Owner | None:
-        if not self.storage.exists(path):
+    def _read(self, path: str) -> dict[str, Any] | None:
+        """Return the content of a file that names an owner; None if there is no such file."""
+        try:
+            raw = _mapping(self.storage.read_bytes(path))
+        except SourceFileGone:
             return None
-        raw = self._read(path)
-        return Owner(str(raw["pipeline"]), str(raw["ledger"]))
-
-    def _read(self, path: str) -> dict[str, Any]:
-        raw = _mapping(self.storage.read_bytes(path))
         if raw.get("format") != _FORMAT or not {"pipeline", "ledger"} <= raw.keys():
             raise OwnerInvalid(path=path, found="another format" if raw else "no JSON object")
         return raw
+
+
+def _owner(raw: dict[str, Any] | None) -> Owner | None:
+    return Owner(str(raw["pipeline"]), str(raw["ledger"])) if raw is not None else None
 
 
 def _mapping(content: bytes) -> dict[str, Any]:

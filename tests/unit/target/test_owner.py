@@ -32,6 +32,12 @@ def _grounds(folder: Path, target: str = "out", work: str = "work") -> Grounds:
     return Grounds(LocalStorage(), str(place), str(beside), f"{beside}/owner.json", scratch)
 
 
+def _check(
+    grounds: Grounds, pipeline: str, ledger: str | None, worked_in: str | None = None, **how: bool
+) -> bool:
+    return grounds.check(pipeline, ledger, grounds.read(), worked_in, **how)
+
+
 def _mark(folder: Path, **changed: Any) -> None:
     marker = folder / "out" / "dt=1" / "_SUCCESS"
     marker.parent.mkdir(parents=True, exist_ok=True)
@@ -40,13 +46,14 @@ def _mark(folder: Path, **changed: Any) -> None:
 
 def test_grounds_that_were_put_are_the_pipelines(tmp_path: Path) -> None:
     grounds = _grounds(tmp_path)
-    assert not grounds.check("orders", "L1")
+    assert not _check(grounds, "orders", "L1")
 
     grounds.put(MINE)
     grounds.put(MINE)
 
-    assert grounds.check("orders", "L1")
-    assert grounds.of_target() == grounds.of_work() == MINE
+    assert _check(grounds, "orders", "L1")
+    claims = grounds.read()
+    assert claims.target == claims.work == MINE
 
 
 @pytest.mark.parametrize(
@@ -64,7 +71,7 @@ def test_whoever_else_comes_is_refused(
     _grounds(tmp_path).put(MINE)
 
     with pytest.raises(error):
-        _grounds(tmp_path).check(pipeline, ledger)
+        _check(_grounds(tmp_path), pipeline, ledger)
 
 
 def test_second_that_puts_its_file_finds_the_first_one(tmp_path: Path) -> None:
@@ -73,8 +80,9 @@ def test_second_that_puts_its_file_finds_the_first_one(tmp_path: Path) -> None:
 
     second.put(OTHERS)
 
-    assert second.of_target() == MINE
-    assert second.of_work() is None
+    claims = second.read()
+    assert claims.target == MINE
+    assert claims.work is None
 
 
 def test_target_is_owned_through_a_link_too(tmp_path: Path) -> None:
@@ -82,7 +90,7 @@ def test_target_is_owned_through_a_link_too(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "out")
 
     with pytest.raises(TargetOwned):
-        _grounds(tmp_path, "link", "work-2").check("other", "L2")
+        _check(_grounds(tmp_path, "link", "work-2"), "other", "L2")
 
 
 def test_target_above_or_below_an_owned_one_is_refused(tmp_path: Path) -> None:
@@ -90,9 +98,9 @@ def test_target_above_or_below_an_owned_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out" / "deep").mkdir()
 
     with pytest.raises(TargetOwned):
-        _grounds(tmp_path, "out/deep", "work-2").check("other", "L2")
+        _check(_grounds(tmp_path, "out/deep", "work-2"), "other", "L2")
     with pytest.raises(TargetOwned):
-        _grounds(tmp_path, ".", "work-2").check("other", "L2")
+        _check(_grounds(tmp_path, ".", "work-2"), "other", "L2")
 
 
 @pytest.mark.parametrize(("work", "named"), [("work-2", "work"), ("deep/work", "work")])
@@ -102,7 +110,7 @@ def test_work_directory_that_does_not_fit_is_refused_with_the_one_that_does(
     _grounds(tmp_path).put(MINE)
 
     with pytest.raises(WorkUnfit) as unfit:
-        _grounds(tmp_path, work=work).check("orders", "L1")
+        _check(_grounds(tmp_path, work=work), "orders", "L1")
 
     assert unfit.value.values["fits"] == str(tmp_path / named)
 
@@ -114,14 +122,14 @@ def test_target_and_work_directory_may_move_together(tmp_path: Path) -> None:
     for name in ("out", "work"):
         shutil.move(tmp_path / name, moved / name)
 
-    assert _grounds(moved).check("orders", "L1")
+    assert _check(_grounds(moved), "orders", "L1")
 
 
 def test_work_directory_of_another_pipeline_is_refused(tmp_path: Path) -> None:
     _grounds(tmp_path).put(OTHERS)
 
     with pytest.raises(WorkOwned):
-        _grounds(tmp_path, "out-2").check("orders", "L1")
+        _check(_grounds(tmp_path, "out-2"), "orders", "L1")
 
 
 def test_target_without_its_file_is_missed_only_if_something_was_published(tmp_path: Path) -> None:
@@ -129,8 +137,8 @@ def test_target_without_its_file_is_missed_only_if_something_was_published(tmp_p
     (tmp_path / "out" / OWNER_FILE).unlink()
 
     with pytest.raises(TargetGone):
-        _grounds(tmp_path).check("orders", "L1")
-    assert not _grounds(tmp_path).check("orders", "L1", was_published=False)
+        _check(_grounds(tmp_path), "orders", "L1")
+    assert not _check(_grounds(tmp_path), "orders", "L1", was_published=False)
 
 
 @pytest.mark.parametrize(
@@ -150,10 +158,10 @@ def test_target_with_markers_alone_is_whose_they_name(
     known = None if worked_in is None else str(tmp_path / worked_in)
 
     if error is None:
-        assert not _grounds(tmp_path).check("orders", "L1", known)
+        assert not _check(_grounds(tmp_path), "orders", "L1", known)
     else:
         with pytest.raises(error):
-            _grounds(tmp_path).check("orders", "L1", known)
+            _check(_grounds(tmp_path), "orders", "L1", known)
 
 
 @pytest.mark.parametrize(
@@ -166,4 +174,4 @@ def test_file_that_says_something_else_is_refused(tmp_path: Path, place: str, co
     Path(getattr(grounds, place)).write_text(content)
 
     with pytest.raises(OwnerInvalid):
-        grounds.check("orders", "L1")
+        _check(grounds, "orders", "L1")

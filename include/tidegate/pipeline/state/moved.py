@@ -18,24 +18,28 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
+    from tidegate.target.owner import Claims
 
 
-def were_moved(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
+def were_moved(roots: Roots, claims: Claims, ledger: Ledger, storage: Storage) -> bool:
     """Return whether target or work directory were moved to where the pipeline file says."""
     state = ledger.pipeline.find()
     if state is None:
         return False
-    if is_same_place(storage, state.target, roots.target) and _fits(roots, storage):
+    if claims.fits and is_same_place(storage, state.target, roots.target):
         return False
-    if not _is_own_target(roots, state, storage) or not _is_own_work(roots, state, storage):
+    own = Owner(state.name, state.ledger_id)
+    if claims.target != own or claims.work != own:
         return False
-    return _are_gone(_known(roots, state, ledger), roots, storage)
+    return _are_gone(_known(roots, state, ledger), roots, claims, storage)
 
 
 def target_was_moved(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     """Return whether the target was moved to where the pipeline file says."""
     state = ledger.pipeline.find()
-    if state is None or not _is_own_target(roots, state, storage):
+    if state is None:
+        return False
+    if roots.grounds(storage).read().target != Owner(state.name, state.ledger_id):
         return False
     return not storage.exists(replace(roots, target=state.target).grounds(storage).target_file)
 
@@ -49,27 +53,16 @@ def follow_move(roots: Roots, ledger: Ledger, storage: Storage) -> None:
     state = ledger.pipeline.get()
     known = _known(roots, state, ledger)
     ledger.pipeline.move(storage.real_path(roots.target), known.work, roots.work)
-    if not _fits(roots, storage):
-        storage.delete(roots.grounds(storage).target_file)
+    grounds = roots.grounds(storage)
+    if not grounds.read().fits:
+        storage.delete(grounds.target_file)
 
 
 def _known(roots: Roots, state: PipelineState, ledger: Ledger) -> Roots:
     return replace(roots, target=state.target, work=worked_in(ledger) or roots.work)
 
 
-def _fits(roots: Roots, storage: Storage) -> bool:
-    return roots.grounds(storage).fits
-
-
-def _is_own_target(roots: Roots, state: PipelineState, storage: Storage) -> bool:
-    return roots.grounds(storage).of_target() == Owner(state.name, state.ledger_id)
-
-
-def _is_own_work(roots: Roots, state: PipelineState, storage: Storage) -> bool:
-    return roots.grounds(storage).of_work() == Owner(state.name, state.ledger_id)
-
-
-def _are_gone(known: Roots, roots: Roots, storage: Storage) -> bool:
+def _are_gone(known: Roots, roots: Roots, claims: Claims, storage: Storage) -> bool:
     """Return whether nothing is left in the places that the pipeline file no longer names."""
     old, new = known.grounds(storage), roots.grounds(storage)
     return all(
@@ -77,6 +70,6 @@ def _are_gone(known: Roots, roots: Roots, storage: Storage) -> bool:
         for before, now, file in (
             (old.target, new.target, old.target_file),
             (old.work, new.work, old.work_file),
-            (new.told_work, new.work, layout.owner_file(new.told_work)),
+            (claims.told_work, new.work, layout.owner_file(claims.told_work)),
         )
     )

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from tidegate.ledger import Ledger
     from tidegate.source.protocol import Source
+    from tidegate.target.owner import Claims
 
 _UPKEEP = "upkeep"
 """The name under which everything is locked at once."""
@@ -66,7 +67,7 @@ def adopt(
     if not same_file_system(roots.work, roots.target):
         raise WorkElsewhere(work=roots.work, target=roots.target)
     try:
-        if were_moved(roots, ledger, storage):
+        if were_moved(roots, roots.grounds(storage).read(), ledger, storage):
             follow_move(roots, ledger, storage)
         _take_back(ledger, storage, roots)
         register = functools.partial(
@@ -107,8 +108,16 @@ def check_identity(config: PipelineConfig, roots: Roots, ledger: Ledger, storage
     ledger.pipeline.check(config.identity(), same_place)
 
 
-def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
+def check_owner(
+    roots: Roots, ledger: Ledger, storage: Storage, claims: Claims | None = None
+) -> bool:
     """Check that target and work directory belong to this pipeline and this ledger.
+
+    Args:
+        roots: target and work directory.
+        ledger: of the pipeline.
+        storage: of both directories.
+        claims: what their files say, if they were read already.
 
     Returns:
         Whether both say so; if not, nothing contradicts it, and `adopt` writes it down.
@@ -123,13 +132,12 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     check_not_resetting(roots, ledger.name, storage)
     check_not_retired(roots, ledger.name, storage)
     grounds = roots.grounds(storage)
-    worked = None
-    if state is not None and grounds.of_work() is None:
-        worked = worked_in(ledger)
+    claims = claims or grounds.read()
+    worked = worked_in(ledger) if state is not None and claims.work is None else None
     ledger_id = state.ledger_id if state else None
     # Evaluated only if the target has no owner, because it looks at every record.
-    was_published = grounds.of_target() is not None or _was_published(roots, ledger, storage)
-    is_own = grounds.check(ledger.name, ledger_id, worked, was_published=was_published)
+    was_published = claims.target is not None or _was_published(roots, ledger, storage)
+    is_own = grounds.check(ledger.name, ledger_id, claims, worked, was_published=was_published)
     if worked is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
         if storage.exists(layout.owner_file(worked)):
             # The target was moved alone.
@@ -215,11 +223,12 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
     check_not_resetting(roots, name, storage)
     check_not_retired(roots, name, storage)
     grounds = roots.grounds(storage)
-    owner = grounds.of_target() or grounds.of_work()
+    claims = grounds.read()
+    owner = claims.target or claims.work
     if owner is None:
         raise WorkUnknown(pipeline=name, work=roots.work)
-    was_published = grounds.of_target() is not None or _has_commit_plan(roots, storage)
-    grounds.check(name, owner.ledger, was_published=was_published)
+    was_published = claims.target is not None or _has_commit_plan(roots, storage)
+    grounds.check(name, owner.ledger, claims, was_published=was_published)
     # A ledger restored from nothing would let everything be published a second time.
     if not storage.exists(f"{roots.work}/{layout.WINDOWS}") and any(
         path != OWNER_FILE for path in storage.list_files(roots.target)
@@ -251,7 +260,7 @@ def _take_back(ledger: Ledger, storage: Storage, roots: Roots) -> None:
     state = ledger.pipeline.find()
     if state is None:
         return
-    owner = replace(roots, target=state.target).grounds(storage).of_target()
+    owner = replace(roots, target=state.target).grounds(storage).read().target
     if owner == Owner(ledger.name, state.ledger_id):
         return
     if owner is not None or not is_same_place(storage, state.target, roots.target):

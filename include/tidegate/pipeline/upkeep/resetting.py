@@ -128,15 +128,15 @@ class Resetter:
         """Return the directories that the pipeline used, which its file may have changed."""
         target = self.ledger.pipeline.get().target
         is_same = is_same_place(self.storage, target, self.roots.target)
-        if is_same or were_moved(self.roots, self.ledger, self.storage):
+        claims = self.roots.grounds(self.storage).read()
+        if is_same or were_moved(self.roots, claims, self.ledger, self.storage):
             return self.roots
         return Roots(target, worked_in(self.ledger) or self.roots.work)
 
     def _check_own(self, roots: Roots, ledger_id: str | None) -> None:
         """Check the owner; that files are missing is no reason against dropping the others."""
-        roots.grounds(self.storage).check(
-            self.config.name, ledger_id, worked_in(self.ledger), was_published=False
-        )
+        grounds, known = roots.grounds(self.storage), worked_in(self.ledger)
+        grounds.check(self.config.name, ledger_id, grounds.read(), known, was_published=False)
 
     def check_idle(self, owner: str, now: datetime) -> None:
         """Check that no run is alive.
