@@ -101,6 +101,40 @@ def test_check_finds_what_a_load_refuses(root: Path, name: str) -> None:
     assert message == ". ".join(filter(None, (line["found"], line["remedy"])))
 
 
+def test_check_finds_every_mistake_at_once(root: Path) -> None:
+    suite = root / "suite.json"
+    checks = [SUITES[name][0] for name in ("unknown", "arguments", "column", "good")]
+    suite.write_text(json.dumps({"name": "s", "expectations": checks}))
+    keys = merged(REFUSED_BY_A_LOAD["no partition column"], {"gate": {"suite": str(suite)}})
+    rules = [
+        {"name": name, "where": where, "on_failure": "warn"}
+        for name, where in (("a", "amount >"), ("b", "amountt > 1"))
+    ]
+    write(
+        root,
+        {**keys, "event_time": "nowhere", "rows": rules},
+    )
+
+    checked = run("check", "orders", "--json")
+
+    said = [
+        (item["subject"].removeprefix("orders: "), item["found"])
+        for item in json.loads(checked.stdout)["lines"]
+        if item["outcome"] == "problem"
+    ]
+    expected = [
+        ("rows", "region"),
+        ("rows", "amount >"),
+        ("rows", "amountt"),
+        ("rows", "nowhere"),
+        ("suite", "expect_unicorns"),
+        ("suite", "minimum"),
+        ("suite", "amount_"),
+    ]
+    assert [subject for subject, _ in said] == [subject for subject, _ in expected]
+    assert all(word in found for (_, found), (_, word) in zip(said, expected, strict=True)), said
+
+
 def expectation(kind: str, **keys: Any) -> dict[str, Any]:
     return {"type": kind, "kwargs": keys}
 

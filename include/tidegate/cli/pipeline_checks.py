@@ -21,21 +21,29 @@ from tidegate.config import (
 from tidegate.config.target import field_text
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
 from tidegate.errors.commands import naming
-from tidegate.gate import load_suite, verify
+from tidegate.gate import load_suite, suite_mistakes
 from tidegate.pipeline import open_pipeline
-from tidegate.pipeline.load.rehearsal import rehearse
+from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.state.reading import Reading
 from tidegate.pipeline.state.work import check_identity, check_owner, check_places
 from tidegate.source import overlooked
 from tidegate.storage import same_file_system
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
     from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
     from tidegate.source.protocol import Source
+
+
+class _Several(Exception):
+    """Everything that a load or a gate would refuse, found by one check."""
+
+    def __init__(self, refusals: Sequence[TidegateError]) -> None:
+        super().__init__(refusals)
+        self.refusals = refusals
 
 
 @dataclass(frozen=True)
@@ -86,17 +94,29 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
     }
     looked = _Looked(opened, now)
     for subject, look in steps.items():
-        try:
-            yield ok(f"{name}: {subject}", look(looked))
-        except TidegateError as refused:
-            yield refusal(f"{name}: {subject}", naming(str(refused), named))
-            if subject == "source":
+        found, refusals = _look(look, looked)
+        if found is not None:
+            yield ok(f"{name}: {subject}", found)
+        for mistake in refusals:
+            yield refusal(f"{name}: {subject}", naming(str(mistake), named))
+        if subject == "source":
+            if refusals:
                 # Rows and suite would say the same once more.
                 return
-        else:
-            if subject == "source":
-                for note in overlooked(config.source):
-                    yield Line(f"{name}: {subject}", "note", note)
+            for note in overlooked(config.source):
+                yield Line(f"{name}: {subject}", "note", note)
+
+
+def _look(
+    look: Callable[[_Looked], str], looked: _Looked
+) -> tuple[str | None, Sequence[TidegateError]]:
+    """Return what one check found, or everything that would be refused."""
+    try:
+        return look(looked), ()
+    except TidegateError as refused:
+        return None, (refused,)
+    except _Several as several:
+        return None, several.refusals
 
 
 def _check_name(config: PipelineConfig) -> None:
@@ -177,7 +197,7 @@ def _rows(looked: _Looked) -> str:
     config, reading = looked.pipeline.config, looked.reading
     if reading is None:
         return "not known before there is a file"
-    rehearse(config, reading, looked.now)
+    _refuse_all(rehearsal.mistakes(config, reading, looked.now))
     keys = ", ".join(map(field_text, config.target.partition_by)) or "nothing"
     column = config.event_time.column if config.event_time else None
     follows = "none"
@@ -198,5 +218,11 @@ def _suite(looked: _Looked) -> str:
     suite = load_suite(gate.suite)
     keys = [field.name for field in opened.config.target.partition_by]
     columns = reading.schema.names if reading is not None else suite.columns or ()
-    verify(suite, list(dict.fromkeys((*columns, *keys))))
+    _refuse_all(suite_mistakes(suite, list(dict.fromkeys((*columns, *keys)))))
     return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"
+
+
+def _refuse_all(mistakes: Iterable[TidegateError]) -> None:
+    found = tuple(mistakes)
+    if found:
+        raise _Several(found)

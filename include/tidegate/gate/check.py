@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config.words import suggest
@@ -22,7 +23,7 @@ from tidegate.model.publication import CheckResult, Outcome, Verdict
 from tidegate.model.wire import instant_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from tidegate.config import GateConfig
@@ -96,19 +97,23 @@ def check(
     return verdict, {**_record(verdict, content), **details}
 
 
-def verify(suite: Suite, columns: Sequence[str]) -> None:
-    """Check that a suite fits a table, without any row of it.
+def suite_mistakes(suite: Suite, columns: Sequence[str]) -> Iterator[SuiteInvalid]:
+    """Find everything in a suite that does not fit a table, without any row of it.
 
     Args:
         suite: the result of `load_suite`.
         columns: the names of the table's columns, with those of its partition keys.
 
-    Raises:
-        SuiteInvalid: it names a column that the table does not have, a check that the library does
-            not know, or arguments that the check refuses.
+    Yields:
+        For each check the first mistake: a column that the table does not have, a name that the
+        library does not know, or arguments that the check refuses.
     """
-    _needed(suite, columns)
-    library.build(suite)
+    for number, expectation in enumerate(suite.expectations):
+        try:
+            _needed(replace(suite, expectations=(expectation,)), columns)
+            library.build(suite, number)
+        except SuiteInvalid as refused:
+            yield refused
 
 
 def judge(checks: Sequence[CheckResult], on_failure: Outcome) -> Outcome:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import logging
 import warnings
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from tidegate.config.words import suggest
 from tidegate.errors import SuiteInvalid
 from tidegate.gate.suite import Sees
 
@@ -21,6 +23,8 @@ SPARK = "spark"
 
 _POSITION = "tidegate-position"
 _RESULT_FORMAT = "SUMMARY"
+_TOGETHER = "__root__"
+"""What the library says of several arguments."""
 _LOGGER = "great_expectations"
 
 
@@ -81,8 +85,8 @@ def _run(suite: Suite, frames: Mapping[Sees, Any], engine: str) -> list[Any]:
     context = gx.get_context(mode="ephemeral", project_config=settings)
     sources = context.data_sources
     built: dict[Sees, list[Any]] = {form: [] for form in frames}
-    for item, made in zip(suite.expectations, build(suite), strict=True):
-        built[item.sees].append(made)
+    for number, item in enumerate(suite.expectations):
+        built[item.sees].append(build(suite, number))
     results = []
     for form, checks in built.items():
         is_spark = engine == SPARK and form is not Sees.SCHEMA
@@ -92,14 +96,14 @@ def _run(suite: Suite, frames: Mapping[Sees, Any], engine: str) -> list[Any]:
     return results
 
 
-def build(suite: Suite) -> list[Any]:
-    """Build the library's expectations, in the order of the suite.
+def build(suite: Suite, number: int) -> Any:
+    """Build one of the library's expectations; `number` counts from 0.
 
     Raises:
-        SuiteInvalid: the library does not know a check, or refuses its arguments.
+        SuiteInvalid: the library does not know the check, or refuses its arguments.
     """
     with _quiet():
-        return [_build(suite, number, item) for number, item in enumerate(suite.expectations)]
+        return _build(suite, number, suite.expectations[number])
 
 
 def _build(suite: Suite, number: int, expectation: Expectation) -> Any:
@@ -116,9 +120,45 @@ def _build(suite: Suite, number: int, expectation: Expectation) -> Any:
             meta={**expectation.meta, _POSITION: number},
         ).to_domain_obj()
     except (GreatExpectationsError, ValueError, TypeError) as refused:
-        reason = " ".join(str(refused).split())
-        problem = f"expectation {number + 1}, {expectation.name}: {reason}"
+        problem = f"expectation {number + 1}, {expectation.name}: {_reason(refused, expectation)}"
         raise SuiteInvalid(suite=suite.file, problem=problem) from refused
+
+
+def _reason(refused: Exception, expectation: Expectation) -> str:
+    """Return why the library refuses an expectation: one sentence for each argument."""
+    from great_expectations.compatibility.pydantic import ValidationError
+    from great_expectations.exceptions import ExpectationNotFoundError
+    from great_expectations.expectations.registry import list_registered_expectation_implementations
+
+    if isinstance(refused, ExpectationNotFoundError):
+        known = list_registered_expectation_implementations()
+        # There are too many to list all.
+        near = difflib.get_close_matches(expectation.type, known, n=3, cutoff=0)
+        return f"the library does not know it; the nearest are {', '.join(near)}"
+    if not isinstance(refused, ValidationError):
+        return " ".join(str(refused).split())
+    said: dict[str, str] = {}
+    for mistake in refused.errors():
+        # An argument of several possible types has a mistake for each; the first is the usual one.
+        said.setdefault(str(mistake["loc"][0]), _mistake(mistake, refused.model, expectation))
+    if len(said) > 1:
+        # What the arguments mean together was judged without the wrong ones.
+        said.pop(_TOGETHER, None)
+    return "; ".join(said.values())
+
+
+def _mistake(mistake: Mapping[str, Any], model: Any, expectation: Expectation) -> str:
+    from great_expectations.expectations.expectation import BatchExpectation
+
+    name, message = str(mistake["loc"][0]), str(mistake["msg"])
+    if name == _TOGETHER:
+        return message
+    if mistake["type"] == "value_error.extra":
+        own = sorted(model.__fields__.keys() - BatchExpectation.__fields__.keys())
+        return f"unknown argument `{name}`; {suggest(name, own)}"
+    if mistake["type"] == "value_error.missing":
+        return f"argument `{name}` is missing"
+    return f"`{name}` is {expectation.kwargs.get(name)!r}: {message}"
 
 
 def _validate(gx: Any, suite: Suite, asset: Any, frame: Any, expectations: list[Any]) -> list[Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import PartitionTimeUnnamed
+from tidegate.errors import PartitionTimeUnnamed, TidegateError
 from tidegate.model.partition_value import time_fields
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.storage import Scratch
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
@@ -18,25 +20,40 @@ if TYPE_CHECKING:
 _NOWHERE = AttemptPlace("/rehearsal", "rehearsal", "rehearsal", "rehearsal")
 
 
-def rehearse(config: PipelineConfig, reading: Reading, now: datetime) -> None:
+def mistakes(config: PipelineConfig, reading: Reading, now: datetime) -> Iterator[TidegateError]:
     """Stage no rows, as a load would stage those that are read; nothing is written.
 
-    Partitions that would wait for ever are refused as well.
+    Each partition key, the event time and each rule are tried alone, so that the mistake of one
+    hides no other. Partitions that would wait for ever are refused as well.
 
     Args:
         config: the pipeline.
         reading: its source, pinned, with the filter.
         now: clock of the command.
 
-    Raises:
+    Yields:
         ColumnMissing: a column of a partition key or of the event time does not exist.
         SchemaIncompatible: event times have a type that is none.
         PartitionFieldInvalid: a partition key does not fit its column's type.
         PredicateInvalid: a row rule does not fit the schema.
         PartitionTimeUnnamed: partitions wait for a time that their values cannot name.
     """
-    stage_sub_split((), reading.schema, StageSpec.of(config, now), _NOWHERE, Scratch())
-    _check_partition_time(config, reading)
+    for spec in _parts(StageSpec.of(config, now)):
+        try:
+            stage_sub_split((), reading.schema, spec, _NOWHERE, Scratch())
+        except TidegateError as refused:
+            yield refused
+    try:
+        _check_partition_time(config, reading)
+    except PartitionTimeUnnamed as refused:
+        yield refused
+
+
+def _parts(whole: StageSpec) -> Iterator[StageSpec]:
+    nothing = replace(whole, fields=(), rules=(), event_time=None)
+    yield from (replace(nothing, fields=(field,)) for field in whole.fields)
+    yield from (replace(nothing, rules=(rule,)) for rule in whole.rules)
+    yield replace(nothing, event_time=whole.event_time)
 
 
 def _check_partition_time(config: PipelineConfig, reading: Reading) -> None:
