@@ -43,7 +43,7 @@ REASONS = {
     "one call of a library or of the system each, nothing to decide": (
         "tidegate/cli/logs",
         "tidegate/pipeline/load/fingerprint",
-        "tidegate/source/files/words",
+        "tidegate/source/words",
         "tidegate/storage/calls",
     ),
     # ── Tried thoroughly by the unit tests of whoever calls them ──

@@ -12,8 +12,8 @@ from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.footers import side_by_side
 from tidegate.source.files.pruning import PartitionPruning
 from tidegate.source.files.reader import MODIFIED, PARTITION, TAIL, open_slice
-from tidegate.source.files.words import counted, first_few
 from tidegate.source.slicing import Units
+from tidegate.source.words import counted, first_few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -33,9 +33,9 @@ from tidegate.source.files.listing import (
     number_of,
 )
 from tidegate.source.files.starts import before_time, first_checkpoint
-from tidegate.source.files.words import counted
 from tidegate.source.reading import pinned_columns
 from tidegate.source.timeline import Following, InstantReport
+from tidegate.source.words import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

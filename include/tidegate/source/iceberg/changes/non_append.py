@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import NonAppendSnapshot, RemovedRowsRead
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.source.iceberg.changes.appends import APPEND, EMPTY, REWRITE
+from tidegate.source.words import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -139,7 +140,7 @@ def _span(bounds: TimeBounds) -> str:
 
 
 def _describe(commits: Iterable[Commit]) -> str:
-    return ", ".join(_described(commit) for commit in commits)
+    return first_few([_described(commit) for commit in commits])
 
 
 def _described(commit: Commit) -> str:

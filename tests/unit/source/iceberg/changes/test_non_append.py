@@ -115,3 +115,13 @@ def test_read_is_refused_only_where_its_own_rows_were_taken(part: str) -> None:
 
     assert refusal("lake.orders", [_commit("delete")], TakenAway(**others)) is None
     assert refusal("lake.orders", [_commit("delete")], TakenAway(read=(FILE,))) is not None
+
+
+def test_of_many_commits_the_first_ones_are_named() -> None:
+    many = [_commit("overwrite")] * 30
+
+    with pytest.raises(NonAppendSnapshot) as refused:
+        passing_over("lake.orders", many, TakenAway(), _times, _rebuild, skip=False)
+
+    assert refused.value.snapshots.count("overwrite") == 3
+    assert refused.value.snapshots.endswith("and 27 more")
