@@ -75,6 +75,7 @@ def test_it_is_asked_with_numbers(lake: SmallLake, monkeypatch: pytest.MonkeyPat
 
     assert asked.exit_code == 3
     assert "2 partitions with 4 rows (4 files" in asked.stdout
+    assert " KiB) in " in asked.stdout
     assert "1 partition with rows that are not published" in asked.stdout
     assert lake.ids() == {FIRST: [1, 2, 3], SECOND: [4]}
     assert (lake.root / "orders.yaml").exists()

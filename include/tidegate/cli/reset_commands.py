@@ -94,7 +94,7 @@ def _put_aside(file: Path) -> Path | None:
 def _retiring(standing: "Standing | None", file: Path) -> Iterator[str]:
     if standing is not None:
         pending = wording.plural(standing.pending, "partition")
-        yield f"{_published(standing).capitalize()} stay as they are."
+        yield f"{_published(standing)} stay as they are."
         yield (
             f"{pending} with rows that are not published lose them, with what is staged in "
             f"{standing.work}."

@@ -115,7 +115,8 @@ class PartitionComputer:
 
     Raises:
         ColumnMissing: a key names a column that the schema does not have.
-        PartitionFieldInvalid: a column's type does not fit its key.
+        PartitionFieldInvalid: a column's type does not fit its key, or a key has the name of a
+            column of the part files.
     """
 
     def __init__(
@@ -131,6 +132,9 @@ class PartitionComputer:
                 raise ColumnMissing(
                     source="target.partition_by", column=field.column, known=", ".join(schema.names)
                 )
+        self.data_columns = data_columns(schema.names, fields)
+        """Columns of the part files."""
+        _check_names(fields, self.data_columns)
         self._names = tuple(field.name for field in fields)
         self._columns = tuple(schema.get_field_index(field.column) for field in fields)
         self._encoders = tuple(
@@ -143,8 +147,6 @@ class PartitionComputer:
         self._schema = schema
         self._default_name = default_name
         self._known: dict[tuple[str | None, ...], Partition] = {}
-        self.data_columns = data_columns(schema.names, fields)
-        """Columns of the part files."""
 
     def split(self, batch: pa.RecordBatch) -> BatchSplit:
         """Return each row's partition.
@@ -185,6 +187,17 @@ def data_columns(names: Sequence[str], fields: Sequence[PartitionField]) -> tupl
     """Return the columns of part files, without those of identity keys, which are in the path."""
     dropped = {field.column for field in fields if field.transform is Transform.IDENTITY}
     return tuple(name for name in names if name not in dropped)
+
+
+def _check_names(fields: Sequence[PartitionField], columns: Sequence[str]) -> None:
+    for field in fields:
+        if field.name in columns:
+            problem = (
+                f"the source has a column '{field.name}', too, and readers would find two columns "
+                "of one name. Name the key otherwise, or leave that column out of "
+                "`source.read.columns`"
+            )
+            raise PartitionFieldInvalid(key=field.name, column=field.column, problem=problem)
 
 
 def _by_text(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
