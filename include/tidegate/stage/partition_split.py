@@ -190,10 +190,13 @@ def data_columns(names: Sequence[str], fields: Sequence[PartitionField]) -> tupl
 
 
 def _check_names(fields: Sequence[PartitionField], columns: Sequence[str]) -> None:
+    # Spark does not tell upper from lower case.
+    folded = {column.casefold(): column for column in columns}
     for field in fields:
-        if field.name in columns:
+        found = folded.get(field.name.casefold())
+        if found is not None:
             problem = (
-                f"the source has a column '{field.name}', too, and readers would find two columns "
+                f"the source has a column '{found}', too, and readers would find two columns "
                 "of one name. Name the key otherwise, or leave that column out of "
                 "`source.read.columns`"
             )

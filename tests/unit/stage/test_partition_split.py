@@ -290,9 +290,12 @@ def test_computer_unknown_column_is_refused() -> None:
         PartitionComputer(pa.schema([("ordered_at", pa.date32())]), [field])
 
 
+@pytest.mark.parametrize("name", ["dt", "DT"])
 @pytest.mark.parametrize("transform", [Transform.DAY, Transform.IDENTITY])
-def test_computer_key_with_the_name_of_another_column_is_refused(transform: Transform) -> None:
-    field = PartitionField("dt", "ordered_on", transform)
+def test_computer_key_with_the_name_of_another_column_is_refused(
+    transform: Transform, name: str
+) -> None:
+    field = PartitionField(name, "ordered_on", transform)
     schema = pa.schema([("ordered_on", pa.date32()), ("dt", pa.string())])
 
     with pytest.raises(PartitionFieldInvalid, match="a column 'dt', too"):

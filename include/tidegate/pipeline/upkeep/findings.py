@@ -214,7 +214,9 @@ class Findings:
         name = plan.marker_name if plan else self.config.commit.marker.name
         marker = f"{self.roots.partition(state.partition)}/{name}"
         if plan is None:
-            if self.storage.exists(marker):
+            # What a retired pipeline published stays as it is.
+            is_left = state.partition.path in self.watch.left_partitions
+            if not is_left and self.storage.exists(marker):
                 helps = self._replacing(marker, state)
                 yield f"{state.partition}: a marker stands, but the ledger has no revision; {helps}"
             return
