@@ -191,3 +191,17 @@ def test_pipeline_that_never_loaded_is_put_aside(
     assert ended.exit_code == 0
     assert json.loads(ended.stdout)["left"] is None
     assert (lake.root / "orders.yaml.retired").exists()
+
+
+def test_reset_of_the_successor_leaves_what_the_retired_pipeline_published(lake: SmallLake) -> None:
+    tidegate("retire", "orders", "--yes")
+    lake.commit({9: 1})
+    again = successor(lake, source={"start": {"after": "2026-02-01T23:00:00Z"}})
+    load(again)
+    publish(again)
+    before = lake.ids()
+
+    again.drop("cli", NOW)
+
+    assert before[FIRST] == [1, 2, 3]
+    assert lake.ids() == {FIRST: [1, 2, 3], SECOND: [4]}
