@@ -463,6 +463,11 @@ def test_command_says_what_it_dropped_and_what_comes_next(
         assert "--yes" in refused.output
     assert folder.pipeline().ledger.windows.open() is not None
 
+    unknown = typed(folder, monkeypatch, "tidegate abandon orders 0 --yes")
+    assert unknown.exit_code == 2, unknown.output
+    assert "window 0" in unknown.output
+    assert folder.pipeline().ledger.windows.open() is not None
+
     said = typed(folder, monkeypatch, "tidegate abandon orders 2 --yes --comment 'file is gone'")
 
     assert said.exit_code == 0, said.output

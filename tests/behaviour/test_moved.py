@@ -14,6 +14,7 @@ from tidegate.pipeline import open_pipeline
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tidegate.pipeline import Pipeline
@@ -119,14 +120,23 @@ def test_target_that_is_moved_back_is_followed_back(lake: SmallLake) -> None:
     assert lake.ids() == {FIRST: [1, 2, 3, 5, 6, *ids]}
 
 
-def test_copy_beside_the_original_is_refused(lake: SmallLake) -> None:
-    elsewhere = lake.root / "elsewhere"
-    shutil.copytree(lake.target, elsewhere / "orders")
-    shutil.copytree(lake.work, elsewhere / lake.work.name)
-    keys = {"target": {"path": str(elsewhere / "orders"), "work": str(elsewhere / lake.work.name)}}
+@pytest.mark.parametrize("parts", [("path", "work"), ("path",), ("work",)], ids="+".join)
+@pytest.mark.parametrize("step", [load, publish], ids=["load", "publish"])
+def test_copy_beside_the_original_is_refused(
+    lake: SmallLake, parts: tuple[str, ...], step: Callable[[Pipeline], object]
+) -> None:
+    places = {"path": lake.target, "work": lake.work}
+    for part in parts:
+        copied = lake.root / "elsewhere" / places[part].name
+        shutil.copytree(places[part], copied)
+        places[part] = copied
+    keys = {"target": {part: str(place) for part, place in places.items()}}
 
-    with pytest.raises(PipelineChanged, match=r"target\.path"):
-        load(lake.pipeline(**keys))
+    with pytest.raises((PipelineChanged, WorkUnfit)):
+        step(lake.pipeline(**keys))
+
+    publish(lake.pipeline())
+    assert lake.ids() == {FIRST: [1, 2, 3, 5, 6]}
 
 
 def test_ledger_that_was_lost_is_restored_from_directories_that_were_moved(

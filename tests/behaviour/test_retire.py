@@ -193,3 +193,36 @@ def test_pipeline_that_never_loaded_is_put_aside(
     assert ended.exit_code == 0
     assert json.loads(ended.stdout)["left"] is None
     assert (lake.root / "orders.yaml.retired").exists()
+
+
+def test_reset_of_the_successor_leaves_what_the_retired_pipeline_published(lake: SmallLake) -> None:
+    tidegate("retire", "orders", "--yes")
+    lake.commit({9: 1})
+    again = successor(lake, source={"start": {"after": "2026-02-01T23:00:00Z"}})
+    load(again)
+    publish(again)
+    before = lake.ids()
+
+    again.drop("cli", NOW)
+
+    assert before[FIRST] == [1, 2, 3]
+    assert lake.ids() == {FIRST: [1, 2, 3], SECOND: [4]}
+
+
+@pytest.mark.follows("PipelineRetired")
+def test_retirement_that_was_killed_is_not_turned_into_a_reset(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_given: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr("tidegate.pipeline.upkeep.retiring.remove_rows", killed)
+        with pytest.raises(Killed):
+            lake.pipeline().retire("me", "cli", NOW)
+
+    with pytest.raises(PipelineRetired):
+        lake.pipeline().drop("cli", NOW)
+    lake.pipeline().retire("me", "cli", NOW)
+
+    assert read(lake) == [1, 2, 3, 4]

@@ -40,7 +40,7 @@ def abandon(
         if window is None and held is None:
             output.show({"abandoned": None}, "No window is open, so there is nothing to give up.")
             raise typer.Exit(NOTHING)
-        number = window or (held.window.sequence if held is not None else 0)
+        number = held.window.sequence if window is None and held is not None else window or 0
         if opened.was_abandoned(number):
             output.show({"abandoned": None}, f"Window {number} was given up already.")
             raise typer.Exit(NOTHING)

@@ -17,6 +17,7 @@ from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.target.marker import pipeline_of_marker
+from tidegate.target.retired import retirements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,7 +190,21 @@ class Resetter:
         """List the markers and the part files that the pipeline wrote into its target."""
         names = self.storage.list_files(roots.target)
         markers = [name for name in names if self._is_marker(roots, name)]
-        return markers, [name for name in names if layout.is_part_file(name)]
+        left = self._left(roots)
+        parts = filter(layout.is_part_file, names)
+        return markers, [name for name in parts if posixpath.dirname(name) not in left]
+
+    def _left(self, roots: Roots) -> set[str]:
+        """Return the paths of partitions that retired pipelines left, and that still are theirs."""
+        ended = retirements(self.storage, roots.target)
+        left = {path for item in ended for path in item.partitions}
+        # Where this pipeline published, or began to, their files had been taken away.
+        return left - {
+            state.partition.path
+            for state in (self.ledger.partitions.all() if left else ())
+            if state.partition.path in left
+            and (state.revision or self.ledger.publications.unrecorded(state.partition) is not None)
+        }
 
     def _is_marker(self, roots: Roots, name: str) -> bool:
         if not posixpath.basename(name).startswith(("_", ".")):

@@ -71,6 +71,10 @@ def test_file_with_a_row_of_a_partition_is_kept(
     assert times.may_have(TimeBounds(at - timedelta(seconds=before), at + timedelta(seconds=after)))
 
 
+def test_rows_of_null_beside_a_day_are_in_any_file() -> None:
+    assert RebuiltTimes.of(config(), [partition("2026-02-01"), partition(DEFAULT_NAME)]) is None
+
+
 def test_other_files_are_left_out_and_counted() -> None:
     found = units((1, 1), (1, 3), (2, 2), (3, 9), None)
 
