@@ -231,3 +231,20 @@ def test_folder_that_is_read_whole_and_was_empty_keeps_its_columns(landing: Land
     landing.write("2")
 
     assert landing.rows(**keys) == [{"id": 2, "amount": None}]
+
+
+def test_event_time_of_directories_wins_over_that_of_files_in_a_rebuild(landing: Landing) -> None:
+    ids = {}
+    for number in (1, 2):
+        folder = f"at=2026-02-0{number}"
+        (landing.root / folder).mkdir()
+        landing.write(f"{folder}/part")
+        ids[f"dt=2026-02-0{number}"] = [landing.put]
+    landing.rows(partition_by={"at": "date"})
+    pipeline = landing.pipeline(partition_by={"at": "date"})
+
+    planned = pipeline.rebuild((day(2),), Run("again", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+    publish(pipeline)
+
+    assert landing.lake.ids() == ids

@@ -39,6 +39,14 @@ class _Checked:
     def __init__(
         self, reading: FilesReader, footers: Footers, event_time: EventColumn | None
     ) -> None:
+        """Prepare.
+
+        Args:
+            reading: reads the rows.
+            footers: of the files.
+            event_time: the column whose bounds a footer tells; None: there is none, or directories
+                name it.
+        """
         self._reading = reading
         self._footers = footers
         self._event_time = event_time
@@ -100,7 +108,10 @@ class ListingSlicing:
         pruning = PartitionPruning(self._folder.config, self._reading.schema(pin))
         kept_partitions = pruning.keep(set(partitions.values()))
         files = [file for file in change.added if partitions[file.path] in kept_partitions]
-        checked = _Checked(self._reading.reader(pin), self._folder.footers, event_time)
+        # What directories name wins over a column of the files, of which footers tell.
+        is_named = event_time is not None and event_time.name in self._folder.config.partition_by
+        stored = None if is_named else event_time
+        checked = _Checked(self._reading.reader(pin), self._folder.footers, stored)
         pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
         pruned = len(change.added) - len(files)
         return Units(tuple(pieces), self._notes(window, change, pruned, whole=whole))
