@@ -40,6 +40,12 @@ def will_look_again(owner: str) -> bool | None:
     return None if named is None else is_listed(*named, states=[AT_WORK, QUEUED])
 
 
+def is_at_work(owner: str) -> bool | None:
+    """Return whether a run has begun and not ended; None if nobody can tell."""
+    named = read_owner(owner)
+    return None if named is None else is_listed(*named, states=[AT_WORK])
+
+
 def runs_that_have_not_looked(dag_id: str, task_id: str) -> int | None:
     """Return how many runs of a DAG have not done their first task yet; None if nobody can tell."""
     from airflow.sdk.execution_time import task_runner

@@ -24,7 +24,7 @@ from tidegate_airflow.runs import (
 )
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, opened
-from tidegate_airflow.waiting import log_wait_for_partition
+from tidegate_airflow.waiting import leave_to_asking_run, log_wait_for_partition
 
 if TYPE_CHECKING:
     from airflow.sdk import Asset, Context
@@ -78,6 +78,7 @@ class ProposeRevision(BaseOperator):
         partition = publish_partition(context, pipeline.config)
         owner = run_owner(context)
         now = utc_now()
+        leave_to_asking_run(pipeline, partition, owner)
         # Another run may have published or held it in the meantime.
         if pipeline.evaluate(partition, now) is None:
             held = pipeline.held(partition) if is_by_hand(context) else None
@@ -111,7 +112,9 @@ def check_partition(name: str, context: Context) -> str:
     pipeline = opened(name)
     proposal = proposal_of(context, PROPOSE)
     try:
-        verdict = pipeline.gate(proposal.partition, proposal.digest, run_owner(context), utc_now())
+        verdict = pipeline.gate(
+            proposal.partition, proposal.digest, run_owner(context), utc_now(), asks=True
+        )
     except PublicationLapsed as lapsed:
         raise skipped(str(lapsed)) from lapsed
     report = describe_verdict(proposal, verdict)
@@ -150,7 +153,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
     keep_reason(f"revision {done.revision} is published, {done.rows} rows")
     key, made = proposal.partition.key, _revision(pipeline, done)
     if is_announced(published, key, made.committed_at):
-        msg = f"revision {done.revision} of {key} was announced before: no event is emitted again"
+        msg = f"revision {done.revision} is published and was announced before: no event again"
         raise skipped(msg)
     event = context["outlet_events"][published]
     event.add_partitions(key)

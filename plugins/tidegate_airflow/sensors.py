@@ -24,7 +24,12 @@ from tidegate_airflow.runs import (
 )
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import PartitionTrigger, WindowTrigger, controlled, opened
-from tidegate_airflow.waiting import log_wait_for_partition, log_wait_for_window, name_run
+from tidegate_airflow.waiting import (
+    leave_to_asking_run,
+    log_wait_for_partition,
+    log_wait_for_window,
+    name_run,
+)
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -106,6 +111,7 @@ class PartitionCommitSensor(BaseSensorOperator):
         pipeline = controlled(self.pipeline)
         partition = publish_partition(context, pipeline.config)
         owner = run_owner(context)
+        leave_to_asking_run(pipeline, partition, owner)
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
             reason = nothing_to_do(pipeline, partition)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tidegate.errors.commands import command
+from tidegate_airflow.asking import is_at_work
 from tidegate_airflow.runs import read_owner
+from tidegate_airflow.skips import skipped
 
 if TYPE_CHECKING:
     from tidegate.model.partition import Partition
@@ -30,6 +32,25 @@ def log_wait_for_partition(pipeline: PipelineControl, partition: Partition) -> N
     held = pipeline.ledger.partitions.find(partition)
     words = ("publish", pipeline.config.name, partition)
     _LOG.info("%s", _waiting(str(partition), held.owner if held else None, words))
+
+
+def leave_to_asking_run(pipeline: PipelineControl, partition: Partition, owner: str) -> None:
+    """Skip a task of a run while another one asks a person about the same partition.
+
+    Rows that came since would replace what the person sees, and a partition that receives rows
+    every hour could never be approved (design §4); a second question would get a second answer.
+
+    Raises:
+        AirflowSkipException: another run asks, and Airflow says that it still waits for the answer.
+    """
+    asking = pipeline.asking(partition)
+    if asking is None or asking == owner or not is_at_work(asking):
+        return
+    msg = (
+        f"{partition}: {name_run(asking)} asks whether it is published as it was shown there. "
+        "Rows that came since wait for the answer, and make the next revision"
+    )
+    raise skipped(msg)
 
 
 def name_run(owner: str) -> str:

@@ -144,6 +144,89 @@ def test_answer_to_content_that_changed_counts_for_nothing(held: Pipeline, lake:
     )
 
 
+def look(run: str, **options: Any) -> None:
+    """Do the first task of a publish run."""
+    sensor = PartitionCommitSensor(task_id="wait", pipeline="orders", poll_seconds=2.0)
+    sensor.resume(task_context(run=run, partition=KEY, **options))
+
+
+@pytest.mark.parametrize("choice", ["Approve", "Reject"])
+def test_question_keeps_what_it_shows_while_rows_come(
+    held: Pipeline, lake: SmallLake, airflow: Supervisor, choice: str
+) -> None:
+    airflow.states["orders_publish", "run-1"] = "running"
+    context, _ = propose_and_check()
+    shown = lake.table.scan(row_filter="at < '2026-02-02T00:00:00+00:00'").to_arrow()["id"]
+    lake.commit({1: 4, 3: 1})
+    load(held, until=known(9))
+
+    with pytest.raises(AirflowSkipException, match=r"run run-1 of orders_publish, http.* asks"):
+        look("run-2")
+    with pytest.raises(AirflowSkipException, match="asks"):
+        propose_and_check(run="run-2")
+
+    if choice == "Approve":
+        answer(context, choice)
+        commit_partition("orders", PUBLISHED, context)
+    else:
+        # It does not concern the rows that came since, which are asked about.
+        with pytest.raises(AirflowSkipException, match="checks them, and asks"):
+            answer(context, choice)
+        airflow.states["orders_publish", "run-1"] = "success"
+    assert lake.ids() == (
+        {"dt=2026-02-01": sorted(shown.to_pylist())} if choice == "Approve" else {}
+    )
+    # What came since is asked about next.
+    assert day(1) in held.pending(NOW)
+    look("run-2")
+    newer, following = propose_and_check(run="run-2")
+    assert following == "approve"
+    assert " 7 rows" in newer["ti"].xcom_pull("quality_gate", key="report")
+
+
+@pytest.mark.parametrize("state", ["success", "failed", None])
+def test_question_of_a_run_that_has_ended_keeps_nothing(
+    held: Pipeline, lake: SmallLake, airflow: Supervisor, state: str | None
+) -> None:
+    propose_and_check()
+    if state is not None:
+        airflow.states["orders_publish", "run-1"] = state
+    lake.commit({1: 4, 3: 1})
+    load(held, until=known(9))
+
+    look("run-2")
+
+    newer, _ = propose_and_check(run="run-2")
+    assert " 7 rows" in newer["ti"].xcom_pull("quality_gate", key="report")
+
+
+def test_question_about_rows_that_were_read_again_is_left_to_the_next_run(
+    held: Pipeline, lake: SmallLake, airflow: Supervisor
+) -> None:
+    airflow.states["orders_publish", "run-1"] = "running"
+    propose_and_check()
+    lake.commit({1: 4})
+    load(held, until=known(9))
+    run = Run("rebuild", "cli")
+    held.finish_load(held.rebuild([day(1)], run, known(9)), known(9), local)
+
+    look("run-2")
+
+    assert propose_and_check(run="run-2")[1] == "approve"
+
+
+def test_question_is_not_asked_twice_at_once(held: Pipeline, airflow: Supervisor) -> None:
+    airflow.states["orders_publish", "run-1"] = "running"
+    propose_and_check()
+
+    with pytest.raises(AirflowSkipException, match="run run-1 of orders_publish"):
+        look("run-2", run_type="manual")
+
+    # The run that asks may be cleared, and asks again.
+    look("run-1", cleared=1)
+    assert propose_and_check(cleared=1)[1] == "approve"
+
+
 def test_answer_after_a_decision_by_command_counts_for_nothing(held: Pipeline) -> None:
     context, _ = propose_and_check()
     held.reopen(day(1), NOW)
@@ -523,7 +606,7 @@ def test_commit_that_is_cleared_tells_its_consumers_once_per_revision(
     cleared["ti"].handed = context["ti"].handed
 
     if told == "this":
-        with pytest.raises(AirflowSkipException, match="revision 1 of 2026-02-01 was announced"):
+        with pytest.raises(AirflowSkipException, match="published and was announced before"):
             commit_partition("orders", PUBLISHED, cleared)
     else:
         commit_partition("orders", PUBLISHED, cleared)

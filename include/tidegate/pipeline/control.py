@@ -17,7 +17,7 @@ from tidegate.errors import PlanMissing, TidegateError
 from tidegate.errors.commands import naming
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
-from tidegate.model.publication import Approval
+from tidegate.model.publication import Approval, Outcome
 from tidegate.pipeline.publish.deciding import Decisions
 from tidegate.pipeline.publish.evaluating import Evaluator
 from tidegate.pipeline.state.behind import Watch
@@ -151,6 +151,22 @@ class PipelineControl:
     def partition_is_free(self, partition: Partition, owner: str, now: datetime) -> bool:
         """Return whether no other living run has claimed a partition."""
         return self.ledger.partitions.is_free(partition, self._holder(owner, now))
+
+    @keeping_ledger_open
+    def asking(self, partition: Partition) -> str | None:
+        """Return the run that said that it asks a person about a partition; it may have ended.
+
+        None if nobody has to decide any more: it was decided, or what was shown was replaced.
+        """
+        shown = self.ledger.publications.proposed(partition)
+        if shown is None or shown.verdict is None or shown.approval is not None:
+            return None
+        if shown.verdict.outcome is not Outcome.HOLD:
+            return None
+        if self.ledger.publications.is_replaced(partition, shown.publication.digest):
+            return None
+        why = self.ledger.partitions.get(partition).why
+        return why.waiting if why is not None else None
 
     @keeping_ledger_open
     def evaluate(

@@ -77,15 +77,30 @@ class PublishSteps(PipelineParts):
         return self._committer.held(partition) if self.is_held(partition) else None
 
     @keeping_ledger_open
-    def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
+    def gate(
+        self,
+        partition: Partition,
+        publication: str,
+        owner: str,
+        now: datetime,
+        *,
+        asks: bool = False,
+    ) -> Verdict:
         """Check the partition as it would be published.
+
+        Args:
+            partition: the partition.
+            publication: digest of the proposed revision.
+            owner: the run.
+            now: its clock.
+            asks: whether the run waits for a person's answer if the partition is held.
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
         """
         self._check_identity()
         with self._noting(partition, now), self._forgotten.naming():
-            return self._committer.gate(partition, publication, owner, now)
+            return self._committer.gate(partition, publication, owner, now, asks=asks)
 
     @keeping_ledger_open
     def commit(

@@ -116,11 +116,27 @@ class Committer:
         stored = self.ledger.publications.proposed(partition)
         return self._proposal(stored) if stored is not None else None
 
-    def gate(self, partition: Partition, publication: str, owner: str, now: datetime) -> Verdict:
+    def gate(
+        self,
+        partition: Partition,
+        publication: str,
+        owner: str,
+        now: datetime,
+        *,
+        asks: bool = False,
+    ) -> Verdict:
         """Check a proposed revision, and store the verdict; a hold ends the claim.
 
         A verdict that allows the commit, or that a person overruled, is not computed again, nor is
         that of the current revision.
+
+        Args:
+            partition: the partition.
+            publication: digest of the proposed revision.
+            owner: the run.
+            now: its clock.
+            asks: whether the run waits for a person's answer if the partition is held; the ledger
+                keeps its name, because others should not replace what it shows.
 
         Raises:
             PublicationLapsed: the proposal was replaced in the meantime.
@@ -142,6 +158,8 @@ class Committer:
             verdict, report = self.gatekeeper.judge(partition, entry, now)
         why = failed_why(verdict, now)
         held = why if verdict.outcome is Outcome.HOLD else None
+        if held is not None and asks:
+            held = replace(held, waiting=owner)
         number = self.ledger.publications.reserve(partition, claim)
         self.gatekeeper.keep(
             GateRecord(entry.publication, verdict, held, report, entry.override, number)
