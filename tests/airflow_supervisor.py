@@ -14,7 +14,9 @@ from airflow.sdk.execution_time.comms import (
     ErrorResponse,
     GetAssetEventByAsset,
     GetDRCount,
+    GetTaskStates,
     GetTICount,
+    TaskStatesResult,
     TICount,
 )
 
@@ -31,6 +33,8 @@ class Supervisor:
     tasks: dict[tuple[str, str], list[str]] = field(default_factory=dict)
     """(DAG, task) → its states in all runs."""
     events: list[AssetEventResponse] = field(default_factory=list)
+    ended: dict[tuple[str, str], str] = field(default_factory=dict)
+    """(run, task) → how the task ended in its last try."""
     silent: bool = False
 
     def tell(self, asset: Asset, key: str, extra: dict[str, Any]) -> None:
@@ -62,6 +66,18 @@ class Supervisor:
             return AssetEventsResult(
                 asset_events=[event for event in named if event.timestamp >= msg.after]
             )
+        if isinstance(msg, GetTaskStates):
+            assert msg.run_ids is not None
+            assert msg.task_ids is not None
+            told = {
+                run: {
+                    task: self.ended[run, task]
+                    for task in msg.task_ids
+                    if (run, task) in self.ended
+                }
+                for run in msg.run_ids
+            }
+            return TaskStatesResult(task_states=told)
         assert isinstance(msg, GetDRCount)
         assert msg.run_ids is not None
         assert msg.states is not None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 
 from tidegate.errors import DecisionRefused, NotHeld, ProposalMissing, PublicationLapsed
+from tidegate_airflow.naming import naming_pipeline
 from tidegate_airflow.runs import publish_partition, utc_now
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import controlled
@@ -58,6 +59,7 @@ class PartitionApproval(ApprovalOperator):
             self._store(context, event)
         return super().execute_complete(context, event)
 
+    @naming_pipeline
     def _store(self, context: Context, event: dict[str, Any]) -> None:
         pipeline = controlled(self.pipeline)
         partition = publish_partition(context, pipeline.config)

@@ -60,6 +60,21 @@ def runs_that_have_not_looked(dag_id: str, task_id: str) -> int | None:
         return None
 
 
+def is_skipped(dag_id: str, run_id: str, task_id: str) -> bool:
+    """Return whether a task of a run was skipped; False if nobody can tell."""
+    from airflow.sdk.execution_time import task_runner
+
+    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
+        return False
+    try:
+        found = task_runner.RuntimeTaskInstance.get_task_states(
+            dag_id=dag_id, task_ids=[task_id], run_ids=[run_id]
+        )
+    except AirflowRuntimeError:
+        return False
+    return bool(found.get(run_id, {}).get(task_id) == "skipped")
+
+
 def is_announced(published: Asset, key: str, committed_at: datetime) -> bool:
     """Return whether an event told of a revision already; False if nobody can tell.
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import ExceptionRetryPolicy, RetryAction, RetryRule
 
 from tidegate.errors import ClaimHeld, PartitionBusy, TerminalError, TransientError, WindowOpen
+from tidegate_airflow.notes import keep_failure
 from tidegate_airflow.runs import run_owner
 from tidegate_airflow.triggers import controlled
 
@@ -52,11 +53,14 @@ def failure_arguments() -> dict[str, Any]:
 def give_back(context: Context) -> None:
     """Give back at once the windows and partitions of a run whose task has failed for good.
 
+    The reason is handed on for the note of the run.
+
     *Runs on:* the task's process, after its last try; after a lost heartbeat Airflow's DAG
     processor. *Failure:* what could not be given back is free once Airflow lists the run as failed.
     """
     from tidegate.ledger.letting_go import let_go
 
     name = context["dag_run"].dag_id.rpartition("_")[0]
+    keep_failure(context, name)
     for sequence in let_go(controlled(name).ledger, run_owner(context)):
         _LOG.info("this run has failed: window %d is left to the next run, or to a clear", sequence)

@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from tidegate.model.run import PlannedWindow
+from tidegate_airflow.asking import is_skipped
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,10 +21,14 @@ _LOG = logging.getLogger(__name__)
 
 
 def planned_windows(context: Context, *task_ids: str) -> tuple[PlannedWindow, ...]:
-    """Return the windows that the first of these tasks handed over; none if all were skipped."""
+    """Return the windows that the first of these tasks handed over; none if all were skipped.
+
+    A task that a cleared run skips without starting it keeps what it handed over before.
+    """
+    run = context["dag_run"]
     for task_id in task_ids:
         handed = context["ti"].xcom_pull(task_ids=task_id)
-        if handed is not None:
+        if handed is not None and not is_skipped(run.dag_id, run.run_id, task_id):
             return tuple(PlannedWindow.from_json(item) for item in handed)
     return ()
 

@@ -26,17 +26,17 @@ def on_starting(component: object) -> None:
 
 @hookimpl
 def on_dag_run_running(dag_run: DagRun) -> None:
-    """Note the partition of a publish run."""
+    """Note the partition of a run."""
     write_note(dag_run)
 
 
 @hookimpl
 def on_dag_run_success(dag_run: DagRun) -> None:
-    """Note how a publish run ended."""
+    """Note how a run ended."""
     write_note(dag_run)
 
 
 @hookimpl
 def on_dag_run_failed(dag_run: DagRun) -> None:
-    """Note the partition of a publish run."""
+    """Note why a run failed."""
     write_note(dag_run)

@@ -9,6 +9,8 @@ from airflow.sdk import DAG, CronDataIntervalTimetable, task
 
 from tidegate_airflow.assets import mappable_keys, staged_asset
 from tidegate_airflow.held_windows import held_windows, planned_windows
+from tidegate_airflow.naming import naming_pipeline
+from tidegate_airflow.notes import keep_reason
 from tidegate_airflow.operators import MergeRead, PlanSplits
 from tidegate_airflow.pools import SPARK_POOL
 from tidegate_airflow.runs import load_run, utc_now
@@ -90,6 +92,7 @@ def _announce_task(name: str, *plans_from: str) -> Any:
     return announce()
 
 
+@naming_pipeline
 def announce_window(
     name: str, planned: Sequence[PlannedWindow], staged: Asset, context: Context
 ) -> None:
@@ -114,10 +117,14 @@ def announce_window(
         announced.watermark,
         announced.summary.to_text(),
     )
+    if announced.windows:
+        summary = announced.summary
+        rows = f"{summary.rows_read} rows read, {summary.rows_kept} kept"
+        keep_reason(f"windows {list(announced.windows)}: {rows}")
     keys = mappable_keys(pipeline.config, _touched(pipeline, announced, planned))
     if not keys:
         msg = "no partition was touched"
-        raise skipped(msg)
+        raise skipped(msg, noted=False)
     event = context["outlet_events"][staged]
     event.add_partitions(keys)
     event.extra = {"pipeline": name, "run": run.id, "windows": list(announced.windows)}

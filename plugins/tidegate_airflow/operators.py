@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from tidegate.errors import TidegateError, WindowNotFound, WindowOpen
 from tidegate_airflow.held_windows import held_windows, planned_windows
+from tidegate_airflow.naming import naming_pipeline
 from tidegate_airflow.runs import load_run, utc_now
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.spark_environment import (
@@ -116,6 +117,7 @@ class PlanSplits(PipelineJob):
         """Try again, after the Airflow trigger fired."""
         return self._plan(context)
 
+    @naming_pipeline
     def _plan(self, context: Context) -> list[dict[str, Any]]:
         now = utc_now()
         run = load_run(context, now)
@@ -176,6 +178,7 @@ class MergeRead(PipelineJob):
         """Try again, after the Airflow trigger fired."""
         return self._read(context)
 
+    @naming_pipeline
     def _read(self, context: Context) -> list[dict[str, Any]]:
         now = utc_now()
         run = load_run(context, now)

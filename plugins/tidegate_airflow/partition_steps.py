@@ -13,6 +13,7 @@ from tidegate.errors import ClaimHeld, GateFailed, PublicationLapsed
 from tidegate.model.publication import Outcome
 from tidegate_airflow.approval import SHOWN
 from tidegate_airflow.asking import is_announced
+from tidegate_airflow.naming import naming_pipeline
 from tidegate_airflow.notes import keep_reason
 from tidegate_airflow.runs import (
     is_by_hand,
@@ -73,6 +74,7 @@ class ProposeRevision(BaseOperator):
         """Try again, after the Airflow trigger fired."""
         return self._propose(context)
 
+    @naming_pipeline
     def _propose(self, context: Context) -> dict[str, Any]:
         pipeline = opened(self.pipeline)
         partition = publish_partition(context, pipeline.config)
@@ -102,6 +104,7 @@ class ProposeRevision(BaseOperator):
         return proposal.to_json()
 
 
+@naming_pipeline
 def check_partition(name: str, context: Context) -> str:
     """Judge the proposed revision and return the task that comes next (AF-3.10).
 
@@ -136,6 +139,7 @@ def check_partition(name: str, context: Context) -> str:
     return COMMIT
 
 
+@naming_pipeline
 def commit_partition(name: str, published: Asset, context: Context) -> None:
     """Publish the checked revision, and notify consumers of the published asset (AF-3.12).
 

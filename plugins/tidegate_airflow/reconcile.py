@@ -9,6 +9,8 @@ from airflow.sdk import DAG, CronTriggerTimetable, task
 
 from tidegate_airflow.asking import runs_that_have_not_looked, will_look_again
 from tidegate_airflow.assets import mappable_keys, staged_asset
+from tidegate_airflow.naming import naming_pipeline
+from tidegate_airflow.notes import keep_reason
 from tidegate_airflow.partition_steps import WAIT
 from tidegate_airflow.runs import utc_now
 from tidegate_airflow.skips import skipped
@@ -60,6 +62,7 @@ def _announce_task(name: str) -> Any:
     return announce_pending()
 
 
+@naming_pipeline
 def announce_again(name: str, staged: Asset, context: Context) -> None:
     """Emit one event per pending partition that no run waits for (AF-3.14).
 
@@ -84,7 +87,9 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
             f"{', '.join(keys)}; the next run of this DAG looks again"
         )
         raise skipped(msg)
-    _LOG.info("announced again: %s", ", ".join(keys))
+    told = f"announced again: {', '.join(keys)}"
+    _LOG.info("%s", told)
+    keep_reason(told)
     event = context["outlet_events"][staged]
     event.add_partitions(keys)
     event.extra = {"pipeline": name, "run": context["dag_run"].run_id, "windows": []}

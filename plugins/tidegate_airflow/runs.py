@@ -109,6 +109,13 @@ def nothing_to_do(pipeline: PipelineControl, partition: Partition) -> str:
     found = pipeline.ledger.partitions.get(partition)
     if found.pending == "held":
         told = found.why.detail if found.why else "its checks failed"
+        shown = pipeline.ledger.publications.proposed(partition)
+        if shown is not None and shown.approval is not None:
+            reopen = command("reopen", pipeline.config.name, partition)
+            return (
+                f"{partition} stays held: {told}. `{reopen}` checks it again; a run that is "
+                "triggered with its key, or cleared, asks again"
+            )
         return (
             f"{partition} is held: {told}. It waits for a decision, under Required Actions or by "
             f"`{command('approve', pipeline.config.name, partition)}`. If nobody is asked any "

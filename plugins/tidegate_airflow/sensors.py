@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseSensorOperator
 
 from tidegate_airflow.asking import will_look_again
+from tidegate_airflow.naming import naming_pipeline
 from tidegate_airflow.pools import warn_without_plugin
 from tidegate_airflow.runs import (
     is_by_hand,
@@ -64,6 +65,7 @@ class ChangesSensor(BaseSensorOperator):
         warn_without_plugin()
         self._look(context)
 
+    @naming_pipeline
     def _look(self, context: Context) -> None:
         now = utc_now()
         run = load_run(context, now)
@@ -106,6 +108,7 @@ class PartitionCommitSensor(BaseSensorOperator):
         """Check the ledger."""
         self._look(context)
 
+    @naming_pipeline
     def _look(self, context: Context) -> None:
         now = utc_now()
         pipeline = controlled(self.pipeline)

@@ -8,6 +8,7 @@ import pytest
 
 from airflow_runs import run_dag
 from small_lake import SmallLake, known, load, publish
+from tidegate.errors import ProposalMissing
 from tidegate_airflow import listeners
 
 if TYPE_CHECKING:
@@ -76,14 +77,46 @@ def test_note_tells_why_a_run_had_nothing_to_do(lake: SmallLake) -> None:
     assert note.startswith(f"Partition {KEY}: dt={KEY}: nothing is pending: revision 1")
 
 
-def test_note_of_a_run_that_failed_tells_its_partition(lake: SmallLake) -> None:
+def test_note_of_a_run_that_failed_tells_why(lake: SmallLake) -> None:
     note = note_of("orders_publish", run_conf={"partition": "2027-01-01"})
 
-    assert note == "Partition 2027-01-01"
+    assert note is not None
+    assert note.startswith("Partition 2027-01-01: failed in wait_commit_policy: ")
+    assert "known are dt=2026-02-02, dt=2026-02-01" in note
 
 
-def test_other_dags_get_no_note(lake: SmallLake) -> None:
-    assert note_of("orders_reconcile") is None
+def test_note_of_a_run_without_a_partition_tells_what_is_missing(lake: SmallLake) -> None:
+    note = note_of("orders_publish", run_conf={"partiton": KEY})
+
+    assert note is not None
+    assert note.startswith("Publish: failed in wait_commit_policy: ")
+
+
+def test_note_of_a_load_tells_what_it_took(lake: SmallLake) -> None:
+    assert str(note_of("orders_load")).startswith("Load: nothing to load: ")
+    lake.commit({1: 2})
+    assert str(note_of("orders_load")).startswith("Load: windows [2]: 2 rows read, 2 kept")
+
+
+def test_note_of_reconcile_tells_what_it_announced(lake: SmallLake) -> None:
+    publish(lake.pipeline())
+
+    assert note_of("orders_reconcile") == "Reconcile: announced again: 2026-02-02"
+
+
+def test_note_says_of_a_run_that_failed_nothing_that_was_said_before(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegate_airflow.failures.keep_failure", lambda *_: None)
+    monkeypatch.setattr("tidegate_airflow.partition_steps.is_announced", _die)
+
+    note = note_of("orders_publish", run_conf={"partition": KEY})
+
+    assert note == f"Partition {KEY}"
+
+
+def _die(*_arguments: object) -> bool:
+    raise ProposalMissing(dag="orders_publish", task="propose")
 
 
 def test_note_of_a_person_is_kept(lake: SmallLake) -> None:

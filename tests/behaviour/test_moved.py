@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from small_lake import NOW, SmallLake, day, load, local, publish, published_ids
-from tidegate.errors import PipelineChanged, WorkUnfit
+from tidegate.errors import PipelineChanged, TargetGone, WorkGone, WorkUnfit
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 from tidegate.storage import LocalStorage
@@ -65,6 +65,23 @@ def test_pipeline_goes_on_where_its_directories_are_now(
     report = pipeline.status(NOW)
     assert report is not None
     assert report.notes == ()
+
+
+@pytest.mark.follows("WorkGone")
+@pytest.mark.follows("TargetGone")
+@pytest.mark.parametrize("parts", [("path", "work"), ("path",), ("work",)], ids="+".join)
+def test_place_that_was_left_says_where_to_write_the_new_one(
+    lake: SmallLake, parts: tuple[str, ...]
+) -> None:
+    keys = moved(lake, *parts)
+
+    with pytest.raises((WorkGone, TargetGone), match=r"moved, write its new path .*`target\."):
+        load(lake.pipeline())
+
+    publish(lake.pipeline(**keys))
+    assert published_ids(lake.root / keys["target"].get("path", lake.target)) == {
+        FIRST: [1, 2, 3, 5, 6]
+    }
 
 
 def test_window_that_was_open_is_finished_where_it_is_now(lake: SmallLake) -> None:
@@ -190,3 +207,15 @@ def test_target_that_was_moved_before_its_first_window_is_the_pipelines(tmp_path
     publish(pipeline)
 
     assert published_ids(lake.root / "elsewhere" / "orders") == {FIRST: [1]}
+
+
+def test_relative_places_are_those_of_the_pipeline_file(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = {"target": {"path": "published/orders", "work": f"published/{lake.work.name}"}}
+    (lake.root / "elsewhere").mkdir()
+    monkeypatch.chdir(lake.root / "elsewhere")
+
+    publish(lake.pipeline(**keys))
+
+    assert lake.ids() == {FIRST: [1, 2, 3, 5, 6]}

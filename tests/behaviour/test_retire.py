@@ -66,6 +66,12 @@ def test_what_it_published_stays_and_its_file_is_put_aside(lake: SmallLake) -> N
     assert list(load_pipelines(lake.root)) == []
     assert not (lake.work / "windows").exists()
     assert tidegate("status").exit_code == 3
+    assert "2 partitions with 4 rows" in ended.stdout
+    assert "1 partition had rows that were not published" in ended.stdout
+    assert "open runs of orders_load and orders_publish" in " ".join(ended.stdout.split())
+    assert f"It was retired: its file is {lake.root}" in " ".join(
+        tidegate("status", "orders").output.split()
+    )
 
 
 def test_it_is_asked_with_numbers(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:

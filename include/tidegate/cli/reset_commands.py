@@ -12,6 +12,7 @@ from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, Yes, utc_now
 from tidegate.cli.loading import finish, run_for, told
 from tidegate.cli.opening import open_pipeline, this_process
 from tidegate.cli.output import NOTHING, reporting
+from tidegate.config import RETIRED
 from tidegate.errors.commands import command
 
 if TYPE_CHECKING:
@@ -79,12 +80,12 @@ def retire(pipeline: PipelineName, yes: Yes = False, as_json: AsJson = False) ->
             opened.retire(getpass.getuser(), this_process(), utc_now())
         left = _put_aside(file)
         raw = {"left": standing and standing.to_json(), "file": str(left)}
-        output.show(raw, *_retired(opened.config.name, file, left))
+        output.show(raw, *_retired(opened.config.name, standing, file, left))
 
 
 def _put_aside(file: Path) -> Path | None:
     """Rename a pipeline file so that it is not found any more; None if that is not allowed."""
-    aside = file.with_name(f"{file.name}.retired")
+    aside = file.with_name(f"{file.name}{RETIRED}")
     try:
         return file.rename(aside)
     except OSError:
@@ -99,15 +100,24 @@ def _retiring(standing: "Standing | None", file: Path) -> Iterator[str]:
             f"{pending} with rows that are not published lose them, with what is staged in "
             f"{standing.work}."
         )
-    yield f"{file} gets the ending `.retired`."
+    yield f"{file} gets the ending `{RETIRED}`."
 
 
-def _retired(name: str, file: Path, left: Path | None) -> Iterator[str]:
+def _retired(
+    name: str, standing: "Standing | None", file: Path, left: Path | None
+) -> Iterator[str]:
     yield f"Pipeline '{name}' is retired."
+    if standing is not None:
+        lost = wording.plural(standing.pending, "partition")
+        yield f"{_published(standing)} stay; {lost} had rows that were not published."
     if left is None:
         yield f"{file} could not be renamed: remove it from where it is deployed."
     else:
         yield f"Its file is {left} now."
+    yield (
+        f"In Airflow, mark open runs of {name}_load and {name}_publish as failed: their tasks find "
+        "no DAG any more, and an answer to a question of theirs does nothing."
+    )
 
 
 def _published(standing: "Standing") -> str:

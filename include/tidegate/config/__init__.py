@@ -22,6 +22,7 @@ from tidegate.config.environment import (
     resolve_secret,
 )
 from tidegate.config.loading import (
+    RETIRED,
     claimants,
     find_pipeline,
     load_pipeline,
@@ -54,6 +55,7 @@ from tidegate.config.template import guess_event_time, pipeline_template
 __all__ = [
     "METADATA_COLUMNS",
     "OWNER_FILE",
+    "RETIRED",
     "CatalogConfig",
     "CommitConfig",
     "CustomPolicy",

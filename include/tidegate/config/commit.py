@@ -4,25 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     Field,
     GetJsonSchemaHandler,
-    ValidationInfo,
     field_validator,
     model_validator,
 )
 
 from tidegate.config.policies import Policy, PolicyConfig, SuccessFilePolicy
 from tidegate.config.section import (
+    AnyPath,
     Duration,
     PartitionLength,
     Section,
     Size,
-    absolute_path,
     later,
     words,
 )
@@ -117,19 +115,13 @@ class ApprovalConfig(Section):
 class GateConfig(Section):
     """All checks on one partition as it would stand after the commit."""
 
-    suite: str = Field(min_length=1)
+    suite: AnyPath = Field(min_length=1)
     """The expectation suite, relative to the pipeline file."""
     on_failure: Annotated[GateEffect, words(GateEffect)] = "hold"
     """What happens if a critical expectation fails."""
     approval: ApprovalConfig = ApprovalConfig()
     pandas_limit: Size = 256 << 20
     """Size up to which a partition is checked with pandas; larger ones are checked with Spark."""
-
-    @field_validator("suite")
-    @classmethod
-    def _suite_path(cls, suite: str, info: ValidationInfo) -> str:
-        folder = (info.context or {}).get("folder")
-        return absolute_path(suite, Path(folder) if folder else None)
 
 
 class PartitionTimeConfig(Section):

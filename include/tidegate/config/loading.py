@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _SOURCE: TypeAdapter[SourceConfig] = TypeAdapter(AnySource)
+RETIRED = ".retired"
+"""Ending of the file of a pipeline that was ended."""
 _NAME = re.compile(r"^name:\s*['\"]?([A-Za-z0-9_.-]+)", re.MULTILINE)
 
 
@@ -133,7 +135,13 @@ def claimants(name: str, folder: Path | None = None) -> tuple[Path, ...]:
 
 def _not_found(name: str, folder: Path) -> PipelineNotFound:
     known = ", ".join(_name_in(file) for file in pipeline_files(folder))
-    return PipelineNotFound(name=name, folder=str(folder), known=known or "no pipeline files")
+    remedy = "Check the spelling."
+    for file in sorted(folder.glob(f"*{RETIRED}")):
+        if name in {_name_in(file), file.name.partition(".")[0]}:
+            remedy = f"It was retired: its file is {file} now."
+    return PipelineNotFound(
+        name=name, folder=str(folder), known=known or "no pipeline files", remedy=remedy
+    )
 
 
 def pipeline_names() -> set[str]:

@@ -15,6 +15,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     PlainSerializer,
+    ValidationInfo,
     WithJsonSchema,
 )
 
@@ -97,6 +98,12 @@ def _positive(size: int) -> int:
     return size
 
 
+def folder_of(info: ValidationInfo) -> Path | None:
+    """Return the folder of the pipeline file that is read; None if there is no file."""
+    folder = (info.context or {}).get("folder")
+    return Path(folder) if folder else None
+
+
 def absolute_path(path: str, folder: Path | None = None) -> str:
     """Make a path absolute against a folder (default: the current one).
 
@@ -110,9 +117,9 @@ def absolute_path(path: str, folder: Path | None = None) -> str:
     return os.path.abspath(Path(folder or Path.cwd()) / Path(path).expanduser())  # noqa: PTH100
 
 
-def local_path(path: str) -> str:
+def local_path(path: str, folder: Path | None = None) -> str:
     """Make a path absolute, and refuse stores that this version cannot reach."""
-    made = absolute_path(path)
+    made = absolute_path(path, folder)
     if scheme := _SCHEME.match(made):
         msg = f"'{path}': {scheme.group(1)}:// {NOT_BUILT}; write a path of a mounted file system"
         raise ValueError(msg)
@@ -162,5 +169,5 @@ PartitionLength = Annotated[
     WithJsonSchema({"type": "string", "examples": ["1 h", "1 d", "1 month"]}),
 ]
 
-LocalPath = Annotated[str, AfterValidator(local_path)]
-AnyPath = Annotated[str, AfterValidator(absolute_path)]
+LocalPath = Annotated[str, AfterValidator(lambda path, info: local_path(path, folder_of(info)))]
+AnyPath = Annotated[str, AfterValidator(lambda path, info: absolute_path(path, folder_of(info)))]

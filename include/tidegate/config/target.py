@@ -9,13 +9,21 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from tidegate.config.section import (
     LocalPath,
     Section,
     Size,
     absolute_path,
+    folder_of,
     later,
     lies_inside,
     words,
@@ -140,11 +148,11 @@ class TargetConfig(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _work_beside(cls, found: Any) -> Any:
+    def _work_beside(cls, found: Any, info: ValidationInfo) -> Any:
         path = found.get("path") if isinstance(found, Mapping) else None
         if not isinstance(path, str) or found.get("work"):
             return found
-        place = absolute_path(path)
+        place = absolute_path(path, folder_of(info))
         return found if "://" in place else {**found, "work": work_beside(place)}
 
     @model_validator(mode="after")

@@ -12,7 +12,8 @@ class PipelineChanged(TerminalError):
     found: str
     template = (
         "pipeline '{pipeline}': `{key}` was {expected} and is now {found}; it belongs to the "
-        "pipeline's identity. Change it back, or give the changed pipeline a new name and a new "
+        "pipeline's identity. Change it back (a target that was moved is followed once nothing is "
+        "left of it in its old place), or give the changed pipeline a new name and a new "
         "target. `tidegate reset {pipeline} --drop-target` deletes what was published instead, and "
         "begins again as the file says now."
     )

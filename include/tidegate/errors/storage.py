@@ -59,7 +59,8 @@ class WorkGone(TerminalError):
     template = (
         "pipeline '{pipeline}': {work}: expected the windows that the ledger knows, or that the "
         "table was published from, found none. Nothing was changed. If it lies on a volume that "
-        "is not mounted, mount it. If it is lost, restore it and the target from a copy; without "
+        "is not mounted, mount it. If it was moved, write its new path into the pipeline file as "
+        "`target.work`. If it is lost, restore it and the target from a copy; without "
         "a copy, {remedy}."
     )
 
@@ -85,7 +86,8 @@ class TargetGone(TerminalError):
     target: str
     template = (
         "pipeline '{pipeline}': {target}: expected the published table, found no file. Nothing "
-        "was changed. If it lies on a volume that is not mounted, mount it. If it is lost, "
+        "was changed. If it lies on a volume that is not mounted, mount it. If it was moved, write "
+        "its new path into the pipeline file as `target.path`. If it is lost, "
         "restore it from a copy; without a copy, begin again with `tidegate reset {pipeline} "
         "--drop-target`."
     )

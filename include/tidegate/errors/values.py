@@ -43,9 +43,8 @@ class PipelineNotFound(TerminalError):
     name: str
     folder: str
     known: str
-    template = (
-        "pipeline '{name}': no file in {folder} has this name; found: {known}. Check the spelling."
-    )
+    remedy: str
+    template = "pipeline '{name}': no file in {folder} has this name; found: {known}. {remedy}"
 
 
 class SecretMissing(TerminalError):

@@ -30,7 +30,9 @@ GONE = SourceFileGone(path="s3://lake/[a].parquet")
             ConfigInvalid(file="a.yaml", line=3, key="name", problem="missing"), MISUSED, id="file"
         ),
         pytest.param(LedgerAddressWrong(found="a"), MISUSED, id="ledger"),
-        pytest.param(PipelineNotFound(name="a", folder="f", known="b"), MISUSED, id="name"),
+        pytest.param(
+            PipelineNotFound(name="a", folder="f", known="b", remedy=""), MISUSED, id="name"
+        ),
         pytest.param(
             PartitionNotFound(pipeline="a", partition="p", looked="", known=""),
             MISUSED,

@@ -169,7 +169,9 @@ def test_words_take_dash_underscore_and_capitals(tmp_path: Path) -> None:
     assert config.commit.policies == (SuccessFilePolicy(),)
 
 
-def test_relative_places_are_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_places_are_relative_to_the_pipeline_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "pipelines").mkdir()
     monkeypatch.chdir(tmp_path)
     text = """\
@@ -182,8 +184,9 @@ def test_relative_places_are_made_absolute(tmp_path: Path, monkeypatch: pytest.M
 
     config = load_pipeline(write(tmp_path / "pipelines", text))
 
-    assert config.source.path == str(tmp_path / "in")
-    assert config.target.path == str(tmp_path / "out")
+    assert config.source.path == str(tmp_path / "pipelines/in")
+    assert config.target.path == str(tmp_path / "pipelines/out")
+    assert config.target.work.startswith(str(tmp_path / "pipelines"))
     assert config.target.work == str(tmp_path / ".tidegate-out")
     assert config.gate is not None
     assert config.gate.suite == str(tmp_path / "pipelines" / "suites" / "s.json")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.commit.triggers import evaluate
 from tidegate.commit.watermark import is_idle
 from tidegate.errors import NotCommittable
+from tidegate.errors.commands import naming
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ class Evaluator:
         if state is None or state.pending != "pending":
             return
         why = state.why or self._by_time(state, self._tide(now), now)
-        failed = f"{now:%Y-%m-%d %H:%M}Z, {failure.code}: {failure}"
+        said = naming(str(failure), self.config.name, partition)
+        failed = f"{now:%Y-%m-%d %H:%M}Z, {failure.code}: {said}"
         self.ledger.partitions.record_why(partition, replace(why, failed=failed))
 
     def check(
