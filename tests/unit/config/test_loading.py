@@ -988,7 +988,7 @@ def test_work_with_the_target_as_the_beginning_of_its_name_is_accepted(tmp_path:
         ("name: a\n\tsource: b", 2, "cannot be read as YAML"),
         ("", 1, "expected the keys of a pipeline"),
         ("- name", 1, "expected the keys of a pipeline"),
-        ("name: a\ndag: {start_date: 2026-02-30}", 1, "day is out of range"),
+        ("name: a\ndag: {start_date: 2026-02-30}", 2, "day is out of range"),
     ],
     ids=["open bracket", "tab", "empty", "list", "no date"],
 )
