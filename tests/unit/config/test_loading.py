@@ -1094,6 +1094,19 @@ def test_pipeline_with_no_good_file_is_its_broken_one(tmp_path: Path) -> None:
     assert find_pipeline("orders", tmp_path) == broken
 
 
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "source: {}\n"], ids=["empty", "list", "none"])
+def test_file_without_a_name_is_found_by_that_of_the_file_to_say_its_own_mistake(
+    tmp_path: Path, text: str
+) -> None:
+    nameless = write(tmp_path, text, "x.yaml")
+
+    found = find_pipeline("x", tmp_path)
+
+    assert found == nameless
+    with pytest.raises(ConfigInvalid):
+        load_pipeline(found)
+
+
 def test_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").mkdir()
     good = write(tmp_path, SHORT, "orders.yaml")
