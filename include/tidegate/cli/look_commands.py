@@ -158,11 +158,14 @@ def write_parquet(reader: "pa.RecordBatchReader", file: Path) -> int:
 
     unfinished = file.with_name(f".{file.name}.unfinished")
     rows = 0
-    with pq.ParquetWriter(unfinished, reader.schema, compression="zstd") as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-            rows += batch.num_rows
-    unfinished.replace(file)
+    try:
+        with pq.ParquetWriter(unfinished, reader.schema, compression="zstd") as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return rows
 
 
