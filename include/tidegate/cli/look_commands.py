@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegate.cli import status_view
-from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, utc_now
+from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, complete_name, utc_now
 from tidegate.cli.changes_view import instant_table, row_table
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.explain_view import checkpoint_facts, explanation
@@ -30,7 +30,9 @@ def status(
     pipeline: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PIPELINE]", help="Name of a pipeline, or its file; by default all pipelines."
+            metavar="[PIPELINE]",
+            help="Name of a pipeline, or its file; by default all pipelines.",
+            autocompletion=complete_name,
         ),
     ] = None,
     as_json: AsJson = False,
