@@ -65,7 +65,7 @@ class _Looked:
     @cached_property
     def reading(self) -> Reading | None:
         """The source with its filter; None while a directory has no file that tells its columns."""
-        if self.pin.head is None and not self.source.reading.schema(self.pin).names:
+        if self.pin.head is None and not self.pin.schema:
             return None
         return Reading.of(self.pipeline.config.source, self.source, self.pin)
 

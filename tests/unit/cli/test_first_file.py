@@ -58,6 +58,13 @@ def test_draft_for_plain_files_is_a_valid_pipeline(name: str | None, tmp_path: P
     assert config.target.path == str(tmp_path / "out")
 
 
+def test_draft_for_an_empty_folder_says_that_columns_are_not_known(tmp_path: Path) -> None:
+    draft = draft_pipeline(str(tmp_path), NOW, name="a", target="/nowhere/out")
+
+    assert "There is no file yet" in draft.text
+    assert "No column holds a time" not in draft.text
+
+
 @pytest.mark.follows("TableNotFound")
 @pytest.mark.parametrize("wrong", ["ordres", "ordres/metadata/v1.metadata.json"])
 def test_draft_for_an_unknown_table_names_the_argument_to_correct(
