@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -149,6 +150,22 @@ SUITES = {
         expectation("expect_column_values_to_not_be_null", column="amount_"),
         "did you mean 'amount'?",
     ),
+    "broken pattern": (
+        expectation("expect_column_values_to_match_regex", column="said_at", regex="(["),
+        "regular expression",
+    ),
+    "number for text": (
+        expectation("expect_column_values_to_be_between", column="said_at", min_value=1),
+        "min_value",
+    ),
+    "time for a number": (
+        expectation("expect_column_max_to_be_between", column="amount", max_value="2026-01-01"),
+        "max_value",
+    ),
+    "number in quotes": (
+        expectation("expect_column_max_to_be_between", column="amount", max_value="9"),
+        None,
+    ),
     "good": (expectation("expect_column_values_to_not_be_null", column="dt"), None),
 }
 
@@ -169,7 +186,7 @@ def test_check_finds_what_a_gate_refuses(root: Path, name: str) -> None:
     assert (line["outcome"] == "ok") is (outcome["state"] == "committed") is (problem is None)
     if problem:
         assert problem in line["found"]
-        assert problem in outcome["error"]
+        assert problem in outcome["error"] or "could not be run" in outcome["error"]
 
 
 def test_check_knows_a_policy_that_cannot_be_opened(root: Path) -> None:
@@ -241,7 +258,42 @@ def test_check_accepts_a_directory_without_files_as_a_load_does(root: Path) -> N
     checked = run("check", "orders", "--json")
 
     assert {line["outcome"] for line in lines(checked).values()} == {"ok"}
+    assert "there is no file in" in checked.stdout
     assert "Nothing to load" in run("load", "orders").output
+
+
+@pytest.mark.parametrize("keys", [{}, {"partition_by": {"region": "string"}}], ids=["", "keys"])
+def test_check_says_that_no_path_matches_as_a_load_finds_nothing(
+    root: Path, keys: dict[str, Any]
+) -> None:
+    write(root, {"source": {"path_regex": "nothing", **keys}})
+
+    checked = run("check", "orders", "--json")
+
+    assert checked.exit_code == 0
+    assert "matches `source.path_regex: nothing`" in checked.stdout
+    assert "Nothing to load" in run("load", "orders").output
+
+
+@pytest.mark.follows("FileNotParquet")
+def test_folder_of_another_format_is_refused_by_init_check_and_load(root: Path) -> None:
+    (root / "raw" / "a.parquet").rename(root / "b.parquet")
+    orc.write_table(pa.table({"id": [1]}), root / "raw" / "a.orc")
+    write(root, {})
+
+    said = [
+        run("init", "--from", str(root / "raw"), "--out", str(root / "new.yaml")),
+        run("check", "orders"),
+        run("load", "orders"),
+    ]
+
+    assert all("a.orc: expected a Parquet file" in " ".join(it.output.split()) for it in said)
+    assert [result.exit_code for result in said] == [1, 1, 1]
+    assert not (root / "new.yaml").exists()
+    (root / "b.parquet").rename(root / "raw" / "a.parquet")
+    write(root, {"source": {"path_regex": ".*[.]parquet"}})
+    assert run("check", "orders").exit_code == 0
+    assert run("load", "orders").exit_code == 0
 
 
 def test_check_accepts_a_number_that_a_formatter_reads_as_a_day(root: Path) -> None:

@@ -17,10 +17,12 @@ from typer.testing import CliRunner
 
 from tidegate.cli import decision_commands
 from tidegate.cli.app import app
-from tidegate.errors import NotCommittable
+from tidegate.cli.look_commands import write_parquet
+from tidegate.errors import NotCommittable, SourceFileGone
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from click.testing import Result
@@ -695,3 +697,19 @@ def test_status_without_a_name_shows_every_pipeline(root: Path, tidegate: Comman
     )
     assert shown.exit_code == 0
     assert re.findall(r"^│ (\w+)", shown.stdout, re.MULTILINE) == ["orders", "broken", "returns"]
+
+
+def test_changes_that_end_half_way_leave_the_file_as_it_was(tmp_path: Path) -> None:
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": [1, 2]})
+        raise SourceFileGone(path="b.parquet")
+
+    file = tmp_path / "rows.parquet"
+    file.write_bytes(b"before")
+    reader = pa.RecordBatchReader.from_batches(pa.schema({"id": pa.int64()}), batches())
+
+    with pytest.raises(SourceFileGone):
+        write_parquet(reader, file)
+
+    assert [found.name for found in tmp_path.iterdir()] == ["rows.parquet"]
+    assert file.read_bytes() == b"before"

@@ -5,10 +5,27 @@ from typing import Annotated
 
 import typer
 
+from tidegate.cli.opening import pipeline_names
+from tidegate.errors import TidegateError
 from tidegate.model.instant import time_in_zone
 
+
+def complete_name(incomplete: str) -> list[str]:
+    """Return the names of pipelines that begin with a text, for the completion of a shell."""
+    try:
+        return sorted(name for name in pipeline_names() if name.startswith(incomplete))
+    except (TidegateError, OSError):
+        # An error would stand in the line that is being typed.
+        return []
+
+
 PipelineName = Annotated[
-    str, typer.Argument(metavar="PIPELINE", help="Name of a pipeline, or its file.")
+    str,
+    typer.Argument(
+        metavar="PIPELINE",
+        help="Name of a pipeline, or its file.",
+        autocompletion=complete_name,
+    ),
 ]
 PartitionText = Annotated[
     str,

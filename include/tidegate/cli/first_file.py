@@ -17,7 +17,7 @@ from tidegate.config import (
     source_meant_by,
     work_beside,
 )
-from tidegate.errors import PlacesOverlap
+from tidegate.errors import PlacesOverlap, SourceNotFound, TableNotFound
 from tidegate.source import guessed_options, open_source
 from tidegate.storage import LocalStorage
 
@@ -49,12 +49,16 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
 
     Raises:
         PlacesOverlap: `target` is inside the source, or contains it.
-        TidegateError: there is no table, or it cannot be read.
+        TableNotFound: there is no table of that name.
+        TidegateError: it cannot be read.
     """
     mapping = source_meant_by(table)
-    mapping |= guessed_options(read_source(mapping))
-    source = open_source(read_source(mapping), LocalStorage())
-    schema = source.reading.schema(source.timeline.pin(now))
+    try:
+        mapping |= guessed_options(read_source(mapping))
+        source = open_source(read_source(mapping), LocalStorage())
+        schema = source.reading.schema(source.timeline.pin(now))
+    except SourceNotFound as absent:
+        raise TableNotFound(**absent.values) from absent
     columns = [(field.name, str(field.type)) for field in schema]
     text = pipeline_template(mapping, columns, target="/", name=name)
     chosen = yaml.safe_load(text)["name"]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from tidegate.cli import status_view
-from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, utc_now
+from tidegate.cli.arguments import AsJson, PartitionText, PipelineName, complete_name, utc_now
 from tidegate.cli.changes_view import instant_table, row_table
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.explain_view import checkpoint_facts, explanation
@@ -30,7 +30,9 @@ def status(
     pipeline: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PIPELINE]", help="Name of a pipeline, or its file; by default all pipelines."
+            metavar="[PIPELINE]",
+            help="Name of a pipeline, or its file; by default all pipelines.",
+            autocompletion=complete_name,
         ),
     ] = None,
     as_json: AsJson = False,
@@ -158,11 +160,14 @@ def write_parquet(reader: "pa.RecordBatchReader", file: Path) -> int:
 
     unfinished = file.with_name(f".{file.name}.unfinished")
     rows = 0
-    with pq.ParquetWriter(unfinished, reader.schema, compression="zstd") as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-            rows += batch.num_rows
-    unfinished.replace(file)
+    try:
+        with pq.ParquetWriter(unfinished, reader.schema, compression="zstd") as writer:
+            for batch in reader:
+                writer.write_batch(batch)
+                rows += batch.num_rows
+        unfinished.replace(file)
+    finally:
+        unfinished.unlink(missing_ok=True)
     return rows
 
 

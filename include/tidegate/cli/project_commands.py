@@ -7,7 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from tidegate.cli.arguments import AsJson, utc_now
+from tidegate.cli.arguments import AsJson, complete_name, utc_now
 from tidegate.cli.output import FAILED, reporting
 from tidegate.errors.commands import command
 
@@ -21,7 +21,9 @@ def check(
     pipeline: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PIPELINE]", help=("Check only this one; by default all pipeline files.")
+            metavar="[PIPELINE]",
+            help="Check only this one; by default all pipeline files.",
+            autocompletion=complete_name,
         ),
     ] = None,
     as_json: AsJson = False,

@@ -46,7 +46,7 @@ class Document:
         """
         try:
             text = file.read_text("utf-8")
-            node = yaml.compose(text, Loader=yaml.SafeLoader)
+            lines = _lines(file, yaml.compose(text, Loader=yaml.SafeLoader))
             content = yaml.safe_load(text)
         except FileNotFoundError:
             raise
@@ -60,10 +60,7 @@ class Document:
         except (UnicodeDecodeError, yaml.YAMLError, ValueError) as broken:
             problem = f"cannot be read as YAML in UTF-8: {broken}"
             raise _invalid(file, 1, (), problem) from broken
-        if not isinstance(node, yaml.MappingNode):
-            problem = "expected the keys of a pipeline: name, source, target, …"
-            raise _invalid(file, node.start_mark.line + 1 if node else 1, (), problem)
-        return cls(str(file), content, dict(_walk(file, node, ())))
+        return cls(str(file), content, lines)
 
     def line(self, place: Place) -> int:
         """Return the line of a place, or of the nearest parent that the file has."""
@@ -85,6 +82,13 @@ def _invalid(file: Path, line: int, place: Place, problem: str) -> ConfigInvalid
     return ConfigInvalid(file=str(file), line=line, key=key_text(place), problem=problem)
 
 
+def _lines(file: Path, node: yaml.Node | None) -> Mapping[Place, int]:
+    if not isinstance(node, yaml.MappingNode):
+        problem = "expected the keys of a pipeline: name, source, target, …"
+        raise _invalid(file, node.start_mark.line + 1 if node else 1, (), problem)
+    return dict(_walk(file, node, ()))
+
+
 def _walk(file: Path, node: yaml.Node, place: Place) -> Iterator[tuple[Place, int]]:
     if isinstance(node, yaml.MappingNode):
         yield from _walk_mapping(file, node, place)
@@ -97,6 +101,7 @@ def _walk(file: Path, node: yaml.Node, place: Place) -> Iterator[tuple[Place, in
             if not PLACEHOLDER.fullmatch(opened):
                 problem = f"unknown placeholder '{opened}'; write '${{env:NAME}}'"
                 raise _invalid(file, node.start_mark.line + 1, place, problem)
+        _check_scalar(file, node, place)
 
 
 def _walk_mapping(file: Path, node: yaml.MappingNode, place: Place) -> Iterator[tuple[Place, int]]:
@@ -107,5 +112,17 @@ def _walk_mapping(file: Path, node: yaml.MappingNode, place: Place) -> Iterator[
             problem = "is given twice; YAML would silently use the last one"
             raise _invalid(file, line, below, problem)
         seen.add(str(key.value))
+        if isinstance(key, yaml.ScalarNode):
+            _check_scalar(file, key, below)
         yield below, line
         yield from _walk(file, value, below)
+
+
+def _check_scalar(file: Path, node: yaml.ScalarNode, place: Place) -> None:
+    """Refuse what YAML takes for a date or a number but cannot read as one, such as 2026-13-01."""
+    try:
+        yaml.SafeLoader("").construct_object(node)
+    except ValueError as broken:
+        taken = "no date" if node.tag.endswith(":timestamp") else "not what YAML takes it for"
+        problem = f"'{node.value}' is {taken}: {broken}"
+        raise _invalid(file, node.start_mark.line + 1, place, problem) from broken

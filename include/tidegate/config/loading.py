@@ -126,7 +126,7 @@ def claimants(name: str, folder: Path | None = None) -> tuple[Path, ...]:
     The first one is used. Broken ones are included because their own error says more than that
     there is no such pipeline.
     """
-    said = [file for file in pipeline_files(folder) if name in _text(file)]
+    said = [file for file in pipeline_files(folder) if file.stem == name or name in _text(file)]
     named = {file: _name_if_good(file) for file in said}
     good = [file for file in said if named[file] == name]
     broken = [file for file in said if named[file] is None and _name_in(file) == name]

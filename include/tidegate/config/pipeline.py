@@ -82,6 +82,8 @@ def _wall_clock(found: Any) -> Any:
 
 WallClock = Annotated[datetime | None, BeforeValidator(_wall_clock)]
 
+_SMALL_FILE = 64 << 10
+
 
 class DagConfig(Section):
     """The schedule of the load DAG, and its appearance in Airflow."""
@@ -174,7 +176,22 @@ class PipelineConfig(Section):
 
     def notes(self) -> tuple[str, ...]:
         """Return warnings about valid settings that may surprise (PC-O90, PC-T21)."""
-        return (*self._timing_notes(), *self._secret_notes())
+        return (*self._timing_notes(), *self._commit_notes(), *self._secret_notes())
+
+    def _commit_notes(self) -> list[str]:
+        notes = []
+        size = self.target.rolling.file_size
+        if not self.commit.policies:
+            notes.append(
+                "`commit.policies` is empty, so that no partition is published when it is "
+                "complete; `[success-file]` publishes each"
+            )
+        if size < _SMALL_FILE:
+            notes.append(
+                f"`target.rolling.file_size` is {size} bytes, so that files have few rows; a size "
+                "is written with its unit, as `128MiB`"
+            )
+        return notes
 
     def _timing_notes(self) -> list[str]:
         notes = []

@@ -55,6 +55,11 @@ _NO_EVENT_TIME = """\
 # No column holds a time, so partitions cannot wait for a watermark. With one, write:
 # event_time: COLUMN
 """
+_NO_COLUMNS = """\
+
+# There is no file yet that tells the columns. With one of a time among them, write:
+# event_time: COLUMN
+"""
 _RULES = """\
 
 # rows:                            # rows that fail are put aside with the rule's name
@@ -99,10 +104,10 @@ def pipeline_template(
     text = _HEAD.format(
         name=_scalar(made),
         source=_source(source),
-        columns=_listed([column for column, _ in columns]),
+        columns=_listed([column for column, _ in columns]) or "COLUMN",
     )
     if column is None:
-        text += _NO_EVENT_TIME
+        text += _NO_EVENT_TIME if columns else _NO_COLUMNS
     else:
         others = [other for other in _times(columns) if other != column]
         guess = f"; a guess, others: {_listed(others)}" if others else ""

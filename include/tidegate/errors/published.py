@@ -25,6 +25,18 @@ class CommittedFileMissing(TerminalError):
     )
 
 
+class PublishedTableMissing(TerminalError):
+    """There is no folder at the path of a table that is to be read by its markers."""
+
+    root: str
+    found: str
+    template = (
+        "{root}: expected the folder of a published table, found {found}. Correct the path, which "
+        "is `target.path` in the pipeline file; a table that was never published has no folder: "
+        "run `tidegate publish PIPELINE` first."
+    )
+
+
 class MarkerMissing(TransientError):
     """A table has data files, but no marker says which of them count (PC-A06)."""
 

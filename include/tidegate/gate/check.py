@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.config.words import suggest
 from tidegate.errors import SuiteInvalid
 from tidegate.gate import library, words
+from tidegate.gate.arguments import check_arguments
 from tidegate.gate.content import (
     Footers,
     GateInput,
@@ -23,8 +24,10 @@ from tidegate.model.publication import CheckResult, Outcome, Verdict
 from tidegate.model.wire import instant_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
+
+    import pyarrow as pa
 
     from tidegate.config import GateConfig
 
@@ -97,21 +100,24 @@ def check(
     return verdict, {**_record(verdict, content), **details}
 
 
-def suite_mistakes(suite: Suite, columns: Sequence[str]) -> Iterator[SuiteInvalid]:
+def suite_mistakes(
+    suite: Suite, columns: Mapping[str, pa.DataType | None]
+) -> Iterator[SuiteInvalid]:
     """Find everything in a suite that does not fit a table, without any row of it.
 
     Args:
         suite: the result of `load_suite`.
-        columns: the names of the table's columns, with those of its partition keys.
+        columns: the table's columns and its partition keys, with their types if known.
 
     Yields:
         For each check the first mistake: a column that the table does not have, a name that the
-        library does not know, or arguments that the check refuses.
+        library does not know, or arguments that the check refuses or that do not fit the column.
     """
     for number, expectation in enumerate(suite.expectations):
         try:
-            _needed(replace(suite, expectations=(expectation,)), columns)
-            library.build(suite, number)
+            _needed(replace(suite, expectations=(expectation,)), tuple(columns))
+            built = library.build(suite, number)
+            check_arguments(suite, expectation, built, columns)
         except SuiteInvalid as refused:
             yield refused
 

@@ -36,7 +36,7 @@ class SourceKind(Protocol):
         """Make the source, without reading anything yet."""
 
     def overlooked(self, config: Any) -> tuple[str, ...]:
-        """Look at the source for options that the pipeline file leaves out by mistake (PC-O90)."""
+        """Look at the source for files and options that are missing by mistake (PC-O90)."""
 
     def guessed_options(self, config: Any) -> Mapping[str, Any]:
         """Look at the source for options that a first pipeline file should have."""
@@ -62,7 +62,7 @@ def open_source(
 
 
 def overlooked(config: SourceConfig) -> tuple[str, ...]:
-    """Look at a source for options that the pipeline file leaves out by mistake (PC-O90)."""
+    """Look at a source for files and options that are missing by mistake (PC-O90)."""
     return _kind(config).overlooked(config)
 
 

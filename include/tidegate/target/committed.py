@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from tidegate.errors import CommittedFileMissing, MarkerMissing
+from tidegate.errors import CommittedFileMissing, MarkerMissing, PublishedTableMissing
 from tidegate.model.partition import unescape
 from tidegate.storage import LocalStorage
 from tidegate.target.marker import StandingMarker, find_markers, is_hidden
@@ -28,10 +28,9 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     """Open a published table as its markers list it, without pending or half-moved files.
 
     A marker is recognised by its content, whatever `commit.marker.name` is: it is a hidden file in
-    the directory of its partition. A partition without a marker has no rows here, nor has a table
-    that does not exist yet. If the schemas of the files differ, because columns were added, dropped
-    or widened, each column is read as the type that holds all of its types, with NULLs for files
-    that lack it.
+    the directory of its partition. A partition without a marker has no rows here. If the schemas of
+    the files differ, because columns were added, dropped or widened, each column is read as the
+    type that holds all of its types, with NULLs for files that lack it.
 
     Args:
         path: the table root.
@@ -42,6 +41,7 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
         A dataset of exactly the files that the markers list; partition keys are text columns.
 
     Raises:
+        PublishedTableMissing: there is no directory at the path.
         MarkerInvalid: a file with a marker's name is not one of Tidegate's.
         MarkerMissing: there are data files, but not one marker (Transient).
         CommittedFileMissing: a marker lists a file that does not exist.
@@ -54,6 +54,9 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
         [{'dt': '2026-02-01', 'id': 1}, {'dt': '2026-02-01', 'id': 2}]
     """
     root = Path(path).absolute()
+    if not root.is_dir():
+        found = "a file" if root.exists() else "nothing"
+        raise PublishedTableMissing(root=str(root), found=found)
     markers, schemas = _opened(root, marker)
     keys = dict.fromkeys(key for found in markers for key in _keys(found, root))
     stored = unified(schemas.items())

@@ -11,6 +11,7 @@ import pytest
 
 from tidegate.cli.first_file import draft_pipeline
 from tidegate.config import load_pipeline, source_meant_by
+from tidegate.errors import TableNotFound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -55,6 +56,29 @@ def test_draft_for_plain_files_is_a_valid_pipeline(name: str | None, tmp_path: P
     assert config.event_time is not None
     assert config.event_time.column == "ordered_at"
     assert config.target.path == str(tmp_path / "out")
+
+
+def test_draft_for_an_empty_folder_says_that_columns_are_not_known(tmp_path: Path) -> None:
+    draft = draft_pipeline(str(tmp_path), NOW, name="a", target="/nowhere/out")
+
+    assert "There is no file yet" in draft.text
+    assert "No column holds a time" not in draft.text
+
+
+@pytest.mark.follows("TableNotFound")
+@pytest.mark.parametrize("wrong", ["ordres", "ordres/metadata/v1.metadata.json"])
+def test_draft_for_an_unknown_table_names_the_argument_to_correct(
+    tmp_path: Path, wrong: str
+) -> None:
+    root = tmp_path / "orders"
+    root.mkdir()
+    pq.write_table(pa.table({"id": [1]}), root / "a.parquet")
+
+    with pytest.raises(TableNotFound, match="after `--from`") as refused:
+        draft_pipeline(str(tmp_path / wrong), NOW, name=None, target=None)
+
+    assert "pipeline file" not in str(refused.value)
+    assert draft_pipeline(str(root), NOW, name=None, target=None).name == "orders"
 
 
 def test_draft_for_a_folder_that_spark_partitioned_reads_the_columns_of_its_paths(

@@ -75,9 +75,15 @@ def test_place_of_a_shorthand_is_in_the_line_of_the_short_key(tmp_path: Path) ->
         ("- a\n", 1, "file", "expected the keys"),
         ("", 1, "file", "expected the keys"),
         ("a: 1\nb: [\n", 3, "file", "cannot be read as YAML"),
-        ("a: 2026-13-01\n", 1, "file", "cannot be read"),
+        ("a: 1\nb: {c: 2026-13-01}\n", 2, "b.c", "'2026-13-01' is no date: month must be in"),
+        ("a: [1,\n2026-02-30T25:00:00]\n", 2, "a[1]", "'2026-02-30T25:00:00' is no date"),
+        ("a: 1\n2026-13-01: 2\n", 2, "2026-13-01", "'2026-13-01' is no date"),
+        ("a: 1\nb: !!int x\n", 2, "b", "'x' is not what YAML takes it for: invalid literal"),
     ],
-    ids=["twice", "placeholder", "in a list", "list", "empty", "cut", "no date"],
+    ids=[
+        *("twice", "placeholder", "in a list", "list", "empty", "cut"),
+        *("no date", "no time in a list", "no date as a key", "no number"),
+    ],
 )
 def test_mistake_is_named_with_its_line(
     tmp_path: Path, text: str, line: int, key: str, problem: str

@@ -991,7 +991,7 @@ def test_work_with_the_target_as_the_beginning_of_its_name_is_accepted(tmp_path:
         ("name: a\n\tsource: b", 2, "cannot be read as YAML"),
         ("", 1, "expected the keys of a pipeline"),
         ("- name", 1, "expected the keys of a pipeline"),
-        ("name: a\ndag: {start_date: 2026-02-30}", 1, "day is out of range"),
+        ("name: a\ndag: {start_date: 2026-02-30}", 2, "day is out of range"),
     ],
     ids=["open bracket", "tab", "empty", "list", "no date"],
 )
@@ -1095,6 +1095,19 @@ def test_pipeline_with_no_good_file_is_its_broken_one(tmp_path: Path) -> None:
     broken = write(tmp_path, "name: orders\n", "a.yaml")
 
     assert find_pipeline("orders", tmp_path) == broken
+
+
+@pytest.mark.parametrize("text", ["", "- a\n- b\n", "source: {}\n"], ids=["empty", "list", "none"])
+def test_file_without_a_name_is_found_by_that_of_the_file_to_say_its_own_mistake(
+    tmp_path: Path, text: str
+) -> None:
+    nameless = write(tmp_path, text, "x.yaml")
+
+    found = find_pipeline("x", tmp_path)
+
+    assert found == nameless
+    with pytest.raises(ConfigInvalid):
+        load_pipeline(found)
 
 
 def test_file_that_may_not_be_read_is_named(tmp_path: Path) -> None:

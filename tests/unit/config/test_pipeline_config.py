@@ -191,6 +191,11 @@ def test_configurations_that_say_the_same_are_equal_wherever_they_stand() -> Non
             },
             "`source.catalog.uri` is in plain text",
         ),
+        (
+            {"target": {"path": "/out", "rolling": {"file_size": 128}}},
+            "`target.rolling.file_size` is 128 bytes",
+        ),
+        ({"target": {"path": "/out"}, "commit": {"policies": []}}, "`[success-file]` publishes"),
     ],
     ids=[
         "process time at once",
@@ -198,6 +203,8 @@ def test_configurations_that_say_the_same_are_equal_wherever_they_stand() -> Non
         "other column",
         "secret",
         "secret in an address",
+        "size without its unit",
+        "no policy",
     ],
 )
 def test_notes_say_what_may_surprise(said: dict[str, Any], note: str) -> None:
@@ -217,6 +224,7 @@ def test_notes_say_what_may_surprise(said: dict[str, Any], note: str) -> None:
             "commit": {"partition_time": {"interval": "1 d"}},
         },
         {"target": {"path": "/out"}, "event_time": None},
+        {"target": {"path": "/out", "rolling": {"file_size": "64KiB"}}},
         {
             "source": {
                 "kind": "iceberg",
@@ -225,7 +233,7 @@ def test_notes_say_what_may_surprise(said: dict[str, Any], note: str) -> None:
             }
         },
     ],
-    ids=["delay", "interval", "unpartitioned", "secret of the environment"],
+    ids=["delay", "interval", "unpartitioned", "size", "secret of the environment"],
 )
 def test_notes_are_silent_where_all_is_said(said: dict[str, Any]) -> None:
     assert config(**said).notes() == ()

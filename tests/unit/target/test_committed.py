@@ -17,6 +17,7 @@ from tidegate.errors import (
     CommittedFileMissing,
     MarkerInvalid,
     MarkerMissing,
+    PublishedTableMissing,
 )
 from tidegate.storage import LocalStorage
 
@@ -112,6 +113,22 @@ def test_files_without_any_marker_are_an_error_not_an_empty_table(tmp_path: Path
     assert rows_of(tmp_path) == [{"id": 1, "dt": "1"}]
 
 
+@pytest.mark.follows("PublishedTableMissing")
+@pytest.mark.parametrize("is_file", [False, True], ids=["nothing", "a file"])
+def test_path_without_a_folder_is_an_error_not_an_empty_table(
+    tmp_path: Path, *, is_file: bool
+) -> None:
+    wrong, right = tmp_path / "public", tmp_path / "published"
+    if is_file:
+        wrong.write_text("")
+    write_partition(right, "dt=1", {"dt": "1"}, ids(1))
+
+    with pytest.raises(PublishedTableMissing, match=r"public: expected.*Correct the path"):
+        read_committed(wrong)
+
+    assert rows_of(right) == [{"id": 1, "dt": "1"}]
+
+
 class _Between(LocalStorage):
     """Lists files, and lets a commit come right behind."""
 
@@ -180,7 +197,6 @@ def test_table_with_nothing_committed_has_no_rows(tmp_path: Path) -> None:
     (tmp_path / ".tidegate.json").write_text("{}")
 
     assert rows_of(tmp_path) == []
-    assert rows_of(tmp_path / "not made yet") == []
 
 
 def test_null_and_every_text_come_back_from_the_marker(tmp_path: Path) -> None:

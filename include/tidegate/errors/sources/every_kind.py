@@ -15,6 +15,19 @@ class SourceNotFound(TerminalError):
     template = "{source}: no table found: {problem}. Correct `source` in the pipeline file."
 
 
+class TableNotFound(TerminalError):
+    """There is no table of the name for which a pipeline file is to be written."""
+
+    source: str
+    problem: str
+    template = (
+        "{source}: no table found: {problem}. Correct the name after `--from`: it is "
+        "`catalog.namespace.table`, or the path of a table's directory or metadata file, or the "
+        "root directory of Parquet files. A catalog must be known to PyIceberg, in "
+        "`.pyiceberg.yaml`."
+    )
+
+
 class SourceUnreachable(TransientError):
     """A catalog or store did not answer."""
 

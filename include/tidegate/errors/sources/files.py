@@ -39,6 +39,16 @@ class ListedFileChanged(SourceFileDamaged):
     )
 
 
+class FileNotParquet(SourceFileDamaged):
+    """A file of a folder has another format than Parquet, the only one that is read (PC-R01)."""
+
+    template = (
+        "{path}: expected a Parquet file, as only Parquet is read from a folder, found {problem}. "
+        "Set `source.path_regex` to an expression that the paths of Parquet files match, or write "
+        "the rows as Parquet into another folder."
+    )
+
+
 class FileCameBack(TerminalError):
     """A file was gone when the directory was last taken in, and is back (PC-R07)."""
 

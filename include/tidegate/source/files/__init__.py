@@ -30,10 +30,14 @@ def open_source(
 
 
 def overlooked(config: FilesSourceConfig) -> tuple[str, ...]:
-    """Return a note if directories name columns that are not read."""
+    """Return a note if there is no file, or if directories name columns that are not read."""
+    listing = list_directory(config)
+    if not listing.files:
+        matches = f" whose path matches `source.path_regex: {config.path_regex}`"
+        named = matches if config.path_regex else ""
+        return (f"there is no file{named} in {config.path}, so that nothing is loaded",)
     if config.partition_by:
         return ()
-    listing = list_directory(config)
     directory = named_directory(listing)
     if directory is None:
         return ()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidegate.errors import (
+    FileNotParquet,
     ListedFileChanged,
     ListedFileGone,
     SchemaIncompatible,
@@ -24,6 +25,7 @@ from tidegate.read.pieces import read_pieces
 from tidegate.read.removed import WHOLE
 from tidegate.source.column_kernels import Found
 from tidegate.source.files.columns import children_of, decode_schema, wanted
+from tidegate.source.files.other_formats import LONGEST, other_format
 from tidegate.source.files.partition_values import parse_values
 from tidegate.source.files.tails import tail_of
 from tidegate.source.projection import Projection, Projections
@@ -178,6 +180,7 @@ def open_listed(path: str, length: int, modified: int, tail: str) -> ParquetRows
     Raises:
         ListedFileGone: it was deleted after it was listed.
         ListedFileChanged: it has another length or end; without a listed end, it was written since.
+        FileNotParquet: it has another format.
         SourceFileDamaged: it has no footer, or may not be read.
         StorageSilent: the file system does not answer now (Transient).
     """
@@ -196,10 +199,21 @@ def open_listed(path: str, length: int, modified: int, tail: str) -> ParquetRows
             return ParquetRows(file)
     except (pa.ArrowInvalid, OSError) as broken:
         file.close()
-        damaged = SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}")
-        raise (silence_of(path, broken) or damaged) from broken
+        raise (silence_of(path, broken) or _unreadable(path, broken)) from broken
     file.close()
     raise ListedFileChanged(path=path, problem=difference)
+
+
+def _unreadable(path: str, broken: Exception) -> SourceFileDamaged:
+    """Return what is wrong with a file that has no footer: its format, or its content."""
+    try:
+        with Path(path).open("rb") as file:
+            other = other_format(path, file.read(LONGEST))
+    except OSError:
+        other = None
+    if other is not None:
+        return FileNotParquet(path=path, problem=f"one of format {other}")
+    return SourceFileDamaged(path=path, problem=f"no Parquet footer: {broken}")
 
 
 def _difference(

@@ -300,6 +300,9 @@ class ListingTimeline:
         return self._folder.footers.columns(unread, decode_schema(head.columns))
 
     def _chosen(self, columns: FolderColumns) -> pa.Schema:
+        if columns.unread and not columns.schema.names:
+            # None of the files can be read: there are no columns to go on with.
+            raise next(iter(columns.unread.values()))
         whole = table_schema(columns.schema, self._folder.config.partition_by)
         try:
             return select_columns(
