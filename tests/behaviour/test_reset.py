@@ -152,6 +152,29 @@ def test_everything_is_dropped_but_what_tidegate_did_not_write(lake: SmallLake) 
     assert tidegate("fsck", "orders").exit_code == 0
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["", "killed before"])
+def test_folders_are_removed_in_which_only_its_files_were(lake: SmallLake, *, killed: bool) -> None:
+    by_hour = {"target": {"partition_by": {"dt": "day(at)", "hr": "hour(at)"}}}
+    pipeline = lake.pipeline(**by_hour)
+    lake.commit({1: 1, 2: 1, 3: 1, 9: 1})
+    load(pipeline)
+    publish(pipeline)
+    (lake.target / FIRST / "_note.txt").write_text("ours")
+    (lake.target / SECOND / "archive").mkdir()
+    (lake.target / "empty").mkdir()
+    assert (lake.target / FIRST / "hr=00").exists()
+    if killed:
+        for day in (FIRST, SECOND, THIRD):
+            for file in (lake.target / day / "hr=00").iterdir():
+                file.unlink()
+
+    pipeline.drop("cli", NOW)
+
+    left = sorted(str(path.relative_to(lake.target)) for path in lake.target.rglob("*"))
+    expected = [FIRST, f"{FIRST}/_note.txt", SECOND, f"{SECOND}/archive", "empty"]
+    assert left == [".tidegate.json", *expected]
+
+
 def test_it_is_asked_with_numbers(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.commit({1: 3, 2: 1, 9: 1})
     tidegate("load", "orders")
