@@ -16,9 +16,11 @@ from dying import Killed, deaths
 from small_lake import NOW, SmallLake, day, load, publish
 from tidegate.cli import output
 from tidegate.cli.app import app
-from tidegate.errors import ResetUnfinished, TidegateError
+from tidegate.errors import PartitionBusy, ResetUnfinished, TidegateError
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
+from tidegate.stage import layout
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -222,6 +224,23 @@ def test_run_that_is_alive_is_left_to_end(lake: SmallLake) -> None:
     assert refused["code"] == "WindowOpen"
     assert not (lake.work / "reset.json").exists()
     assert sequences(lake) == [1]
+
+
+def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
+    lake.commit({1: 2, 9: 1})
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    before = lake.stamps()
+    pipeline = lake.pipeline()
+
+    lock = layout.lock_file(pipeline.roots.work, day(1))
+    with LocalStorage().lock(lock, "the other"), pytest.raises(PartitionBusy, match="the other"):
+        pipeline.drop("cli", NOW)
+
+    assert lake.stamps() == before
+    pipeline.drop("cli", NOW)
+    assert lake.stamps() != before
+    assert lake.ids() == {}
 
 
 def test_load_that_was_alive_all_the_same_announces_nothing(lake: SmallLake) -> None:
