@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import select
 
 from airflow_runs import run_dag
 from small_lake import SmallLake, known, load, publish
-from tidegate.errors import ProposalMissing
 from tidegate_airflow import listeners
+from tidegate_airflow.notes import REASON
+from tidegate_airflow.partition_steps import GATE
 
 if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
+    from sqlalchemy.orm import Session
 
 pytestmark = [
     pytest.mark.airflow,
@@ -38,7 +42,9 @@ def lake(lake: SmallLake) -> SmallLake:
     return lake
 
 
-def note_of(dag_id: str, before: str | None = None, **options: Any) -> str | None:
+def note_of(
+    dag_id: str, before: str | None = None, said_before: str = "", **options: Any
+) -> str | None:
     """Run a DAG, let the scheduler hear of its end, and read the note that it stores."""
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
@@ -48,12 +54,26 @@ def note_of(dag_id: str, before: str | None = None, **options: Any) -> str | Non
         stored = session.get(DagRun, run.id)
         assert stored is not None
         stored.dag, stored.note = run.dag, before
+        if said_before:
+            say_before(stored, said_before, session)
         hear_of_end(stored)
     with create_session() as session:
         stored = session.get(DagRun, run.id)
         assert stored is not None
         note: str | None = stored.note
         return note
+
+
+def say_before(run: DagRun, reason: str, session: Session) -> None:
+    """Have a reason that a task handed on an hour earlier, before it was cleared."""
+    from airflow.models.xcom import XComModel
+
+    place = {"dag_id": run.dag_id, "task_id": GATE, "run_id": run.run_id}
+    XComModel.set(key=REASON, value=reason, session=session, **place)
+    session.flush()
+    told = session.scalars(select(XComModel).filter_by(key=REASON, **place)).one()
+    told.timestamp -= timedelta(hours=1)
+    session.flush()
 
 
 def hear_of_end(run: DagRun) -> None:
@@ -107,16 +127,20 @@ def test_note_of_reconcile_tells_what_it_announced(lake: SmallLake) -> None:
 def test_note_says_of_a_run_that_failed_nothing_that_was_said_before(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # As after a lost heartbeat: nobody is left to say why.
     monkeypatch.setattr("tidegate_airflow.failures.keep_failure", lambda *_: None)
-    monkeypatch.setattr("tidegate_airflow.partition_steps.is_announced", _die)
 
-    note = note_of("orders_publish", run_conf={"partition": KEY})
+    note = note_of(
+        "orders_publish", said_before="held, too few rows", run_conf={"partition": "2027-01-01"}
+    )
 
-    assert note == f"Partition {KEY}"
+    assert note == "Partition 2027-01-01"
 
 
-def _die(*_arguments: object) -> bool:
-    raise ProposalMissing(dag="orders_publish", task="propose")
+def test_note_tells_what_was_said_last(lake: SmallLake) -> None:
+    note = note_of("orders_publish", said_before="held, too few rows", run_conf={"partition": KEY})
+
+    assert note == f"Partition {KEY}: revision 1 is published, 3 rows"
 
 
 def test_note_of_a_person_is_kept(lake: SmallLake) -> None:

@@ -588,7 +588,7 @@ def test_run_of_a_partition_that_does_not_exist_fails_and_names_the_nearest(
     sensor.resume(task_context(run="run-3", partition=near[0], run_type="manual"))
 
 
-@pytest.mark.parametrize("told", ["this", "before", "lost"])
+@pytest.mark.parametrize("told", ["this", "before", "other", "lost"])
 def test_commit_that_is_cleared_tells_its_consumers_once_per_revision(
     held: Pipeline, airflow: Supervisor, told: str
 ) -> None:
@@ -600,6 +600,9 @@ def test_commit_that_is_cleared_tells_its_consumers_once_per_revision(
     if told == "before":
         # Of a pipeline of the same name that was begun anew.
         airflow.tell(PUBLISHED, KEY, {**extra, "committed_at": NOW.isoformat()})
+    elif told == "other":
+        # Of a partition that was committed at the same moment.
+        airflow.tell(PUBLISHED, "2026-02-02", extra)
     elif told == "this":
         airflow.tell(PUBLISHED, KEY, extra)
     cleared = task_context(partition=KEY, cleared=1)

@@ -17,10 +17,12 @@ import psutil
 import pytest
 import sqlalchemy as sa
 
+from small_lake import SmallLake, load, publish
 from tidegate.config import ledger_of_home
-from tidegate.errors import PostgresNotStarted, PostgresOther
+from tidegate.errors import PostgresLost, PostgresNotStarted, PostgresOther
 from tidegate.ledger import open_engine
-from tidegate.ledger.embedded import attach, create_cluster, programs, server
+from tidegate.ledger.embedded import EmbeddedServer, attach, create_cluster, programs, server
+from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -298,6 +300,41 @@ def test_files_of_another_version_are_refused_and_can_be_moved_away(folder: Path
     engine = open_engine(ledger_of_home(home))
     assert engine.dialect.name == "sqlite"
     engine.dispose()
+
+
+@pytest.mark.follows("PostgresLost")
+@pytest.mark.parametrize("way", ["put back", "move away"])
+def test_ledger_whose_files_are_gone_is_put_back_or_restored(
+    folder: Path, tmp_path: Path, way: str
+) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    lake.target.parent.mkdir()
+    home = folder.parent
+    (folder / "has-ledger").touch()
+    ids = lake.commit({1: 2, 9: 1})
+    load(open_pipeline(lake.file(), ledger=ledger_of_home(home)))
+    EmbeddedServer.of(folder).release()
+    (folder / "data").rename(home / "copy")
+
+    with pytest.raises(PostgresLost) as refused:
+        ledger_of_home(home)
+    assert str(refused.value).startswith(f"{folder}/data: expected ")
+    assert not (home / "ledger.db").exists()
+
+    if way == "put back":
+        (home / "copy").rename(folder / "data")
+    else:
+        assert f"move {folder} away" in str(refused.value)
+        folder.rename(home / "old")
+    pipeline = open_pipeline(lake.file(), ledger=ledger_of_home(home))
+    if way == "move away":
+        pipeline.restore_ledger()
+    ids[2:] = lake.commit({1: 1})
+    load(pipeline)
+    publish(pipeline)
+    EmbeddedServer.of(folder).release()
+
+    assert lake.ids() == {"dt=2026-02-01": ids}
 
 
 def test_home_whose_ledger_is_in_postgres_says_so_without_a_server(folder: Path) -> None:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, load, local, publish, published_ids
-from tidegate.errors import PipelineChanged, TargetGone, WorkGone, WorkUnfit
+from small_lake import NOW, SmallLake, day, load, local, publish, published_ids, stamps
+from tidegate.config import OWNER_FILE
+from tidegate.errors import PipelineChanged, TargetGone, WorkGone, WorkOwned, WorkUnfit
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from tidegate.pipeline import Pipeline
 
@@ -154,6 +155,38 @@ def test_copy_beside_the_original_is_refused(
 
     publish(lake.pipeline())
     assert lake.ids() == {FIRST: [1, 2, 3, 5, 6]}
+
+
+@pytest.mark.parametrize("step", [load, publish], ids=["load", "publish"])
+def test_move_is_not_followed_into_the_work_directory_of_another_pipeline(
+    lake: SmallLake, step: Callable[[Pipeline], object]
+) -> None:
+    other = lake.pipeline(name="other", target={"path": str(lake.root / "other")})
+    load(other)
+    keys = moved(lake, "path")
+    own = str(lake.work.rename(lake.root / ".own"))
+    keys["target"]["work"] = other.roots.work
+    before = [stamps(Path(place)) for place in (other.roots.work, keys["target"]["path"])]
+
+    with pytest.raises((WorkUnfit, WorkOwned)):
+        step(lake.pipeline(**keys))
+
+    assert before == [stamps(Path(place)) for place in (other.roots.work, keys["target"]["path"])]
+    keys["target"]["work"] = own
+    publish(lake.pipeline(**keys))
+    assert published_ids(lake.root / "elsewhere" / "orders") == {FIRST: [1, 2, 3, 5, 6]}
+
+
+def test_target_that_is_moved_with_its_work_directory_always_has_an_owner(lake: SmallLake) -> None:
+    """Otherwise another pipeline could take it after a kill."""
+    keys = moved(lake, "path", "work")
+    owner = Path(keys["target"]["path"], OWNER_FILE)
+    before = owner.stat()
+
+    lake.pipeline(**keys).adopt(NOW)
+
+    after = owner.stat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
 def test_ledger_that_was_lost_is_restored_from_directories_that_were_moved(

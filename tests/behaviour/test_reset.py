@@ -16,9 +16,11 @@ from dying import Killed, deaths
 from small_lake import NOW, SmallLake, day, load, publish
 from tidegate.cli import output
 from tidegate.cli.app import app
-from tidegate.errors import ResetUnfinished, TidegateError
+from tidegate.errors import PartitionBusy, ResetUnfinished, TidegateError
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
+from tidegate.stage import layout
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,6 +154,29 @@ def test_everything_is_dropped_but_what_tidegate_did_not_write(lake: SmallLake) 
     assert tidegate("fsck", "orders").exit_code == 0
 
 
+@pytest.mark.parametrize("killed", [False, True], ids=["", "killed before"])
+def test_folders_are_removed_in_which_only_its_files_were(lake: SmallLake, *, killed: bool) -> None:
+    by_hour = {"target": {"partition_by": {"dt": "day(at)", "hr": "hour(at)"}}}
+    pipeline = lake.pipeline(**by_hour)
+    lake.commit({1: 1, 2: 1, 3: 1, 9: 1})
+    load(pipeline)
+    publish(pipeline)
+    (lake.target / FIRST / "_note.txt").write_text("ours")
+    (lake.target / SECOND / "archive").mkdir()
+    (lake.target / "empty").mkdir()
+    assert (lake.target / FIRST / "hr=00").exists()
+    if killed:
+        for day in (FIRST, SECOND, THIRD):
+            for file in (lake.target / day / "hr=00").iterdir():
+                file.unlink()
+
+    pipeline.drop("cli", NOW)
+
+    left = sorted(str(path.relative_to(lake.target)) for path in lake.target.rglob("*"))
+    expected = [FIRST, f"{FIRST}/_note.txt", SECOND, f"{SECOND}/archive", "empty"]
+    assert left == [".tidegate.json", *expected]
+
+
 def test_it_is_asked_with_numbers(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
     lake.commit({1: 3, 2: 1, 9: 1})
     tidegate("load", "orders")
@@ -199,6 +224,23 @@ def test_run_that_is_alive_is_left_to_end(lake: SmallLake) -> None:
     assert refused["code"] == "WindowOpen"
     assert not (lake.work / "reset.json").exists()
     assert sequences(lake) == [1]
+
+
+def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
+    lake.commit({1: 2, 9: 1})
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    before = lake.stamps()
+    pipeline = lake.pipeline()
+
+    lock = layout.lock_file(pipeline.roots.work, day(1))
+    with LocalStorage().lock(lock, "the other"), pytest.raises(PartitionBusy, match="the other"):
+        pipeline.drop("cli", NOW)
+
+    assert lake.stamps() == before
+    pipeline.drop("cli", NOW)
+    assert lake.stamps() != before
+    assert lake.ids() == {}
 
 
 def test_load_that_was_alive_all_the_same_announces_nothing(lake: SmallLake) -> None:

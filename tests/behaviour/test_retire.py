@@ -16,7 +16,8 @@ from small_lake import NOW, SmallLake, day, load, publish
 from tidegate.cli import output
 from tidegate.cli.app import app
 from tidegate.config import load_pipelines
-from tidegate.errors import CommitUnfinished, PartitionStands, PipelineRetired
+from tidegate.errors import CommitUnfinished, PartitionBusy, PartitionStands, PipelineRetired
+from tidegate.stage import layout
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -177,6 +178,20 @@ def test_retirement_killed_at_any_step_is_finished(lake: SmallLake, tmp_path: Pa
         assert list(again.findings()) == []
     assert refused[0] is None
     assert refused[-1] is not None
+
+
+def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
+    before = lake.stamps()
+    pipeline = lake.pipeline()
+
+    lock = layout.lock_file(pipeline.roots.work, day(1))
+    with LocalStorage().lock(lock, "the other"), pytest.raises(PartitionBusy, match="the other"):
+        pipeline.retire("me", "cli", NOW)
+
+    assert lake.stamps() == before
+    assert refusal(pipeline) is None
+    pipeline.retire("me", "cli", NOW)
+    assert refusal(lake.pipeline()) is not None
 
 
 def refusal(pipeline: Pipeline) -> str | None:

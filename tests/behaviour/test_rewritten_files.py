@@ -14,6 +14,8 @@ from small_lake import DAY, DAY_1, NOW, SmallLake, load, local, publish, publish
 from tidegate.errors import SourceRewritten
 from tidegate.model.plan import WindowKind
 from tidegate.model.run import Run
+from tidegate.pipeline.load.file_rows import FileRows
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,6 +126,26 @@ def test_error_names_the_partitions_that_had_rows_of_the_file(
     rebuild(folder.pipeline(), *days)
     load(folder.pipeline())
     assert folder.published() == folder.rows()
+
+
+def test_plan_that_is_searched_for_a_file_is_read_once(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    read_bytes = LocalStorage.read_bytes
+
+    def noted(storage: LocalStorage, path: str) -> bytes:
+        read.append(path.removeprefix(str(folder.lake.work)))
+        return read_bytes(storage, path)
+
+    monkeypatch.setattr(LocalStorage, "read_bytes", noted)
+    pipeline = folder.pipeline()
+    rows = FileRows(pipeline.roots, pipeline.ledger, LocalStorage())
+
+    found = rows.partitions(f"{folder.root}/a.parquet")
+
+    assert sorted(str(each) for each in found) == ["dt=2026-02-01", "dt=2026-02-02"]
+    assert sum(path.endswith("splits.jsonl") for path in read) == 1
 
 
 @pytest.mark.parametrize("lost", ["splits.jsonl", "messages"])

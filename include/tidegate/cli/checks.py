@@ -46,7 +46,7 @@ def machine_lines() -> Iterator[Line]:
     yield python_line()
     yield java_line()
     yield spark_line()
-    yield ledger_line(ledger_url())
+    yield ledger_line()
     yield connection_line()
 
 
@@ -89,10 +89,14 @@ def refusal(subject: str, refused: str) -> Line:
     return Line(subject, "problem", found or remedy, remedy if found else "")
 
 
-def ledger_line(url: str) -> Line:
-    """Check that the ledger answers; this creates or migrates it."""
+def ledger_line(url: str | None = None) -> Line:
+    """Check that the ledger answers; this creates or migrates it.
+
+    Args:
+        url: its address; by default the one that every command uses.
+    """
     try:
-        engine = open_engine(url)
+        engine = open_engine(url or ledger_url())
     except TidegateError as refused:
         return refusal("ledger", str(refused))
     engine.dispose()

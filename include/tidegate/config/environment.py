@@ -8,7 +8,7 @@ import socket
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.errors import SecretMissing
+from tidegate.errors import PostgresLost, SecretMissing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,15 +45,24 @@ def ledger_url(folder: Path | None = None) -> str:
 
     Args:
         folder: of the pipeline files, as for `home`.
+
+    Raises:
+        PostgresLost: the ledger is in the home's own PostgreSQL, whose files are gone.
     """
     return os.environ.get("TIDEGATE_LEDGER") or ledger_of_home(home(folder))
 
 
 def ledger_of_home(place: Path) -> str:
-    """Return the address of a home's ledger: its own PostgreSQL if that has it, else SQLite."""
-    if has_postgres(place) and ledger_note(place).exists():
-        return f"embedded:///{postgres_folder(place)}"
-    return f"sqlite:///{ledger_file(place)}"
+    """Return the address of a home's ledger: its own PostgreSQL if that has it, else SQLite.
+
+    Raises:
+        PostgresLost: its own PostgreSQL has it, whose files are gone.
+    """
+    if not ledger_note(place).exists():
+        return f"sqlite:///{ledger_file(place)}"
+    if not has_postgres(place):
+        raise PostgresLost(folder=str(postgres_folder(place)))
+    return f"embedded:///{postgres_folder(place)}"
 
 
 def ledger_file(place: Path) -> Path:

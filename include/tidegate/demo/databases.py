@@ -8,7 +8,13 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from tidegate.config import has_postgres, ledger_file, ledger_note, postgres_folder
+from tidegate.config import (
+    has_postgres,
+    ledger_file,
+    ledger_note,
+    ledger_of_home,
+    postgres_folder,
+)
 from tidegate.errors import PostgresNotStarted
 from tidegate.ledger.embedded import AIRFLOW, EmbeddedServer, attach
 from tidegate.storage import LocalStorage
@@ -36,7 +42,11 @@ def databases(places: DemoPlaces) -> Iterator[tuple[str, ...]]:
     Raises:
         PostgresNotStarted: the home has databases in PostgreSQL, which does not start.
         PostgresOther: another major version of PostgreSQL made them.
+        PostgresLost: their files are gone.
     """
+    # Before anything is made: where the files of a PostgreSQL are gone, no new ones take their
+    # place.
+    ledger_of_home(places.home)
     server, notes = _opened(places)
     try:
         yield notes
@@ -52,25 +62,26 @@ def _opened(places: DemoPlaces) -> tuple[EmbeddedServer | None, tuple[str, ...]]
     if airflow_file(places).exists():
         return None, tuple(_notes(places))
     try:
-        _note_ledger(places)
-        return attach(folder), ()
+        server = attach(folder)
     except PostgresNotStarted as refused:
         if has_postgres(places.home):
             # On a file system without sockets, for example. It is empty, but is not deleted.
             LocalStorage().delete_tree(str(folder / "data.refused"))
             (folder / "data").rename(folder / "data.refused")
         return None, (f"Airflow runs on SQLite here: {refused.problem}. {_DIALOG}",)
+    _note_ledger(places)
+    return server, ()
 
 
 def _note_ledger(places: DemoPlaces) -> None:
-    """Say where the ledger will be: one that the home has stays where it is."""
-    note = ledger_note(places.home)
+    """Say where the ledger will be: one that the home has stays where it is.
+
+    The note comes last: without it the ledger is in SQLite, and with it the files must be there.
+    """
+    if ledger_file(places.home).exists():
+        return
     try:
-        if ledger_file(places.home).exists():
-            note.unlink(missing_ok=True)
-        else:
-            note.parent.mkdir(parents=True, exist_ok=True)
-            note.touch()
+        ledger_note(places.home).touch()
     except OSError as refused:
         raise PostgresNotStarted(problem=str(refused)) from refused
 

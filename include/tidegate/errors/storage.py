@@ -181,6 +181,17 @@ class PostgresOther(TerminalError):
     )
 
 
+class PostgresLost(TerminalError):
+    """The files of the PostgreSQL that has a home's ledger are gone."""
+
+    folder: str
+    template = (
+        "{folder}/data: expected the files of the home's PostgreSQL, which has its ledger; not "
+        "found. Put them back from a copy; or move {folder} away, and restore each pipeline of "
+        "the ledger with `tidegate fsck PIPELINE --rebuild`."
+    )
+
+
 class LedgerDamaged(TerminalError):
     """The file at the ledger's place is not a database, or is a broken one."""
 

@@ -58,6 +58,21 @@ def test_ledger_that_cannot_be_made_is_a_problem(tmp_path: Path) -> None:
     assert line.remedy
 
 
+def test_ledger_whose_files_are_gone_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TIDEGATE_HOME", str(tmp_path))
+    monkeypatch.delenv("TIDEGATE_LEDGER", raising=False)
+    (tmp_path / "postgres").mkdir()
+    (tmp_path / "postgres" / "has-ledger").touch()
+
+    line = checks.ledger_line()
+
+    assert line.outcome == "problem"
+    assert f"{tmp_path}/postgres/data" in line.found
+    assert line.remedy.startswith("Put them back from a copy; or move ")
+
+
 def test_address_of_no_ledger_is_a_problem_with_one_remedy() -> None:
     line = checks.ledger_line("postgres://tide@localhost/x")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from tidegate.config import (
     PipelineConfig,
+    environment,
     home,
     json_schema,
     ledger_url,
@@ -246,6 +248,19 @@ def test_secret_is_put_in_where_it_is_used(monkeypatch: pytest.MonkeyPatch) -> N
     resolved = resolve_secret("db://${env:USER_NAME}:${env:PASS_WORD}@host", "source.catalog.uri")
 
     assert resolved == "db://me:${env:USER_NAME}@host"
+
+
+def test_secret_that_was_lent_is_used_where_the_process_has_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(environment, "_lent", {})
+    monkeypatch.setenv("USER_NAME", "own")
+    monkeypatch.delenv("PASS_WORD", raising=False)
+
+    environment.lend_values({"USER_NAME": "lent", "PASS_WORD": "lent"})
+
+    assert resolve_secret("${env:USER_NAME}:${env:PASS_WORD}", "source.uri") == "own:lent"
+    assert "PASS_WORD" not in os.environ
 
 
 def test_secret_that_is_not_set_names_variable_and_key() -> None:

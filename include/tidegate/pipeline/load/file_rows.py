@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
     from tidegate.pipeline.state.places import Roots
+    from tidegate.pipeline.state.plan_files import StoredSplits
     from tidegate.storage import Storage
 
 _MOST_SPLITS = 20_000
@@ -60,8 +61,8 @@ class FileRows:
         """Return the partitions of the sub-splits that read a file; empty if that is not known."""
         found: set[Partition] = set()
         try:
-            for uri, is_rebuild in self._plans():
-                messages = [*self._messages(uri, path)]
+            for uri, splits, is_rebuild in self._plans():
+                messages = [*self._messages(uri, splits, path)]
                 if any(message.spread is not None for message in messages):
                     # Its rows were handed on, and stand in files of other sub-splits.
                     return frozenset()
@@ -72,8 +73,10 @@ class FileRows:
             pass
         return frozenset()
 
-    def _plans(self) -> Iterator[tuple[str, bool]]:
+    def _plans(self) -> Iterator[tuple[str, StoredSplits, bool]]:
         """Yield the plans in effect, newest first, until there are too many splits to search.
+
+        With each come its splits, and whether it is that of a rebuild.
 
         A path is read by one load, and by any number of rebuilds after it.
         """
@@ -83,13 +86,14 @@ class FileRows:
                 uri = layout.plan_root(
                     self.roots.work, state.window.sequence, str(state.plan_digest)
                 )
-                searched += len(read_splits(self.storage, uri))
+                splits = read_splits(self.storage, uri)
+                searched += len(splits)
                 if searched > _MOST_SPLITS:
                     return
-                yield uri, state.window.kind is WindowKind.REBUILD
+                yield uri, splits, state.window.kind is WindowKind.REBUILD
 
-    def _messages(self, uri: str, path: str) -> Iterator[CommitMessage]:
-        for split in read_splits(self.storage, uri):
+    def _messages(self, uri: str, splits: StoredSplits, path: str) -> Iterator[CommitMessage]:
+        for split in splits:
             for part in split.sub_splits:
                 if any(piece.path == path for piece in part.pieces):
                     yield read_stored(

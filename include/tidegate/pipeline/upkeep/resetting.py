@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import posixpath
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerMoved
@@ -171,9 +172,21 @@ class Resetter:
         clear_rows(self.ledger, before, self.config.identity(), target)
 
     def _drop_empty(self, target: str, names: list[str]) -> None:
-        """Remove the directories of partitions in which nothing is left."""
-        for folder in sorted({name.partition("/")[0] for name in names if "/" in name}):
-            if not self.storage.list_files(f"{target}/{folder}"):
+        """Remove the directories of the pipeline's partitions in which nothing is left.
+
+        Those that the ledger knows are among them, because a reset that was killed may have deleted
+        their files.
+        """
+        known = self.ledger.partitions.all()
+        places = {state.partition.path for state in known if state.revision}
+        folders = {
+            str(folder)
+            for place in places.union(map(posixpath.dirname, names))
+            for folder in (PurePosixPath(place), *PurePosixPath(place).parents)
+        }
+        # What is inside another has the longer name.
+        for folder in sorted(folders - {"."}, key=len, reverse=True):
+            if not self.storage.list_names(f"{target}/{folder}"):
                 self.storage.delete_tree(f"{target}/{folder}")
 
     def drop_work(self, roots: Roots) -> None:

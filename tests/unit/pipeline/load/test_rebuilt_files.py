@@ -50,7 +50,9 @@ def units(*days: tuple[int, int] | None) -> Units:
     return Units(tuple(pieces), notes=("a note",))
 
 
-# Berlin's clocks were set back at 01:00 UTC, Apia skipped the whole of 2011-12-30.
+# Berlin's clocks were set back at 01:00 UTC, Apia skipped the whole of 2011-12-30, and St. John's
+# went from 00:01 to 01:01 at 03:31 UTC, so that its hour 01 began where it would not have.
+@example("America/St_Johns", "hour", datetime(2010, 3, 14, 3, 45, tzinfo=UTC), 0, 0)
 @example("Europe/Berlin", "hour", datetime(2026, 10, 25, 1, 30, tzinfo=UTC), 0, 0)
 @example("Europe/Berlin", "hour", datetime(2026, 10, 25, 0, 30, tzinfo=UTC), 0, 0)
 @example("Pacific/Apia", "day", datetime(2011, 12, 30, 9, 59, tzinfo=UTC), 0, 0)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.errors import StateFileDamaged
+from tidegate.model.abandoned import AbandonedPlan
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.message import RunSummary
 from tidegate.model.partition import Partition
@@ -25,6 +26,7 @@ from tidegate.model.publication import (
 from tidegate.model.sealed import SealedWindow
 from tidegate.model.watermark import Evaluation, WatermarkStep
 from tidegate.model.wire import Value, pretty
+from tidegate.pipeline.state.abandoned import is_abandoned
 from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.records import Announced, Records
 from tidegate.stage import layout
@@ -173,6 +175,31 @@ def test_announces_of_a_window_come_in_the_order_of_their_numbers(tmp_path: Path
         *((9, "p-b"), (10, "p-a"), (100, "p-b"))
     ]
     assert _records(tmp_path).newest_announced(3) == Announced(3, "p-b", 100)
+
+
+@pytest.mark.parametrize(
+    ("abandoned", "announced", "counts"),
+    [
+        pytest.param([3], [], False, id="not announced"),
+        pytest.param([3], [2], False, id="announced late by a process that had lost it"),
+        pytest.param([3], [4], True, id="taken over and announced since"),
+        pytest.param([3, 5], [4], False, id="abandoned again"),
+        pytest.param([3, 5], [2, 6], True, id="announced after the last time"),
+        pytest.param([], [2], True, id="never abandoned"),
+    ],
+)
+def test_plan_counts_if_it_was_announced_after_it_was_abandoned(
+    tmp_path: Path, abandoned: list[int], announced: list[int], *, counts: bool
+) -> None:
+    root = layout.plan_root(str(tmp_path), 1, "p")
+    window = Window(1, InstantRange(None, Instant("s1", NOW)), WindowKind.LOAD, None, "run")
+    for index, number in enumerate(abandoned):
+        record = AbandonedPlan("orders", window, "p", number, "me", "", NOW)
+        _put(tmp_path, layout.abandoned_file(root, number if index else None), record)
+    for index, number in enumerate(announced):
+        _seal(tmp_path, 1, "p", number, again=index > 0)
+
+    assert is_abandoned(LocalStorage(), root) is not counts
 
 
 def test_windows_come_newest_first(tmp_path: Path) -> None:
