@@ -16,7 +16,14 @@ from small_lake import NOW, SmallLake, day, load, publish
 from tidegate.cli import output
 from tidegate.cli.app import app
 from tidegate.config import load_pipelines
-from tidegate.errors import CommitUnfinished, PartitionBusy, PartitionStands, PipelineRetired
+from tidegate.errors import (
+    CommitUnfinished,
+    PartitionBusy,
+    PartitionStands,
+    PipelineRetired,
+    RetireUnfinished,
+    TidegateError,
+)
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage
 
@@ -162,6 +169,7 @@ def test_commit_that_was_begun_is_finished_first(lake: SmallLake) -> None:
 
 
 @pytest.mark.follows("PipelineRetired")
+@pytest.mark.follows("RetireUnfinished")
 def test_retirement_killed_at_any_step_is_finished(lake: SmallLake, tmp_path: Path) -> None:
     refused = []
     for storage in deaths(lake, tmp_path / "before"):
@@ -178,6 +186,36 @@ def test_retirement_killed_at_any_step_is_finished(lake: SmallLake, tmp_path: Pa
         assert list(again.findings()) == []
     assert refused[0] is None
     assert refused[-1] is not None
+
+
+def test_commit_that_begins_at_any_step_of_a_retirement_is_whole_or_nothing(
+    lake: SmallLake, tmp_path: Path
+) -> None:
+    lake.commit({9: 1})
+    load(lake.pipeline())
+    proposal = lake.pipeline().propose(day(3), "cli", NOW)
+    assert proposal is not None
+    lake.pipeline().gate(day(3), proposal.digest, "cli", NOW)
+    found = []
+    for storage in deaths(lake, tmp_path / "before"):
+        with contextlib.suppress(Killed):
+            lake.pipeline(storage).retire("me", "cli", NOW)
+        # It looked whether the pipeline is its own before the retirement began.
+        with contextlib.suppress(TidegateError):
+            lake.pipeline()._committer.commit(day(3), proposal.digest, "cli", NOW)
+
+        try:
+            lake.pipeline().retire("me", "cli", NOW)
+        except CommitUnfinished:
+            publish(lake.pipeline())
+            lake.pipeline().retire("me", "cli", NOW)
+
+        again = successor(lake, source={"start": "latest"})
+        load(again)
+        found.append(read(lake))
+        assert list(again.findings()) == []
+        assert sorted(itertools.chain(*lake.ids().values())) == found[-1]
+    assert {tuple(item) for item in found} == {(1, 2, 3, 4), (1, 2, 3, 4, 5)}
 
 
 def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
@@ -197,7 +235,7 @@ def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
 def refusal(pipeline: Pipeline) -> str | None:
     try:
         pipeline.adopt(NOW)
-    except PipelineRetired as told:
+    except (PipelineRetired, RetireUnfinished) as told:
         return str(told)
     return None
 

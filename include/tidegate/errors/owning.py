@@ -1,6 +1,6 @@
 """Errors about the owner of a target or a work directory, and about its ledger."""
 
-from tidegate.errors.base import TerminalError
+from tidegate.errors.base import TerminalError, TransientError
 
 
 class PipelineChanged(TerminalError):
@@ -116,6 +116,18 @@ class ResetUnfinished(TerminalError):
         "pipeline '{pipeline}': {path}: a reset began to delete what it published, and is still at "
         "it or was killed. Nothing was changed. If it is not running any more, finish it with "
         "`tidegate reset {pipeline} --drop-target`."
+    )
+
+
+class RetireUnfinished(TransientError):
+    """A retirement began, and is not yet recorded in the target."""
+
+    pipeline: str
+    path: str
+    template = (
+        "pipeline '{pipeline}': {path}: a retirement began, and is still at it or was killed. "
+        "Nothing more was changed. If it is not running any more, finish it with "
+        "`tidegate retire {pipeline}`."
     )
 
 

@@ -42,6 +42,11 @@ def reset_file(work: str) -> str:
     return posixpath.join(work, "reset.json")
 
 
+def retire_file(work: str) -> str:
+    """Return the path of the file that stands until a retirement is recorded in the target."""
+    return posixpath.join(work, "retire.json")
+
+
 def start_file(work: str, source: str) -> str:
     """Return the path of the file with the start of a source's first window.
 

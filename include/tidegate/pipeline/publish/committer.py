@@ -28,6 +28,7 @@ from tidegate.model.run import Committed, Proposal
 from tidegate.pipeline.publish.commit_plans import CommitPlans, writes_marker
 from tidegate.pipeline.publish.gating import failed_why
 from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.work import check_not_ending
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -192,6 +193,7 @@ class Committer:
             NotCommittable: the partition is not due, and nobody overrode that.
             LedgerBehind: the files are ahead of the ledger, or another ledger replaced this one
                 after the revision was published.
+            PipelineRetired, RetireUnfinished: the pipeline ends; the next one finishes the commit.
             PolicyUnknown: a policy that the pipeline file names cannot be built.
         """
         self.watch.check_partition(partition)
@@ -208,6 +210,7 @@ class Committer:
                 path = again_if(
                     NumberPassed, functools.partial(self._prepare, entry, claim, owner, now)
                 )
+                check_not_ending(self.roots, self.config.name, self.storage)
                 self.finisher.carry_out(partition, path, claim, owner, now)
         finally:
             # If nothing was begun, or all was done before, others need not wait for expiry.

@@ -15,6 +15,7 @@ from tidegate.errors import (
     LedgerLost,
     PipelineRetired,
     ResetUnfinished,
+    RetireUnfinished,
     TargetOwned,
     WorkElsewhere,
     WorkGone,
@@ -127,10 +128,11 @@ def check_owner(
         WorkGone: the work directory has none of the windows that the ledger knows.
         ResetUnfinished: a reset began and did not end.
         PipelineRetired: the pipeline was ended.
+        RetireUnfinished: it is being ended (Transient).
     """
     state = ledger.pipeline.find()
     check_not_resetting(roots, ledger.name, storage)
-    check_not_retired(roots, ledger.name, storage)
+    check_not_ending(roots, ledger.name, storage)
     grounds = roots.grounds(storage)
     claims = claims or grounds.read()
     worked = worked_in(ledger) if state is not None and claims.work is None else None
@@ -157,6 +159,22 @@ def check_not_resetting(roots: Roots, pipeline: str, storage: Storage) -> None:
     path = layout.reset_file(roots.work)
     if storage.exists(path):
         raise ResetUnfinished(pipeline=pipeline, path=path)
+
+
+def check_not_ending(roots: Roots, pipeline: str, storage: Storage) -> None:
+    """Check that the pipeline was not ended, and that nobody is at it.
+
+    A commit checks it again once the ledger knows that it has begun: a retirement that began before
+    then is seen here, and one that begins later sees the commit.
+
+    Raises:
+        PipelineRetired: it was ended.
+        RetireUnfinished: it is being ended (Transient).
+    """
+    check_not_retired(roots, pipeline, storage)
+    path = layout.retire_file(roots.work)
+    if storage.exists(path):
+        raise RetireUnfinished(pipeline=pipeline, path=path)
 
 
 def check_not_retired(roots: Roots, pipeline: str, storage: Storage) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import CommitUnfinished, LedgerMoved
+from tidegate.errors import CommitUnfinished, LedgerMoved, PartitionBusy
 from tidegate.ledger.restoring import fence_off, remove_rows
+from tidegate.model.wire import pretty
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.work import await_movers
 from tidegate.stage import layout
@@ -25,8 +26,9 @@ class Retirer:
     """Ends one pipeline.
 
     Runs on: one process; a run that is alive is left to end. Called: by a person.
-    Failure: the retirement is written into the target before anything is forgotten, and everything
-    of the pipeline is refused from then on; the next call finishes.
+    Failure: `retire.json` stands in the work directory until the retirement is written into the
+    target, before anything is forgotten; everything of the pipeline is refused meanwhile and from
+    then on, and the next call finishes.
     """
 
     resetter: Resetter
@@ -56,13 +58,21 @@ class Retirer:
 
     def _retire(self, by: str, now: datetime) -> None:
         roots, storage = self.resetter.stood(), self.resetter.storage
+        # Stands before commits are looked for: one that begins later sees it.
+        begins = layout.retire_file(roots.work)
+        storage.write_once(begins, pretty({"format": 1, "pipeline": self._ledger.name}))
         before = fence_off(self._ledger)
         if before is None:
+            storage.delete(begins)
             return
-        await_movers(roots, storage)
-        # A partition in the middle of a commit would keep files without a marker for ever.
-        if retirement_of(storage, roots.target, self._ledger.name) is None:
-            self._check_nothing_begun()
+        try:
+            await_movers(roots, storage)
+            # A partition in the middle of a commit would keep files without a marker for ever.
+            if retirement_of(storage, roots.target, self._ledger.name) is None:
+                self._check_nothing_begun()
+        except (PartitionBusy, CommitUnfinished):
+            storage.delete(begins)
+            raise
         ended = Retirement(
             pipeline=self._ledger.name,
             ledger=before.state.ledger_id,
@@ -75,6 +85,7 @@ class Retirer:
             },
         )
         record_retirement(storage, roots.target, ended, layout.scratch_root(roots.work))
+        storage.delete(begins)
         self._leave(roots)
         remove_rows(self._ledger, before)
 
