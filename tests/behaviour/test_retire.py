@@ -168,6 +168,26 @@ def test_commit_that_was_begun_is_finished_first(lake: SmallLake) -> None:
     assert read(lake) == sorted([1, 2, 3, 4, *ids])
 
 
+def test_file_of_a_retired_pipeline_is_put_aside_although_its_target_has_a_new_owner(
+    lake: SmallLake,
+) -> None:
+    # It was killed before the file got its ending.
+    lake.pipeline().retire("me", "cli", NOW)
+    file = (lake.root / "orders.yaml").read_text()
+    lake.commit({4: 1, 9: 1})
+    again = successor(lake, source={"start": {"after": "2026-02-01T23:00:00Z"}})
+    (lake.root / "orders.yaml").write_text(file)
+    load(again)
+    publish(again)
+
+    ended = tidegate("retire", "orders", "--yes")
+
+    assert ended.exit_code == 0
+    assert (lake.root / "orders.yaml.retired").exists()
+    assert read(lake) == [1, 2, 3, 4, 6]
+    assert list(again.findings()) == []
+
+
 @pytest.mark.follows("PipelineRetired")
 @pytest.mark.follows("RetireUnfinished")
 def test_retirement_killed_at_any_step_is_finished(lake: SmallLake, tmp_path: Path) -> None:

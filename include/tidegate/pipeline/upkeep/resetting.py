@@ -18,7 +18,7 @@ from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.target.marker import pipeline_of_marker
-from tidegate.target.retired import retirements
+from tidegate.target.retired import retirement_of, retirements
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -122,6 +122,9 @@ class Resetter:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
         """
         state = self.ledger.pipeline.find()
+        if state is None and retirement_of(self.storage, self.roots.target, self.config.name):
+            # Its target may have a new owner already.
+            return None
         roots = self.roots if state is None else self.stood()
         self._check_own(roots, state.ledger_id if state else None)
         return None if state is None else roots
