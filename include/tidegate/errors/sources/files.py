@@ -70,8 +70,8 @@ class SourceRewritten(SourceChanged):
     found: str
     remedy: str
     template = (
-        "{source}: {path} was taken in as {expected}, found {found}. To publish the rows that it "
-        "has now, run {remedy}. Afterwards `tidegate load PIPELINE` goes on. To let the rows stay "
+        "{source}: {path} was taken in as {expected}, found {found}. To publish the source as it "
+        "is now, run {remedy}. Afterwards `tidegate load PIPELINE` goes on. To let the rows stay "
         "that were read from it, set `source.on_changed_file: ignore` and run `tidegate load "
         "PIPELINE`. If it changed by mistake, restore it and run again."
     )

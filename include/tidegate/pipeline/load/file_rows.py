@@ -54,7 +54,11 @@ class FileRows:
             if not 0 < len(partitions) <= _MOST_NAMED:
                 raise
             again = rebuild_of(self.ledger.name, sorted(partitions, key=lambda item: item.path))
-            remedy = f"{again}: they had rows of it; add the partitions of those that it has now"
+            # A sub-split may have read other files as well, whose rows are in its parts.
+            remedy = (
+                f"{again}: they may have rows of it; add the partitions of those that it has now, "
+                "if any"
+            )
             raise changed.with_remedy(remedy) from changed
 
     def partitions(self, path: str) -> frozenset[Partition]:

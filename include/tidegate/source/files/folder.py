@@ -35,7 +35,7 @@ _NO_HISTORY = (
 
 _REBUILD = (
     "`tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that it had, and of "
-    "those that it has now"
+    "those that it has now, if any"
 )
 
 
