@@ -12,7 +12,6 @@ from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, Yes, utc_now
 from tidegate.cli.loading import finish, run_for, told
 from tidegate.cli.opening import open_pipeline, this_process
 from tidegate.cli.output import NOTHING, reporting
-from tidegate.config import RETIRED
 from tidegate.errors.commands import command
 
 if TYPE_CHECKING:
@@ -85,6 +84,8 @@ def retire(pipeline: PipelineName, yes: Yes = False, as_json: AsJson = False) ->
 
 def _put_aside(file: Path) -> Path | None:
     """Rename a pipeline file so that it is not found any more; None if that is not allowed."""
+    from tidegate.config import RETIRED
+
     aside = file.with_name(f"{file.name}{RETIRED}")
     try:
         return file.rename(aside)
@@ -100,7 +101,7 @@ def _retiring(standing: "Standing | None", file: Path) -> Iterator[str]:
             f"{pending} with rows that are not published lose them, with what is staged in "
             f"{standing.work}."
         )
-    yield f"{file} gets the ending `{RETIRED}`."
+    yield f"{file} gets the ending `.retired`."
 
 
 def _retired(
