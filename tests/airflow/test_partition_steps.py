@@ -227,6 +227,20 @@ def test_question_is_not_asked_twice_at_once(held: Pipeline, airflow: Supervisor
     assert propose_and_check(cleared=1)[1] == "approve"
 
 
+def test_question_that_is_asked_again_after_a_rejection_keeps_what_it_shows(
+    held: Pipeline, lake: SmallLake, airflow: Supervisor
+) -> None:
+    context, _ = propose_and_check()
+    answer(context, "Reject")
+    airflow.states["orders_publish", "run-2"] = "running"
+    assert propose_and_check(run="run-2", run_type="manual")[1] == "approve"
+    lake.commit({1: 4, 3: 1})
+    load(held, until=known(9))
+
+    with pytest.raises(AirflowSkipException, match=r"run run-2 of orders_publish.* asks"):
+        look("run-3")
+
+
 def test_answer_after_a_decision_by_command_counts_for_nothing(held: Pipeline) -> None:
     context, _ = propose_and_check()
     held.reopen(day(1), NOW)

@@ -156,11 +156,12 @@ class PipelineControl:
     def asking(self, partition: Partition) -> str | None:
         """Return the run that said that it asks a person about a partition; it may have ended.
 
-        None if nobody has to decide any more: it was decided, or what was shown was replaced.
+        None if nobody has to decide any more: it was approved, or what was shown was replaced.
         """
         shown = self.ledger.publications.proposed(partition)
-        if shown is None or shown.verdict is None or shown.approval is not None:
+        if shown is None or shown.verdict is None or shown.is_approved:
             return None
+        # After a rejection, which is kept, a run may ask again.
         if shown.verdict.outcome is not Outcome.HOLD:
             return None
         if self.ledger.publications.is_replaced(partition, shown.publication.digest):
