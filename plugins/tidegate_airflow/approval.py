@@ -8,6 +8,7 @@ from airflow.providers.standard.operators.hitl import ApprovalOperator
 
 from tidegate.errors import DecisionRefused, NotHeld, ProposalMissing, PublicationLapsed
 from tidegate_airflow.naming import naming_pipeline
+from tidegate_airflow.notes import keep_reason
 from tidegate_airflow.runs import publish_partition, utc_now
 from tidegate_airflow.skips import skipped
 from tidegate_airflow.triggers import controlled
@@ -55,6 +56,7 @@ class PartitionApproval(ApprovalOperator):
         """Store the decision with its author and content, then let the commit run or skip it."""
         if event.get("timedout"):
             self.log.info("no answer in time: the partition stays held")
+            keep_reason("nobody answered in time: the partition stays held")
         elif "chosen_options" in event:
             self._store(context, event)
         return super().execute_complete(context, event)
@@ -74,6 +76,8 @@ class PartitionApproval(ApprovalOperator):
                 comment=(event.get("params_input") or {}).get("comment") or "",
                 now=utc_now(),
             )
+            if event["chosen_options"] != [self.APPROVE]:
+                keep_reason(f"rejected by {person.get('name') or 'Airflow'}: it stays held")
         except (DecisionRefused, NotHeld, PublicationLapsed) as gone:
             # It was decided on the command line, or replaced by a newer proposal with its own run.
             raise skipped(str(gone)) from gone

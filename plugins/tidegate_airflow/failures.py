@@ -61,6 +61,6 @@ def give_back(context: Context) -> None:
     from tidegate.ledger.letting_go import let_go
 
     name = context["dag_run"].dag_id.rpartition("_")[0]
-    keep_failure(context, name)
     for sequence in let_go(controlled(name).ledger, run_owner(context)):
         _LOG.info("this run has failed: window %d is left to the next run, or to a clear", sequence)
+    keep_failure(context, name)

@@ -56,12 +56,16 @@ def write_note(dag_run: DagRun) -> None:
     if session is None or _TAG not in (getattr(dag_run.dag, "tags", None) or ()):
         return
     key = dag_run.partition_key or (dag_run.conf or {}).get("partition")
-    lead = f"Partition {key}" if key else str(dag_run.dag_id.rpartition("_")[2]).capitalize()
+    lead = (
+        f"Partition {key}"[:_LONGEST]
+        if key
+        else str(dag_run.dag_id.rpartition("_")[2]).capitalize()
+    )
     if dag_run.note and not dag_run.note.startswith(lead):
         return
     reason = _reason(session, dag_run)
     if reason is not None and reason.startswith(_FAILED) == (dag_run.state == "failed"):
-        dag_run.note = f"{lead}: {reason}"
+        dag_run.note = f"{lead}: {reason}"[:_LONGEST]
     elif key:
         dag_run.note = lead
 
