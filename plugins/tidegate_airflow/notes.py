@@ -56,11 +56,8 @@ def write_note(dag_run: DagRun) -> None:
     if session is None or _TAG not in (getattr(dag_run.dag, "tags", None) or ()):
         return
     key = dag_run.partition_key or (dag_run.conf or {}).get("partition")
-    lead = (
-        f"Partition {key}"[:_LONGEST]
-        if key
-        else str(dag_run.dag_id.rpartition("_")[2]).capitalize()
-    )
+    kind = str(dag_run.dag_id.rpartition("_")[2])
+    lead = f"Partition {key}"[:_LONGEST] if key else kind.capitalize()
     if dag_run.note and not dag_run.note.startswith(lead):
         return
     reason = _reason(session, dag_run)

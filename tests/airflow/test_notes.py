@@ -106,7 +106,7 @@ def test_note_of_a_run_that_failed_tells_why(lake: SmallLake) -> None:
 
 
 def test_note_of_a_run_without_a_partition_tells_what_is_missing(lake: SmallLake) -> None:
-    note = note_of("orders_publish", run_conf={"partiton": KEY})
+    note = note_of("orders_publish", run_conf={"partitions": KEY})
 
     assert note is not None
     assert note.startswith("Publish: failed in wait_commit_policy: ")
