@@ -15,7 +15,7 @@ def counted(files: int) -> str:
     return "1 file" if files == 1 else f"{files} files"
 
 
-def first_few(names: Sequence[str]) -> str:
+def first_few(names: Sequence[str], most: int = _SHOWN) -> str:
     """Return the first names, and how many more there are."""
-    shown = ", ".join(names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
+    shown = ", ".join(names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown

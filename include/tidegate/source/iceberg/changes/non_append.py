@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tidegate.source.iceberg.manifests.entries import Entry
     from tidegate.source.slicing import Rebuilding
 
+_MOST_COMMITS = 10
+"""Named in a message; a window may have hundreds."""
 _NEW_PIPELINE = (
     "a new pipeline with `read.on_non_append: changelog`, and `_change_type` among "
     "`read.columns`, has every change"
@@ -140,7 +142,7 @@ def _span(bounds: TimeBounds) -> str:
 
 
 def _describe(commits: Iterable[Commit]) -> str:
-    return first_few([_described(commit) for commit in commits])
+    return first_few([_described(commit) for commit in commits], _MOST_COMMITS)
 
 
 def _described(commit: Commit) -> str:

@@ -123,5 +123,5 @@ def test_of_many_commits_the_first_ones_are_named() -> None:
     with pytest.raises(NonAppendSnapshot) as refused:
         passing_over("lake.orders", many, TakenAway(), _times, _rebuild, skip=False)
 
-    assert refused.value.snapshots.count("overwrite") == 3
-    assert refused.value.snapshots.endswith("and 27 more")
+    assert refused.value.snapshots.count("overwrite") == 10
+    assert refused.value.snapshots.endswith("and 20 more")
