@@ -65,19 +65,20 @@ class PartitionApproval(ApprovalOperator):
     def _store(self, context: Context, event: dict[str, Any]) -> None:
         pipeline = controlled(self.pipeline)
         partition = publish_partition(context, pipeline.config)
-        person = event.get("responded_by_user") or {}
+        person = (event.get("responded_by_user") or {}).get("name") or "Airflow"
+        approved = event["chosen_options"] == [self.APPROVE]
         try:
             pipeline.decide(
                 partition,
                 # A newer proposal has its own run and question.
                 publication=context["ti"].xcom_pull(task_ids=self.task_id, key=SHOWN),
-                approved=event["chosen_options"] == [self.APPROVE],
-                by=person.get("name") or "Airflow",
+                approved=approved,
+                by=person,
                 comment=(event.get("params_input") or {}).get("comment") or "",
                 now=utc_now(),
             )
-            if event["chosen_options"] != [self.APPROVE]:
-                keep_reason(f"rejected by {person.get('name') or 'Airflow'}: it stays held")
+            if not approved:
+                keep_reason(f"rejected by {person}: it stays held")
         except (DecisionRefused, NotHeld, PublicationLapsed) as gone:
             # It was decided on the command line, or replaced by a newer proposal with its own run.
             raise skipped(str(gone)) from gone

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from airflow.sdk.exceptions import AirflowRuntimeError
 from airflow.sdk.execution_time.comms import AssetEventsResult, GetAssetEventByAsset
@@ -11,9 +11,13 @@ from airflow.sdk.execution_time.comms import AssetEventsResult, GetAssetEventByA
 from tidegate_airflow.runs import read_owner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from airflow.sdk import Asset
+    from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+_Answer = TypeVar("_Answer")
 
 _CLOCKS = timedelta(hours=1)
 """Difference between the clocks of a worker and of Airflow's database."""
@@ -48,31 +52,17 @@ def is_at_work(owner: str) -> bool | None:
 
 def runs_that_have_not_looked(dag_id: str, task_id: str) -> int | None:
     """Return how many runs of a DAG have not done their first task yet; None if nobody can tell."""
-    from airflow.sdk.execution_time import task_runner
-
-    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
-        return None
-    try:
-        return task_runner.RuntimeTaskInstance.get_ti_count(
-            dag_id=dag_id, task_ids=[task_id], states=NOT_DONE
-        )
-    except AirflowRuntimeError:
-        return None
+    return _asked(
+        lambda task: task.get_ti_count(dag_id=dag_id, task_ids=[task_id], states=NOT_DONE)
+    )
 
 
 def is_skipped(dag_id: str, run_id: str, task_id: str) -> bool:
     """Return whether a task of a run was skipped; False if nobody can tell."""
-    from airflow.sdk.execution_time import task_runner
-
-    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
-        return False
-    try:
-        found = task_runner.RuntimeTaskInstance.get_task_states(
-            dag_id=dag_id, task_ids=[task_id], run_ids=[run_id]
-        )
-    except AirflowRuntimeError:
-        return False
-    return bool(found.get(run_id, {}).get(task_id) == "skipped")
+    found = _asked(
+        lambda task: task.get_task_states(dag_id=dag_id, task_ids=[task_id], run_ids=[run_id])
+    )
+    return bool(found and found.get(run_id, {}).get(task_id) == "skipped")
 
 
 def is_announced(published: Asset, key: str, committed_at: datetime) -> bool:
@@ -83,15 +73,10 @@ def is_announced(published: Asset, key: str, committed_at: datetime) -> bool:
     """
     from airflow.sdk.execution_time import task_runner
 
-    if not hasattr(task_runner, "SUPERVISOR_COMMS"):
-        return False
     asked = GetAssetEventByAsset(
         name=published.name, uri=published.uri, after=committed_at - _CLOCKS, limit=_EVENTS
     )
-    try:
-        told = task_runner.SUPERVISOR_COMMS.send(asked)
-    except AirflowRuntimeError:
-        return False
+    told = _asked(lambda _task: task_runner.SUPERVISOR_COMMS.send(asked))
     return isinstance(told, AssetEventsResult) and any(
         event.partition_key == key
         and (event.extra or {}).get("committed_at") == committed_at.isoformat()
@@ -100,17 +85,19 @@ def is_announced(published: Asset, key: str, committed_at: datetime) -> bool:
 
 
 def is_listed(dag_id: str, run_id: str, states: list[str]) -> bool | None:
-    """Return whether Airflow has a run in one of the states; None if there is nobody to ask."""
+    """Return whether Airflow has a run in one of the states; None if nobody can tell."""
+    # A count, because asking for the state of a deleted run is an error.
+    count = _asked(lambda task: task.get_dr_count(dag_id=dag_id, run_ids=[run_id], states=states))
+    return None if count is None else count > 0
+
+
+def _asked(question: Callable[[type[RuntimeTaskInstance]], _Answer]) -> _Answer | None:
+    """Return Airflow's answer; None outside of tasks and triggers, and if it does not answer."""
     from airflow.sdk.execution_time import task_runner
 
     if not hasattr(task_runner, "SUPERVISOR_COMMS"):
-        # Neither in a task nor in a trigger.
         return None
     try:
-        # A count, because asking for the state of a deleted run is an error.
-        count = task_runner.RuntimeTaskInstance.get_dr_count(
-            dag_id=dag_id, run_ids=[run_id], states=states
-        )
+        return question(task_runner.RuntimeTaskInstance)
     except AirflowRuntimeError:
         return None
-    return count > 0
