@@ -386,6 +386,46 @@ def test_difference_of_both_states_is_published(
     assert checkpoint(table) == head(case)
 
 
+@pytest.mark.follows("CursorOffLineage")
+@pytest.mark.parametrize("column", ["_commit_sequence_number", "_commit_time"])
+def test_difference_that_would_sort_before_what_it_undoes_waits_for_the_next_commit(
+    tmp_path: Path, column: str
+) -> None:
+    lineage = answers("mor_v3")["lineage"]
+    read = {"mode": "changelog", "columns": ["id", "v", "_change_type", column]}
+    table = GoldenPipeline("mor_v3", tmp_path, {"read": read, "start": "full"})
+    keys = {"on_off_lineage": "snapshot_diff"}
+    ahead, back = lineage[-1], lineage[3]
+    table.take(8, metadata=str(history_at(table, 8, lineage[4])))
+    stood = table.standing()
+
+    for _ in range(2):
+        with pytest.raises(CursorOffLineage, match=f"the `{column}` of a commit that is older"):
+            table.take(8, metadata=str(history_at(table, 8, back)), **keys)
+
+    told = table.at(8, metadata=str(history_at(table, 8, back)), **keys).checkpoint_state(NOW)
+    assert told is not None
+    assert "Load again after the table's next commit" in told.detail
+    assert table.standing() == stood
+    table.take(8, metadata=str(history_at(table, 8, ahead)), **keys)
+    assert folded(table, column) == engines_state("mor_v3", ahead)
+
+    table.take(8, metadata=str(history_at(table, 8, back)), on_off_lineage="reset")
+    assert folded(table, column) == engines_state("mor_v3", back)
+
+
+def folded(table: GoldenPipeline, column: str) -> Counter[tuple[Any, ...]]:
+    """Fold the published changes in the order of a column, as the docs say."""
+    rows = sorted(
+        table.published("_change_type", column, "part", "v").elements(),
+        key=lambda row: (row[1], row[0] in {"INSERT", "UPDATE_AFTER"}),
+    )
+    state = Counter[tuple[Any, ...]]()
+    for kind, _, *row in rows:
+        state[tuple(row)] += 1 if kind in {"INSERT", "UPDATE_AFTER"} else -1
+    return +state
+
+
 @pytest.mark.parametrize(
     "split",
     [{}, {"target_size": 2048, "open_cost": 1, "max_rows": 8}],

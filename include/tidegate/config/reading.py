@@ -14,6 +14,8 @@ OnNonAppend = Literal["fail", "skip", "changelog"]
 ReadSchema = Literal["table", "snapshot"]
 SplitOrder = Literal["none", "file_sequence", "event_time", "path"]
 
+COMMIT_TIME, COMMIT_SEQUENCE = "_commit_time", "_commit_sequence_number"
+"""The columns that order changes across windows (ICE-3.23)."""
 _KIND_MODES = frozenset({"changelog", "snapshot_diff", "lineage_upserts"})
 _FILE_COLUMNS = frozenset({"_file", "_pos", "_spec_id"})
 _LINEAGE_COLUMNS = frozenset({"_row_id", "_last_updated_sequence_number"})
@@ -22,8 +24,8 @@ _CHANGE_COLUMNS = frozenset(
         "_change_type",
         "_change_ordinal",
         "_commit_snapshot_id",
-        "_commit_time",
-        "_commit_sequence_number",
+        COMMIT_TIME,
+        COMMIT_SEQUENCE,
     }
 )
 METADATA_COLUMNS = {

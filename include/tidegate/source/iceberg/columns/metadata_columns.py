@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.config.reading import COMMIT_SEQUENCE, COMMIT_TIME
 from tidegate.model.row_kind import CHANGE_TYPE, DELETED, RowKind
 from tidegate.physical.arrays import boolean_column, integer_column, repeated_text
 from tidegate.source.column_kernels import Wanted
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 FILE, POSITION, SPEC = "_file", "_pos", "_spec_id"
 ORDINAL, COMMIT_SNAPSHOT = "_change_ordinal", "_commit_snapshot_id"
-COMMIT_TIME, COMMIT_SEQUENCE = "_commit_time", "_commit_sequence_number"
 ROW_ID, UPDATED = "_row_id", "_last_updated_sequence_number"
 
 TYPES: Mapping[str, pa.DataType] = MappingProxyType(

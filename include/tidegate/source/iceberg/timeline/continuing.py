@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidegate.config.reading import COMMIT_SEQUENCE, COMMIT_TIME
 from tidegate.errors import (
     ChangelogParentMissing,
     CursorExpired,
@@ -145,6 +146,8 @@ def _by_policy(
         raise cursor.refusal(history.source, with_kinds=config.read.emits_kinds)
     ends = history.after_common(cursor) or history.ancestors[-1:]
     note = (_note(cursor, policy),)
+    if policy == "snapshot_diff":
+        ends = _in_order(history, ends, checkpoint, config, cursor)
     if policy == "full_reload":
         return Continuation(ends, "snapshot", None, WindowKind.RELOAD, cursor, notes=note)
     if policy == "reset":
@@ -157,6 +160,36 @@ def _by_policy(
             ends, mode, checkpoint, cursor=cursor, unreadable=frozenset(oldest), notes=note
         )
     return Continuation(ends, policy, checkpoint, cursor=cursor, notes=note)
+
+
+def _in_order(
+    history: History,
+    ends: tuple[Snapshot, ...],
+    checkpoint: Instant,
+    config: IcebergSourceConfig,
+    cursor: Cursor,
+) -> tuple[Snapshot, ...]:
+    """Return the ends whose changes sort after those of the checkpoint (ICE-3.23).
+
+    After a rollback the head may be a commit that was read long ago, and its number and time would
+    put the changes that undo the later ones before them.
+    """
+    at = replace(checkpoint, sequence_number=cursor.sequence_number)
+    for column in (COMMIT_SEQUENCE, COMMIT_TIME):
+        if column not in (config.read.columns or ()):
+            continue
+        ends = tuple(end for end in ends if _is_later(column, history.instant(end), at))
+        if not ends:
+            raise cursor.out_of_order(history.source, column)
+    return ends
+
+
+def _is_later(column: str, end: Instant, checkpoint: Instant) -> bool:
+    if column == COMMIT_TIME:
+        return end.time > checkpoint.time
+    if end.sequence_number is None or checkpoint.sequence_number is None:
+        return True  # Format 1 has no numbers: the column is NULL and orders nothing.
+    return end.sequence_number > checkpoint.sequence_number
 
 
 def _restarted(

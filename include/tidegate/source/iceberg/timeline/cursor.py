@@ -106,6 +106,29 @@ class Cursor(Value):
         remedy = f"Go on with {' or '.join(self.ways_out(with_kinds=with_kinds))}."
         if not with_kinds and "snapshot_diff" in self.policies:
             remedy += f" {_NEW_PIPELINE}"
+        return self._error(source, remedy)
+
+    def out_of_order(
+        self, source: str, column: str
+    ) -> CursorOffLineage | HistoryTruncated | CursorExpired:
+        """Return the error of a difference that would sort before what it undoes (ICE-3.23).
+
+        Args:
+            source: the table.
+            column: one that `read.columns` lists to order changes by.
+        """
+        others = [way for way in self.ways_out(with_kinds=True) if "snapshot_diff" not in way]
+        return self._error(
+            source,
+            f"`source.{self.option}: snapshot_diff` is not possible at this head: its changes "
+            f"would have the `{column}` of a commit that is older than the checkpoint, so that "
+            "sorting by it puts them before the changes that they undo. Load again after the "
+            f"table's next commit, or go on with {' or '.join(others)}.",
+        )
+
+    def _error(
+        self, source: str, remedy: str
+    ) -> CursorOffLineage | HistoryTruncated | CursorExpired:
         head, oldest = self.head or "none", self.oldest_kept or "none"
         if self.state is CursorState.OFF_LINEAGE:
             return CursorOffLineage(
