@@ -122,6 +122,9 @@ def test_partition_that_was_left_is_published_only_in_its_place(lake: SmallLake)
 
     assert outcomes[FIRST].state == "failed"
     assert "was published by 'orders', which was retired" in str(outcomes[FIRST].error)
+    told = again.explain(day(1), NOW).evaluation
+    assert told is not None
+    assert "was published by 'orders', which was retired" in str(told.failed)
     assert list(again.findings()) == []
     assert outcomes[THIRD].state == "committed"
     assert read(lake) == [1, 2, 3, 4, 5]
