@@ -63,7 +63,8 @@ def write_note(dag_run: DagRun) -> None:
     reason = _reason(session, dag_run)
     if reason is not None and reason.startswith(_FAILED) == (dag_run.state == "failed"):
         dag_run.note = f"{lead}: {reason}"[:_LONGEST]
-    elif key:
+    elif key or dag_run.note:
+        # What a cleared run said before does not hold for the run as it goes on.
         dag_run.note = lead
 
 

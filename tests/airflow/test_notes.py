@@ -143,6 +143,16 @@ def test_note_tells_what_was_said_last(lake: SmallLake) -> None:
     assert note == f"Partition {KEY}: revision 1 is published, 3 rows"
 
 
+def test_note_of_a_cleared_load_that_says_nothing_does_not_keep_why_it_failed_before(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tidegate_airflow.skips.keep_reason", lambda *_: None)
+
+    note = note_of("orders_load", before="Load: failed in merge_read: it cannot be read")
+
+    assert note == "Load"
+
+
 def test_note_of_a_person_is_kept(lake: SmallLake) -> None:
     note = note_of("orders_publish", before="looked at by Ada", run_conf={"partition": KEY})
 
