@@ -91,6 +91,23 @@ def test_rebuild_and_replay_of_a_file_that_is_gone_lead_to_what_stands(
     assert published_ids(tidegate.lake.target) == {FIRST: [], "dt=2026-02-02": [3]}
 
 
+@pytest.mark.follows("FolderNotFound")
+def test_folder_that_is_away_is_read_on_once_it_is_back(tidegate: Typed) -> None:
+    tidegate.put(1, 1, 2)
+    tidegate("tidegate load orders")
+    away = tidegate.root.rename(tidegate.root.with_name("away"))
+
+    assert "If a volume is not mounted, mount it and run again" in tidegate(
+        "tidegate load orders", 1
+    )
+
+    away.rename(tidegate.root)
+    tidegate.put(2, 3)
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    assert published_ids(tidegate.lake.target) == {FIRST: [1, 2], "dt=2026-02-02": [3]}
+
+
 @pytest.mark.follows("ListedFileGone")
 def test_file_that_was_only_looked_at_and_is_gone_is_passed_by_the_next_load(
     tidegate: Typed,

@@ -1,7 +1,21 @@
 """Errors of a directory of plain files: files that changed, vanished, or were found twice."""
 
 from tidegate.errors.base import TerminalError
-from tidegate.errors.sources.every_kind import SourceChanged, SourceFileDamaged, SourceFileGone
+from tidegate.errors.sources.every_kind import (
+    SourceChanged,
+    SourceFileDamaged,
+    SourceFileGone,
+    SourceNotFound,
+)
+
+
+class FolderNotFound(SourceNotFound):
+    """The root directory of a source is not there: a wrong path, or a volume that is away."""
+
+    template = (
+        "{source}: {problem}. If a volume is not mounted, mount it and run again; otherwise "
+        "correct `source.path` in the pipeline file."
+    )
 
 
 class SourceReadTwice(TerminalError):

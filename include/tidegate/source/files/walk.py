@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from pyarrow import fs
 
 from tidegate.errors import (
+    FolderNotFound,
     PartitionPathInvalid,
     PartitionValueInvalid,
-    SourceNotFound,
     SourceReadTwice,
     SourceUnreachable,
 )
@@ -150,7 +150,7 @@ def list_directory(config: FilesSourceConfig) -> Listing:
     """List the source's files, sorted by path.
 
     Raises:
-        SourceNotFound: the root is not a directory.
+        FolderNotFound: the root is not a directory.
         SourceUnreachable: a directory cannot be listed, a name in it cannot be read, or a link
             leads to nothing; nothing is left out silently (PC-R01).
         SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says
@@ -168,7 +168,7 @@ def list_directory(config: FilesSourceConfig) -> Listing:
     )
     try:
         if _FILES.get_file_info(root).type != fs.FileType.Directory:
-            raise SourceNotFound(source=root, problem="no directory there")
+            raise FolderNotFound(source=root, problem="no directory there")
         walk.visit("", 0)
     except OSError as refused:
         raise SourceUnreachable(source=root, problem=str(refused)) from refused

@@ -10,9 +10,9 @@ import pytest
 
 from tidegate.config import SourceConfig, read_source
 from tidegate.errors import (
+    FolderNotFound,
     PartitionPathInvalid,
     PartitionValueInvalid,
-    SourceNotFound,
     SourceReadTwice,
     SourceUnreachable,
 )
@@ -103,7 +103,7 @@ def test_empty_directory_at_a_partition_level_must_parse_too(tmp_path: Path) -> 
 
 
 def test_root_that_is_no_directory_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(SourceNotFound):
+    with pytest.raises(FolderNotFound):
         list_directory(_config(tmp_path / "nowhere"))
 
 
