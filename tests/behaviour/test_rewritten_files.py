@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +130,36 @@ def test_error_names_the_partitions_that_had_rows_of_the_file(
     assert folder.published() == folder.rows()
 
 
+@pytest.mark.follows("SourceRewritten")
+@pytest.mark.parametrize("windows", [1, 2], ids=["one window", "two windows"])
+def test_error_names_every_changed_file_and_the_partitions_of_all(
+    folder: Folder, windows: int
+) -> None:
+    """A rebuild takes in all changes: partitions that it left out would keep their old rows."""
+    folder.put("c", (8, 4))
+    if windows == 2:
+        load(folder.pipeline())
+    folder.put("d", (9, 5))
+    load(folder.pipeline())
+    folder.put("a", (1, 1), (12, 2))
+    (folder.root / "c.parquet").unlink()
+    folder.put("d", (19, 5))
+
+    with pytest.raises(SourceRewritten) as refused:
+        load(folder.pipeline())
+
+    told = str(refused.value)
+    assert "and 2 files more changed: c.parquet (gone), d.parquet (changed)." in told
+    command = re.search(
+        "run `tidegate rebuild orders ([^`]*)`: they may have rows of these 3", told
+    )
+    assert command
+    rebuild(folder.pipeline(), *(int(name[-2:]) for name in command[1].split()))
+    assert load(folder.pipeline()).windows == ()
+    assert folder.published() == folder.rows()
+    assert list(folder.pipeline().findings()) == []
+
+
 def test_plan_that_is_searched_for_a_file_is_read_once(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -143,7 +174,7 @@ def test_plan_that_is_searched_for_a_file_is_read_once(
     pipeline = folder.pipeline()
     rows = FileRows(pipeline.roots, pipeline.ledger, LocalStorage())
 
-    found = rows.partitions(f"{folder.root}/a.parquet")
+    found = rows.partitions({f"{folder.root}/a.parquet"})
 
     assert sorted(str(each) for each in found) == ["dt=2026-02-01", "dt=2026-02-02"]
     assert sum(path.endswith("splits.jsonl") for path in read) == 1
@@ -156,7 +187,7 @@ def test_error_names_no_partition_if_what_was_read_is_lost(folder: Folder, lost:
         if path.is_file() and lost in str(path.relative_to(folder.lake.work)):
             path.unlink()
 
-    with pytest.raises(SourceRewritten, match="`tidegate rebuild PIPELINE PARTITION` for the"):
+    with pytest.raises(SourceRewritten, match="`tidegate rebuild PIPELINE PARTITION` once for"):
         load(folder.pipeline())
 
 

@@ -157,12 +157,13 @@ class HistoryChanged(TerminalError):
 
 
 class SourceChanged(TerminalError):
-    """A file of the source that was taken in is another one now, or gone."""
+    """Files of the source that were taken in are others now, or gone."""
 
     source: str
-    path: str
+    paths: tuple[str, ...]
+    """All of them, below the source."""
     remedy: str
-    """The command that reads the partitions of its rows again."""
+    """The command that reads the partitions of their rows again."""
 
     def with_remedy(self, remedy: str) -> Self:
         """Return the same error with a remedy of the pipeline, which knows the partitions."""

@@ -1,4 +1,4 @@
-"""Tell which partitions have rows that were read from a source file, by plans and messages.
+"""Tell which partitions have rows that were read from source files, by plans and messages.
 
 Reads what earlier windows left in the work directory, and not the source.
 """
@@ -18,7 +18,7 @@ from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
@@ -34,7 +34,7 @@ _MOST_NAMED = 50
 
 @dataclass(frozen=True)
 class FileRows:
-    """Finds the partitions of the rows of a file that was rewritten or deleted."""
+    """Finds the partitions of the rows of files that were rewritten or deleted."""
 
     roots: Roots
     ledger: Ledger
@@ -42,7 +42,10 @@ class FileRows:
 
     @contextmanager
     def naming(self) -> Iterator[None]:
-        """Add the partitions to the error of a changed file, as far as they can be found.
+        """Add the partitions to the error of changed files, as far as all can be found.
+
+        The rebuild of these partitions takes in all changes at once: what it does not name keeps
+        its old rows without a further error.
 
         Raises:
             SourceChanged: with the command that reads these partitions again.
@@ -50,28 +53,31 @@ class FileRows:
         try:
             yield
         except SourceChanged as changed:
-            partitions = self.partitions(f"{changed.source}/{changed.path}")
+            partitions = self.partitions({f"{changed.source}/{path}" for path in changed.paths})
             if not 0 < len(partitions) <= _MOST_NAMED:
                 raise
             again = rebuild_of(self.ledger.name, sorted(partitions, key=lambda item: item.path))
             # A sub-split may have read other files as well, whose rows are in its parts.
             remedy = (
-                f"{again}: they may have rows of it; add the partitions of those that it has now, "
-                "if any"
+                f"{again}: they may have rows of {_them(changed)}; add the partitions of those "
+                f"that {'it has' if len(changed.paths) == 1 else 'they have'} now, if any"
             )
             raise changed.with_remedy(remedy) from changed
 
-    def partitions(self, path: str) -> frozenset[Partition]:
-        """Return the partitions of the sub-splits that read a file; empty if that is not known."""
+    def partitions(self, paths: Collection[str]) -> frozenset[Partition]:
+        """Return the partitions of the sub-splits that read files; empty if not known for all."""
         found: set[Partition] = set()
+        wanted = set(paths)
         try:
             for uri, splits, is_rebuild in self._plans():
-                messages = [*self._messages(uri, splits, path)]
-                if any(message.spread is not None for message in messages):
-                    # Its rows were handed on, and stand in files of other sub-splits.
-                    return frozenset()
-                found |= {part.partition for item in messages for part in item.staged.parts}
-                if messages and not is_rebuild:
+                for message, read in self._messages(uri, splits, frozenset(wanted)):
+                    if message.spread is not None:
+                        # Its rows were handed on, and stand in files of other sub-splits.
+                        return frozenset()
+                    found |= {part.partition for part in message.staged.parts}
+                    if not is_rebuild:
+                        wanted -= read
+                if not wanted:
                     return frozenset(found)
         except (StateFileLost, StateFileDamaged, FormatUnknown):
             pass
@@ -96,10 +102,17 @@ class FileRows:
                     return
                 yield uri, splits, state.window.kind is WindowKind.REBUILD
 
-    def _messages(self, uri: str, splits: StoredSplits, path: str) -> Iterator[CommitMessage]:
+    def _messages(
+        self, uri: str, splits: StoredSplits, paths: frozenset[str]
+    ) -> Iterator[tuple[CommitMessage, frozenset[str]]]:
+        """Yield the messages of sub-splits that read some of the files, and which ones."""
         for split in splits:
             for part in split.sub_splits:
-                if any(piece.path == path for piece in part.pieces):
-                    yield read_stored(
-                        self.storage, layout.message_file(uri, part.id), CommitMessage
-                    )
+                read = paths.intersection(piece.path for piece in part.pieces)
+                if read:
+                    message = layout.message_file(uri, part.id)
+                    yield read_stored(self.storage, message, CommitMessage), read
+
+
+def _them(changed: SourceChanged) -> str:
+    return "it" if len(changed.paths) == 1 else f"these {len(changed.paths)} files"

@@ -11,6 +11,7 @@ from tidegate.source.files.listing import Listing, cut, cuts, difference, number
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.tails import listed_before, listed_tail
 from tidegate.source.files.walk import list_directory
+from tidegate.source.words import counted, first_few
 
 if TYPE_CHECKING:
     from tidegate.config import FilesSourceConfig
@@ -34,8 +35,8 @@ _NO_HISTORY = (
 )
 
 _REBUILD = (
-    "`tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that it had, and of "
-    "those that it has now, if any"
+    "`tidegate rebuild PIPELINE PARTITION` once for all partitions of the rows that changed files "
+    "had, and of those that they have now, if any"
 )
 
 
@@ -164,11 +165,17 @@ class Folder:
 
     def _refuse_disturbed(self, change: ListingDifference) -> None:
         if change.disturbed and self.refuses_changes:
-            file, found = change.disturbed[0]
+            (file, found), *others = change.disturbed
+            now = str(found) if found else "no file"
+            if others:
+                names = [
+                    f"{other.path} ({'changed' if there else 'gone'})" for other, there in others
+                ]
+                now += f", and {counted(len(others))} more changed: {first_few(names)}"
             raise SourceRewritten(
                 source=self.root,
-                path=file.path,
+                paths=tuple(each.path for each, _ in change.disturbed),
                 expected=str(file),
-                found=str(found) if found else "no file",
+                found=now,
                 remedy=_REBUILD,
             )
