@@ -116,8 +116,9 @@ def _retired(
     else:
         yield f"Its file is {left} now."
     yield (
-        f"In Airflow, mark open runs of {name}_load and {name}_publish as failed: their tasks find "
-        "no DAG any more, and an answer to a question of theirs does nothing."
+        f"In Airflow, mark open runs of {name}_load, {name}_publish and {name}_reconcile as "
+        "failed: their tasks find no DAG any more, and an answer to a question of theirs does "
+        "nothing."
     )
 
 
