@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.model.run import PlannedWindow
 from tidegate_airflow.asking import is_skipped
+from tidegate_airflow.notes import keep_reason
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,11 +47,15 @@ def held_windows(
     """
     if all(_is_held(pipeline, item, run.owner) for item in planned):
         return tuple(planned)
+    given_back = [item.sequence for item in planned]
     _LOG.info(
         "this run has given its windows %s back since they were planned: planning again",
-        [item.sequence for item in planned],
+        given_back,
     )
-    return pipeline.plan(run, now)
+    again = pipeline.plan(run, now)
+    if not again:
+        keep_reason(f"windows {given_back} were finished by another run, and nothing else came")
+    return again
 
 
 def _is_held(pipeline: Pipeline, planned: PlannedWindow, owner: str) -> bool:

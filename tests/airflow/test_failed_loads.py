@@ -50,8 +50,9 @@ def pipeline(lake: SmallLake) -> Pipeline:
 class LoadRun:
     """A run of the load DAG whose tasks are started one by one, as Airflow does after a clear."""
 
-    def __init__(self, run: str, number: int = 1) -> None:
-        self.context: Any = task_context(run=run, interval=interval(number))
+    def __init__(self, run: str, number: int | None = 1) -> None:
+        span = interval(number) if number is not None else None
+        self.context: Any = task_context(run=run, interval=span)
         self.instance: TaskInstance = self.context["ti"]
         self.owner = f"airflow:orders_load/{run}"
 
@@ -181,6 +182,23 @@ def test_cleared_task_finds_its_window_finished_by_a_later_run(
 
     assert told == {"2026-02-01", "2026-02-02"}
     assert pipeline.ledger.windows.get(1).sealed_at == before
+
+
+def test_cleared_run_says_that_another_one_finished_its_window(
+    lake: SmallLake, pipeline: Pipeline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("tidegate_airflow.held_windows.keep_reason", said.append)
+    first, second = LoadRun("run-1", None), LoadRun("run-2", None)
+    first.plan()
+    first.fail()
+    second.plan()
+    second.read()
+    second.announce()
+
+    first.read()
+
+    assert said == ["windows [1] were finished by another run, and nothing else came"]
 
 
 def test_cleared_announce_seals_what_its_run_staged_before_it_lost_the_window(
