@@ -65,6 +65,20 @@ def test_partition_trigger_gives_way_for_a_moment_and_then_fires(pipeline: Pipel
     assert looks == [False, False, True]
 
 
+def test_partition_trigger_gives_way_anew_after_a_run_had_the_claim(pipeline: Pipeline) -> None:
+    load(pipeline, interval(2))
+    trigger = PartitionTrigger("orders", OWNER, "2026-02-01", 2.0)
+    another = "airflow:orders_publish/another"
+    looks = [trigger.has_work(NOW)]
+    pipeline.propose(day(1), another, NOW)
+    looks.append(trigger.has_work(NOW + GIVE_WAY))
+    let_go(pipeline.ledger, another)
+
+    looks += [trigger.has_work(NOW + GIVE_WAY * times) for times in (1.5, 2, 2.5)]
+
+    assert looks == [False, False, False, False, True]
+
+
 def test_partition_trigger_waits_for_the_run_that_has_the_claim(pipeline: Pipeline) -> None:
     load(pipeline, interval(2))
     pipeline.propose(day(1), "airflow:orders_publish/another", NOW)
