@@ -21,6 +21,7 @@ from tidegate.errors import (
     PartitionBusy,
     PartitionStands,
     PipelineRetired,
+    ResetUnfinished,
     RetireUnfinished,
     TidegateError,
 )
@@ -169,6 +170,27 @@ def test_commit_that_was_begun_is_finished_first(lake: SmallLake) -> None:
     lake.pipeline().retire("me", "cli", NOW)
 
     assert read(lake) == sorted([1, 2, 3, 4, *ids])
+
+
+@pytest.mark.follows("ResetUnfinished")
+def test_reset_that_was_killed_is_finished_first(lake: SmallLake, tmp_path: Path) -> None:
+    refused = 0
+    for storage in deaths(lake, tmp_path / "before"):
+        with contextlib.suppress(Killed):
+            lake.pipeline(storage).drop("cli", NOW)
+
+        if (lake.work / "reset.json").exists():
+            before = lake.stamps()
+            with pytest.raises(ResetUnfinished, match="finish it with"):
+                lake.pipeline().retire("me", "cli", NOW)
+            assert lake.stamps() == before
+            refused += 1
+            lake.pipeline().drop("cli", NOW)
+        lake.pipeline().retire("me", "cli", NOW)
+
+        # A reset that the retired pipeline left behind would refuse whoever follows it for ever.
+        load(successor(lake, source={"start": "latest"}))
+    assert refused > 3
 
 
 def test_file_of_a_retired_pipeline_is_put_aside_although_its_target_has_a_new_owner(

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import CommitUnfinished, LedgerMoved, PartitionBusy
+from tidegate.errors import CommitUnfinished, LedgerMoved, PartitionBusy, ResetUnfinished
 from tidegate.ledger.restoring import fence_off, remove_rows
 from tidegate.model.wire import pretty
 from tidegate.pipeline.state.again import again_if
-from tidegate.pipeline.state.work import await_movers
+from tidegate.pipeline.state.work import await_movers, check_not_resetting
 from tidegate.stage import layout
 from tidegate.target.retired import Retirement, record_retirement, retirement_of
 
@@ -45,6 +45,7 @@ class Retirer:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own; nothing was changed.
             CommitUnfinished: a commit has begun and not ended; nothing was changed.
+            ResetUnfinished: a reset has begun and not ended; nothing was changed.
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
         if self.resetter.own_roots() is None:
@@ -67,10 +68,12 @@ class Retirer:
             return
         try:
             await_movers(roots, storage)
-            # A partition in the middle of a commit would keep files without a marker for ever.
+            # A partition in the middle of a commit would keep files without a marker for ever, and
+            # a reset that only this pipeline can finish would refuse its successor.
             if retirement_of(storage, roots.target, self._ledger.name) is None:
+                check_not_resetting(roots, self._ledger.name, storage)
                 self._check_nothing_begun()
-        except (PartitionBusy, CommitUnfinished):
+        except (PartitionBusy, CommitUnfinished, ResetUnfinished):
             storage.delete(begins)
             raise
         ended = Retirement(
