@@ -373,6 +373,55 @@ def test_reset_killed_at_any_step_is_finished_and_nothing_else_goes_on(tmp_path:
     assert None not in refusals[2:-1]
 
 
+@pytest.mark.follows("ResetUnfinished", "LedgerLost")
+def test_reset_killed_at_any_step_is_finished_although_the_ledger_was_lost(
+    lake: SmallLake, tmp_path: Path
+) -> None:
+    ids = lake.commit({1: 3, 2: 1, 9: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    finished = 0
+    for storage in deaths(lake, tmp_path / "before"):
+        with contextlib.suppress(Killed):
+            lake.pipeline(storage).drop("cli", NOW)
+        if not (lake.work / "reset.json").exists():
+            continue
+        for path in lake.root.glob("ledger.db*"):
+            path.unlink()
+
+        lost = refusal_of("retire", "orders", "--yes")
+        assert lost["code"] == "LedgerLost"
+        message = refusal_of("fsck", "orders", "--rebuild")["message"]
+        assert follow(message, "tidegate reset").exit_code == 0
+
+        assert lake.ids() == {}
+        assert not (lake.work / "reset.json").exists()
+        assert tidegate("load", "orders").exit_code == 0
+        assert tidegate("publish", "orders").exit_code == 0
+        assert lake.ids() == {FIRST: ids[:3], SECOND: [ids[3]]}
+        assert tidegate("fsck", "orders").exit_code == 0
+        finished += 1
+    assert finished > 3
+
+
+@pytest.mark.parametrize("written", ["another ledger", "another pipeline"])
+def test_reset_of_another_is_not_finished(lake: SmallLake, written: str) -> None:
+    lake.commit({1: 1, 9: 1})
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    stands = lake.ids()
+    known = json.loads((lake.work / "owner.json").read_text())
+    begun = {"format": 1, "pipeline": known["pipeline"], "ledger": known["ledger"]}
+    begun[written.split()[1]] = "other"
+    (lake.work / "reset.json").write_text(json.dumps(begun))
+    (lake.root / "ledger.db").unlink()
+
+    refused = refusal_of("reset", "orders", "--drop-target", "--yes")
+
+    assert refused["code"] == "LedgerLost"
+    assert lake.ids() == stands
+
+
 def refusal_to_load(pipeline: Pipeline) -> str | None:
     try:
         pipeline.adopt(NOW)

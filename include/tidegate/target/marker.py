@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.model.publication import Approval, Override, Publication, Verdict
+    from tidegate.storage import Storage
 
 MARKER_FORMAT = 1
 USUAL_NAME = "_SUCCESS"
@@ -159,6 +160,13 @@ def read_marker(path: str, content: bytes) -> dict[str, Any]:
     if not isinstance(raw, dict) or raw.get("format") != MARKER_FORMAT or not raw.keys() >= _SAYS:
         raise MarkerInvalid(path=path, found="another format")
     return raw
+
+
+def marked_by(storage: Storage, root: str, name: str) -> str | None:
+    """Return the pipeline whose marker a file below a directory is; None if it is none."""
+    if not posixpath.basename(name).startswith(("_", ".")):
+        return None
+    return pipeline_of_marker(storage.read_bytes(f"{root}/{name}"))
 
 
 def pipeline_of_marker(content: bytes) -> str | None:

@@ -23,7 +23,7 @@ from tidegate.errors import (
     WorkUnfit,
 )
 from tidegate.model.wire import pretty
-from tidegate.target.marker import pipeline_of_marker
+from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirements
 
 if TYPE_CHECKING:
@@ -201,8 +201,8 @@ class Grounds:
             if name.endswith(f"/{OWNER_FILE}"):
                 below = _owner(self._read(f"{self.target}/{name}"))
                 found |= {below.pipeline} if below is not None else set()
-            elif posixpath.basename(name).startswith(("_", ".")):
-                other = pipeline_of_marker(self.storage.read_bytes(f"{self.target}/{name}"))
+            else:
+                other = marked_by(self.storage, self.target, name)
                 found |= {other} if other is not None else set()
         return found - ended
 

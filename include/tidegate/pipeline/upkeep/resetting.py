@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerMoved
+from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder
 from tidegate.ledger.restoring import clear_rows, fence_off
 from tidegate.model.wire import Value, pretty
@@ -17,7 +18,8 @@ from tidegate.pipeline.state.moved import were_moved
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
-from tidegate.target.marker import pipeline_of_marker
+from tidegate.stored import as_stored, read_content
+from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirement_of, retirements
 
 if TYPE_CHECKING:
@@ -48,12 +50,22 @@ class Standing(Value):
 
 
 @dataclass(frozen=True)
+class Begun(Value):
+    """The content of `reset.json`."""
+
+    pipeline: str
+    ledger: str
+    """Id that the ledger assigned to the pipeline."""
+
+
+@dataclass(frozen=True)
 class Resetter:
     """Drops the target and the work directory of one pipeline, and what its ledger knows of them.
 
     Runs on: one process; a run that is alive is left to end. Called: by a person.
     Failure: `reset.json` stands in the work directory from before the first file is deleted until
-    all is done, and everything else of the pipeline is refused meanwhile; the next call finishes.
+    all is done, and everything else of the pipeline is refused meanwhile; the next call finishes,
+    even if the ledger was lost in between.
     """
 
     config: PipelineConfig
@@ -70,7 +82,7 @@ class Resetter:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own.
         """
-        roots = self.own_roots()
+        roots = self.own_roots() if self._begun_before() is None else self.roots
         if roots is None:
             return None
         known = self.ledger.partitions.all()
@@ -104,16 +116,42 @@ class Resetter:
             WindowOpen: a run is at work (Transient).
             PartitionBusy: a process is moving files (Transient).
         """
+        before = self._begun_before()
+        if before is not None:
+            target = self.storage.real_path(self.roots.target)
+            self.ledger.pipeline.register(self.config.identity(), target, now, before.ledger)
         roots = self.own_roots()
         if roots is None:
             return
         check_not_retired(self.roots, self.config.name, self.storage)
         self.check_idle(owner, now)
-        ledger_id = self.ledger.pipeline.get().ledger_id
-        begun = {"format": 1, "pipeline": self.config.name, "ledger": ledger_id}
-        self.storage.write_once(layout.reset_file(roots.work), pretty(begun))
+        begun = Begun(self.config.name, self.ledger.pipeline.get().ledger_id)
+        self.storage.write_once(layout.reset_file(roots.work), pretty(begun.to_json()))
         again_if(LedgerMoved, functools.partial(self._drop, roots))
         self.storage.delete(layout.reset_file(roots.work))
+
+    def _begun_before(self) -> Begun | None:
+        """Return the reset that began before the ledger was lost; None if the ledger is there.
+
+        There is nothing left to restore such a ledger from, and what remains is to be deleted.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
+                pipeline's own.
+            StateFileDamaged: `reset.json` cannot be read.
+        """
+        path = layout.reset_file(self.roots.work)
+        if self.ledger.pipeline.find() is not None or not self.storage.exists(path):
+            return None
+        content = read_content(self.storage, path, self._restoring)
+        begun = as_stored(path, lambda: Begun.from_text(content), self._restoring)
+        if begun.pipeline != self.config.name:
+            return None
+        self._check_own(self.roots, begun.ledger)
+        return begun
+
+    def _restoring(self) -> str:
+        return f"restore the ledger with `{command('fsck', self.config.name, '--rebuild')}`"
 
     def own_roots(self) -> Roots | None:
         """Return the directories that the pipeline used; None if the ledger does not know it.
@@ -205,7 +243,8 @@ class Resetter:
     def _files(self, roots: Roots) -> tuple[list[str], list[str]]:
         """List the markers and the part files that the pipeline wrote into its target."""
         names = self.storage.list_files(roots.target)
-        markers = [name for name in names if self._is_marker(roots, name)]
+        mine = self.config.name
+        markers = [name for name in names if marked_by(self.storage, roots.target, name) == mine]
         left = self._left(roots)
         parts = filter(layout.is_part_file, names)
         return markers, [name for name in parts if posixpath.dirname(name) not in left]
@@ -221,9 +260,3 @@ class Resetter:
             if state.partition.path in left
             and (state.revision or self.ledger.publications.unrecorded(state.partition) is not None)
         }
-
-    def _is_marker(self, roots: Roots, name: str) -> bool:
-        if not posixpath.basename(name).startswith(("_", ".")):
-            return False
-        content = self.storage.read_bytes(f"{roots.target}/{name}")
-        return pipeline_of_marker(content) == self.config.name
