@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -311,6 +312,46 @@ def test_reset_of_the_successor_leaves_what_the_retired_pipeline_published(lake:
 
     assert before[FIRST] == [1, 2, 3]
     assert lake.ids() == {FIRST: [1, 2, 3], SECOND: [4]}
+
+
+@pytest.mark.follows("WorkGone", "LedgerLost")
+@pytest.mark.parametrize("published", [False, True], ids=["nothing published", "published"])
+def test_successor_that_lost_its_state_begins_anew_beside_what_was_left(
+    lake: SmallLake, *, published: bool
+) -> None:
+    tidegate("retire", "orders", "--yes")
+    lake.file("successor", name="successor", source={"start": "latest"})
+    tidegate("load", "successor")
+    if published:
+        (lake.target / FIRST).rename(lake.root / "away")
+        lake.commit({1: 1, 3: 1, 9: 1})
+        assert tidegate("load", "successor").exit_code == 0
+        assert tidegate("publish", "successor").exit_code == 0
+    shutil.rmtree(lake.work)
+    (lake.root / "ledger.db").unlink()
+
+    assert "LedgerLost" in tidegate("load", "successor").output
+    restored = tidegate("fsck", "successor", "--rebuild", "--json")
+    if published:
+        told = json.loads(restored.stdout)["error"]["message"]
+        owner = lake.target / ".tidegate.json"
+        folders = f"{FIRST}, {THIRD}"
+        named = f"remove {lake.work}, {owner} and, in {lake.target}, {folders}, but nothing that"
+        assert f"{named} orders left: the next load then begins anew" in told
+        # What the message says to do.
+        owner.unlink()
+        for name in (FIRST, THIRD):
+            shutil.rmtree(lake.target / name)
+    else:
+        assert restored.exit_code == 0
+    assert tidegate("load", "successor").exit_code == 3
+    lake.commit({3: 1, 9: 1})
+    assert tidegate("load", "successor").exit_code == 0
+    assert tidegate("publish", "successor").exit_code == 0
+    days = lake.ids()
+    first = {} if published else {FIRST: [1, 2, 3]}
+    assert days == {**first, SECOND: [4], THIRD: [lake.made - 1]}
+    assert tidegate("fsck", "successor").exit_code == 0
 
 
 @pytest.mark.follows("PipelineRetired")

@@ -34,7 +34,7 @@ class Retirement(Value):
 
 def retirements(storage: Storage, target: str) -> tuple[Retirement, ...]:
     """Return the pipelines that ended in a target, in order of their names."""
-    names = [name for name in storage.list_names(target) if _is_retirement(name)]
+    names = [name for name in storage.list_names(target) if is_retirement(name)]
     return tuple(_read(storage, f"{target}/{name}") for name in names)
 
 
@@ -51,12 +51,13 @@ def record_retirement(storage: Storage, target: str, ended: Retirement, scratch:
     return _read(storage, path)
 
 
+def is_retirement(name: str) -> bool:
+    """Return whether a path below a target is that of a record of a retirement."""
+    return name.startswith(_BEGINS) and name.endswith(_ENDS)
+
+
 def _file(target: str, pipeline: str) -> str:
     return f"{target}/{_BEGINS}{pipeline}{_ENDS}"
-
-
-def _is_retirement(name: str) -> bool:
-    return name.startswith(_BEGINS) and name.endswith(_ENDS)
 
 
 def _read(storage: Storage, path: str) -> Retirement:

@@ -7,10 +7,7 @@ import posixpath
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidegate.config import (
-    OWNER_FILE,
-    PipelineConfig,
-)
+from tidegate.config import OWNER_FILE, PipelineConfig
 from tidegate.errors import (
     LedgerLost,
     PipelineRetired,
@@ -28,11 +25,12 @@ from tidegate.pipeline.state.moved import follow_move, target_was_moved, were_mo
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
+from tidegate.target.marker import marked_by
 from tidegate.target.owner import Owner
-from tidegate.target.retired import retirement_of
+from tidegate.target.retired import is_retirement, retirement_of, retirements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
@@ -248,12 +246,40 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
     was_published = claims.target is not None or _has_commit_plan(roots, storage)
     grounds.check(name, owner.ledger, claims, was_published=was_published)
     # A ledger restored from nothing would let everything be published a second time.
-    if not storage.exists(f"{roots.work}/{layout.WINDOWS}") and any(
-        path != OWNER_FILE for path in storage.list_files(roots.target)
-    ):
-        remedy = f"remove {roots.target} and {roots.work}: the next load then begins anew"
-        raise WorkGone(pipeline=name, work=roots.work, remedy=remedy)
+    if not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
+        own = _published_by(name, roots, storage)
+        if own:
+            remedy = f"remove {_named(own, roots, storage)}: the next load then begins anew"
+            raise WorkGone(pipeline=name, work=roots.work, remedy=remedy)
     return owner
+
+
+def _published_by(name: str, roots: Roots, storage: Storage) -> list[str]:
+    """List the files of a target but those that retired pipelines left.
+
+    A partition that was published in place of one that was left has the pipeline's own marker. If
+    it has none, a publication to it is refused until its files were taken away.
+    """
+    left = {path for ended in retirements(storage, roots.target) for path in ended.partitions}
+    return [
+        path
+        for path in storage.list_files(roots.target)
+        if path != OWNER_FILE
+        and not is_retirement(path)
+        and (posixpath.dirname(path) not in left or marked_by(storage, roots.target, path) == name)
+    ]
+
+
+def _named(own: Sequence[str], roots: Roots, storage: Storage) -> str:
+    """Return what is to be removed by hand, without what retired pipelines left."""
+    ended = [item.pipeline for item in retirements(storage, roots.target)]
+    if not ended:
+        return f"{roots.target} and {roots.work}"
+    folders = sorted({posixpath.dirname(path) or path for path in own})
+    return (
+        f"{roots.work}, {roots.target}/{OWNER_FILE} and, in {roots.target}, {', '.join(folders)}, "
+        f"but nothing that {' and '.join(ended)} left"
+    )
 
 
 def await_movers(roots: Roots, storage: Storage) -> None:
