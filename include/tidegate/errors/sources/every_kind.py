@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Self
+from typing import Any, Self
 
 from tidegate.errors.base import TerminalError, TransientError
 
@@ -160,10 +160,15 @@ class SourceChanged(TerminalError):
     """Files of the source that were taken in are others now, or gone."""
 
     source: str
-    paths: tuple[str, ...]
-    """All of them, below the source."""
+    path: str
+    """The first of them, below the source."""
     remedy: str
     """The command that reads the partitions of their rows again."""
+
+    def __init__(self, *, others: tuple[str, ...] = (), **values: Any) -> None:
+        super().__init__(**values)
+        self.others = others
+        """The other ones. Only known where it was raised: there may be thousands."""
 
     def with_remedy(self, remedy: str) -> Self:
         """Return the same error with a remedy of the pipeline, which knows the partitions."""

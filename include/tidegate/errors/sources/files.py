@@ -79,14 +79,14 @@ class SourceRewritten(SourceChanged):
     """Files that were already taken in changed or vanished (design §2, PC-R07)."""
 
     source: str
-    paths: tuple[str, ...]
+    path: str
     expected: str
     """The first of them, as it was taken in."""
     found: str
-    """The same one now, then the others."""
+    """The same one now, then some of the others."""
     remedy: str
     template = (
-        "{source}: {paths[0]} was taken in as {expected}, found {found}. To publish the source as "
+        "{source}: {path} was taken in as {expected}, found {found}. To publish the source as "
         "it is now, run {remedy}. Afterwards `tidegate load PIPELINE` goes on. To let the rows "
         "stay that were read from changed files, set `source.on_changed_file: ignore` and run "
         "`tidegate load PIPELINE`. If they changed by mistake, restore them and run again."

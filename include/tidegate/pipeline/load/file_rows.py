@@ -53,14 +53,15 @@ class FileRows:
         try:
             yield
         except SourceChanged as changed:
-            partitions = self.partitions({f"{changed.source}/{path}" for path in changed.paths})
+            paths = (changed.path, *changed.others)
+            partitions = self.partitions({f"{changed.source}/{path}" for path in paths})
             if not 0 < len(partitions) <= _MOST_NAMED:
                 raise
             again = rebuild_of(self.ledger.name, sorted(partitions, key=lambda item: item.path))
             # A sub-split may have read other files as well, whose rows are in its parts.
             remedy = (
                 f"{again}: they may have rows of {_them(changed)}; add the partitions of those "
-                f"that {'it has' if len(changed.paths) == 1 else 'they have'} now, if any"
+                f"that {'they have' if changed.others else 'it has'} now, if any"
             )
             raise changed.with_remedy(remedy) from changed
 
@@ -115,4 +116,4 @@ class FileRows:
 
 
 def _them(changed: SourceChanged) -> str:
-    return "it" if len(changed.paths) == 1 else f"these {len(changed.paths)} files"
+    return f"these {1 + len(changed.others)} files" if changed.others else "it"

@@ -174,7 +174,8 @@ class Folder:
                 now += f", and {counted(len(others))} more changed: {first_few(names)}"
             raise SourceRewritten(
                 source=self.root,
-                paths=tuple(each.path for each, _ in change.disturbed),
+                path=file.path,
+                others=tuple(other.path for other, _ in others),
                 expected=str(file),
                 found=now,
                 remedy=_REBUILD,

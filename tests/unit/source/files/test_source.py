@@ -91,7 +91,7 @@ def test_changed_file_is_refused_before_a_window_is_taken(folder: Folder) -> Non
     with pytest.raises(SourceRewritten) as refused:
         source.timeline.instants(pin, taken)
 
-    assert refused.value.paths == ("a.parquet",)
+    assert refused.value.path == "a.parquet"
     assert refused.value.expected != refused.value.found
 
 
