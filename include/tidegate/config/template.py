@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -163,7 +164,8 @@ def _partition_by(column: str, taken: set[str]) -> str:
 
 def _name_of(table: str) -> str:
     last = re.split(r"[./]", re.sub(r"/metadata/[^/]+[.]json$", "", table.rstrip("/")))[-1]
-    return re.sub(r"[^A-Za-z0-9_-]+", "_", last).strip("_-")[:100] or "pipeline"
+    plain = unicodedata.normalize("NFKD", last).encode("ascii", "ignore").decode()
+    return re.sub(r"[^A-Za-z0-9_-]+", "_", plain).strip("_-")[:100] or "pipeline"
 
 
 def _listed(columns: Sequence[str]) -> str:
@@ -175,4 +177,5 @@ def _scalar(text: str) -> str:
     """Return text as YAML, quoted if YAML would otherwise read it as something else."""
     if _PLAIN.fullmatch(text) and yaml.safe_load(text) == text:
         return text
-    return str(yaml.dump(text, default_style='"', width=len(text) * 10 + 10)).strip()
+    quoted = yaml.dump(text, default_style='"', allow_unicode=True, width=len(text) * 10 + 10)
+    return str(quoted).strip()

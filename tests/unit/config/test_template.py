@@ -66,6 +66,7 @@ def test_template_of_files_without_a_time_commits_by_process_time() -> None:
         ("/lake/raw/orders", "orders"),
         ("lake.raw.2024", "2024"),
         ("lake.raw.null", "null"),
+        ("/lake/raw/Ärger mit Leerzeichen", "Arger_mit_Leerzeichen"),
         ("/…/", "pipeline"),
     ],
 )
@@ -73,6 +74,14 @@ def test_template_is_named_for_its_table(table: str, name: str) -> None:
     config = loaded(pipeline_template(source_meant_by(table), [], target="/out"))
 
     assert config.name == name
+
+
+def test_names_in_any_script_stand_in_the_template_as_they_are() -> None:
+    text = pipeline_template(source_meant_by("/in/größe/売上"), [("ændret", STAMP)], target="/ut")
+
+    assert 'path: "/in/größe/売上"' in text
+    assert 'column: "ændret"' in text
+    assert loaded(text).source.path == "/in/größe/売上"
 
 
 def test_commented_suggestions_are_valid_when_taken() -> None:
