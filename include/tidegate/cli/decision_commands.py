@@ -68,12 +68,14 @@ def decision_commands(
     """Return the commands that decide on the publication of a held partition.
 
     What was decided is not asked about again, though a decision may be replaced: what was approved
-    waits to be published, what was rejected to be checked again.
+    waits to be published, what was rejected to be checked again. What was not decided may be
+    checked again too, because a suite may have been wrong.
     """
     if decided is not None:
         return (command("publish" if decided.approved else "reopen", pipeline, partition),)
     named = (pipeline, partition, "--digest", digest)
-    return command("approve", *named), command("reject", *named)
+    again = command("reopen", pipeline, partition)
+    return command("approve", *named), command("reject", *named), again
 
 
 def _decide(
