@@ -78,7 +78,9 @@ def test_what_it_published_stays_and_its_file_is_put_aside(lake: SmallLake) -> N
     assert tidegate("status").exit_code == 3
     assert "2 partitions with 4 rows" in ended.stdout
     assert "1 partition had rows that were not published" in ended.stdout
-    assert "open runs of orders_load and orders_publish" in " ".join(ended.stdout.split())
+    told = " ".join(ended.stdout.split())
+    assert "open runs of orders_load, orders_publish and orders_reconcile" in told
+    assert "publishes to one of these partitions only after its files were moved away" in told
     assert f"It was retired: its file is {lake.root}" in " ".join(
         tidegate("status", "orders").output.split()
     )

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
     from tidegate.pipeline.upkeep.resetting import Standing
 
+_IN_PLACE = (
+    "Another pipeline of this target publishes to one of these partitions only after its files "
+    "were moved away, because it does not know their rows."
+)
+
 
 def reset(
     pipeline: PipelineName,
@@ -96,7 +101,7 @@ def _put_aside(file: Path) -> Path | None:
 def _retiring(standing: "Standing | None", file: Path) -> Iterator[str]:
     if standing is not None:
         pending = wording.plural(standing.pending, "partition")
-        yield f"{_published(standing)} stay as they are."
+        yield f"{_published(standing)} stay as they are. {_IN_PLACE}"
         yield (
             f"{pending} with rows that are not published lose them, with what is staged in "
             f"{standing.work}."
@@ -111,6 +116,7 @@ def _retired(
     if standing is not None:
         lost = wording.plural(standing.pending, "partition")
         yield f"{_published(standing)} stay; {lost} had rows that were not published."
+        yield _IN_PLACE
     if left is None:
         yield f"{file} could not be renamed: remove it from where it is deployed."
     else:
