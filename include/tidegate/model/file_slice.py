@@ -20,6 +20,10 @@ class DeltaKind(StrEnum):
     """A file with the equality keys of rows that are gone (ICE-4.7)."""
     VECTOR = "vector"
     """A bitmap of one data file's positions: a blob in a Puffin file (ICE-4.5)."""
+    LOG = "log"
+    """A log file with records and deletes by key (HUDI-L3)."""
+    HISTORY = "history"
+    """A log file whose records were merged into a base file since (HUDI-F13)."""
 
 
 @dataclass(frozen=True)

@@ -1,20 +1,14 @@
-"""Read Avro files: blocks are the atoms (ICE-6.20), found without decoding any.
-
-polars decodes rows into columns, ten times faster than with a Python object per value. It receives
-plain types with the same bytes, so that it handles only bytes and not their meaning.
-"""
+"""Read Avro files: blocks are the atoms (ICE-6.20), found without decoding any."""
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Self
 
-import polars as pl
 import pyarrow as pa
 
-from tidegate.physical.avro_container import AvroContainer, Block, write_container
-from tidegate.physical.avro_types import read_columns, record
-from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, RowGroup, counted_rows
+from tidegate.physical.avro_container import AvroContainer, Block
+from tidegate.physical.avro_decoder import AvroDecoder
+from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, RowGroup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -38,15 +32,12 @@ class AvroRows:
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
         self._container = AvroContainer(file)
-        columns = read_columns(self._container.schema)
-        self._columns = {column.name: column for column in columns}
-        self._decoded = record(columns, "row")
-        self._schema = pa.schema([column.field for column in columns])
+        self._decoder = AvroDecoder(self._container.schema)
 
     @property
     def schema(self) -> pa.Schema:
         """The columns, with the types of their logical types."""
-        return self._schema
+        return self._decoder.schema
 
     @property
     def rows(self) -> int:
@@ -103,31 +94,12 @@ class AvroRows:
             yield first, bundle
 
     def _decode(self, blocks: list[Block], rows: int, columns: Sequence[str]) -> pa.RecordBatch:
-        wanted = [self._columns[name] for name in columns]
-        decoded = [column.name for column in wanted if column.type is not None]
-        plain = self._plain(blocks, rows, decoded) if decoded else counted_rows(rows)
-        arrays = [
-            column.type.build(plain.column(column.name)) if column.type else pa.nulls(rows)
-            for column in wanted
-        ]
-        if not arrays:
-            return counted_rows(rows)
-        schema = pa.schema([self._schema.field(name) for name in columns])
-        return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-    def _plain(self, blocks: list[Block], rows: int, columns: list[str]) -> pa.RecordBatch:
         encoded = self._container.rows_of(blocks)
-        file = io.BytesIO(write_container(self._decoded, rows, encoded))
         try:
-            frame = pl.read_avro(file, columns=columns)
-        except (OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as damaged:
+            return self._decoder.decode(encoded, rows, columns)
+        except pa.ArrowInvalid as damaged:
             problem = f"Avro block at byte {blocks[0].offset}: {damaged}"
             raise pa.ArrowInvalid(problem) from damaged
-        table = frame.to_arrow(compat_level=pl.CompatLevel.oldest())
-        if table.num_rows != rows:
-            problem = f"expected {rows} rows in Avro blocks, found {table.num_rows}"
-            raise pa.ArrowInvalid(problem)
-        return table.combine_chunks().to_batches()[0]
 
     def __enter__(self) -> Self:
         return self

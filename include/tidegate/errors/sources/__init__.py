@@ -2,4 +2,5 @@
 
 from tidegate.errors.sources.every_kind import *
 from tidegate.errors.sources.files import *
+from tidegate.errors.sources.hudi import *
 from tidegate.errors.sources.iceberg import *

@@ -18,16 +18,14 @@ from tidegate.errors import (
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
-from tidegate.physical.int96 import is_zoneless
 from tidegate.physical.whole_file import WholeFile, is_whole
 from tidegate.read.merge import Conforming, MergedPiece
 from tidegate.read.pieces import read_pieces
 from tidegate.read.removed import WHOLE
-from tidegate.source.column_kernels import Found
-from tidegate.source.files.columns import children_of, decode_schema, wanted
 from tidegate.source.files.other_formats import LONGEST, other_format
 from tidegate.source.files.partition_values import parse_values
 from tidegate.source.files.tails import tail_of
+from tidegate.source.named_columns import decode_schema, found_column, wanted_column
 from tidegate.source.projection import Projection, Projections
 from tidegate.storage import silence_of
 
@@ -55,7 +53,7 @@ class FilesReader:
         self._default_name = default_name
         self.schema = decode_schema(pin.details["schema"])
         """The schema of every conformed batch."""
-        self._wanted = tuple(wanted(column) for column in self.schema)
+        self._wanted = tuple(wanted_column(column) for column in self.schema)
         self._projections = Projections()
 
     @property
@@ -135,8 +133,8 @@ class FilesReader:
     def _project(self, schema: pa.Schema, piece: Piece) -> Projection:
         values = Partition(tuple(piece.slice.details[PARTITION].items()))
         constants = parse_values(values, self._keys, self._default_name, piece.path)
-        found = [_found(column) for column in schema if column.name not in self._keys]
-        return Projection(self._wanted, found, constants, piece.path)
+        own = [found_column(column) for column in schema if column.name not in self._keys]
+        return Projection(self._wanted, own, constants, piece.path)
 
 
 class FilesReading:
@@ -251,8 +249,3 @@ def _moment(nanoseconds: int) -> str:
     """Return a time in the format of `stat` and `touch -d`."""
     seconds, rest = divmod(nanoseconds, 1_000_000_000)
     return f"{datetime.fromtimestamp(seconds, tz=UTC):%Y-%m-%d %H:%M:%S}.{rest:09}Z"
-
-
-def _found(column: pa.Field) -> Found:
-    children = tuple(_found(child) for child in children_of(column.type))
-    return Found(column.name, column.name, column.type, children, is_zoneless(column))

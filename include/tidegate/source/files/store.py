@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.errors import InstantNotFound, StateFileDamaged, StateFileLost
-from tidegate.source.files.columns import encode_schema
 from tidegate.source.files.listing import Listing, ListingHead, listing_id
+from tidegate.source.named_columns import encode_schema
 from tidegate.stored import as_stored, read_content
 
 if TYPE_CHECKING:

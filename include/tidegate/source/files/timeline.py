@@ -20,7 +20,7 @@ from tidegate.errors import (
 from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
-from tidegate.source.files.columns import decode_schema, encode_schema, table_schema
+from tidegate.source.files.columns import table_schema
 from tidegate.source.files.footers import FolderColumns
 from tidegate.source.files.listing import (
     ListedFile,
@@ -33,6 +33,7 @@ from tidegate.source.files.listing import (
     number_of,
 )
 from tidegate.source.files.starts import before_time, first_checkpoint
+from tidegate.source.named_columns import decode_schema, encode_schema
 from tidegate.source.reading import pinned_columns
 from tidegate.source.timeline import Following, InstantReport
 from tidegate.source.words import counted

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.source.files.columns import decode_schema, encode_schema, joined
+from tidegate.source.files.columns import joined
+from tidegate.source.named_columns import decode_schema, encode_schema
 from tidegate.source.promotion import cast_to
 
 NOTHING = pa.schema([])

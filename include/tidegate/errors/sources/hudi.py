@@ -1,0 +1,59 @@
+"""Errors of Hudi tables: properties, timeline, file slices and log files."""
+
+from tidegate.errors.base import TerminalError
+from tidegate.errors.sources.every_kind import SourceFileDamaged
+
+
+class HudiPropertyUnsupported(TerminalError):
+    """A table needs something that is not read."""
+
+    source: str
+    property: str
+    value: str
+    expected: str
+    template = (
+        "{source}: `{property}` in `.hoodie/hoodie.properties`: expected {expected}, found "
+        "{value}. Such tables are not read; write the rows to one that can be, or upgrade the "
+        "table with Hudi's own tools."
+    )
+
+
+class TimelineFileDamaged(SourceFileDamaged):
+    """A file of a timeline cannot be read: half written, or not what its name says."""
+
+    template = (
+        "{path}: cannot be read: {problem}. Nothing was taken. If a writer is at work, wait for "
+        "it and run again; otherwise let Hudi roll the instant back, or restore the file."
+    )
+
+
+class NoLogFile(SourceFileDamaged):
+    """A file with the name of a log does not begin as one."""
+
+    template = (
+        "{path}: expected a log file, which begins with the bytes `#HUDI#`, found {problem}. "
+        "Restore the file in the source, then run the window again."
+    )
+
+
+class LogBlockUnreadable(SourceFileDamaged):
+    """A block of a log file has a length that is right, and content that cannot be read."""
+
+    offset: int
+    template = (
+        "{path}: the block at byte {offset} cannot be read: {problem}. Restore the file in the "
+        "source, then run the window again. If it cannot be restored, let Hudi compact the table "
+        "without it, give up the window if it is open with `tidegate abandon PIPELINE`, and run "
+        "`tidegate load PIPELINE`."
+    )
+
+
+class HudiSchemaUnsupported(TerminalError):
+    """The Avro schema of a table has something that no column can hold."""
+
+    source: str
+    problem: str
+    template = (
+        "{source}: the table's Avro schema cannot be read: {problem}. Such columns are not read; "
+        "write the rows to a table without them."
+    )

@@ -1,0 +1,272 @@
+"""Merge the records of a key: among themselves first, then the result with the row that stood.
+
+Knows no format. A record is a whole row, a row of which some columns are missing, or a delete.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.physical.arrays import boolean_column, flags
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    Flags = NDArray[np.bool_]
+    Indices = NDArray[np.int64]
+
+_UNORDERED_RANK = -1
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRecords:
+    """Records in the order in which they were written; all arrays have one value per record."""
+
+    rows: pa.Table
+    """Their columns; NULL in deletes, and where a column is missing."""
+    keys: pa.Array
+    deleted: Flags
+    marked: Flags
+    """Records whose values are to be recognized in the result."""
+    ordering: tuple[pa.Array, ...] = ()
+    """The columns that decide which record wins, without NULL where they count; empty: the later
+    one."""
+    unordered: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Records that win over everything older, and lose to everything newer; empty if there are no
+    ordering columns."""
+    missing: Mapping[str, Flags] = field(default_factory=dict)
+    """Column → records that do not have it, whose value is taken from the record that loses."""
+
+    def __len__(self) -> int:
+        return len(self.deleted)
+
+    def take(self, indices: Indices) -> KeyedRecords:
+        """Return some of the records."""
+        wanted = pa.array(indices)
+        return KeyedRecords(
+            rows=self.rows.take(wanted),
+            keys=self.keys.take(wanted),
+            deleted=self.deleted[indices],
+            marked=self.marked[indices],
+            ordering=tuple(values.take(wanted) for values in self.ordering),
+            unordered=self.unordered[indices] if self.ordering else self.unordered,
+            missing={name: lacks[indices] for name, lacks in self.missing.items()},
+        )
+
+
+def newest_of_each_key(records: KeyedRecords) -> KeyedRecords:
+    """Merge the records of each key among themselves (HUDI-M6, M8 to M10).
+
+    Without ordering columns the later record wins. With them the greater one wins, of equal ones
+    the later; what is older than an unordered record does not count.
+
+    Returns:
+        One record per key, in no particular order.
+    """
+    if not len(records):
+        return records
+    codes = _codes(records.keys)
+    places = np.arange(len(records))
+    if not records.ordering:
+        order = np.lexsort((places, codes))
+        return _picked(records, codes, order)
+    rank = _ranks(records.ordering)
+    rank[records.unordered] = _UNORDERED_RANK
+    barrier = np.full(codes.max() + 1, -1, np.int64)
+    np.maximum.at(barrier, codes[records.unordered], places[records.unordered])
+    counting = np.flatnonzero(places >= barrier[codes])
+    order = counting[np.lexsort((counting, rank[counting], codes[counting]))]
+    return _picked(records, codes, order, rank)
+
+
+class StandingRows:
+    """Applies merged records to the rows that stood before them, batch after batch.
+
+    Only the first row of a key meets the record of that key (HUDI-M14); the records that no row met
+    are what is left at the end.
+    """
+
+    def __init__(self, newest: KeyedRecords) -> None:
+        """Prepare.
+
+        Args:
+            newest: one record per key.
+        """
+        self._newest = newest
+        self._met = np.zeros(len(newest), np.bool_)
+
+    def apply(self, standing: KeyedRecords) -> tuple[pa.Table, Flags]:
+        """Merge rows with the records of their keys.
+
+        Args:
+            standing: rows with the columns, and ordering columns of the types, of the records.
+
+        Returns:
+            The rows that stand afterwards, and which of them have marked values.
+        """
+        found = pc.index_in(standing.keys, value_set=self._newest.keys)
+        places = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        if not len(places):
+            return standing.rows, standing.marked
+        indices = found.drop_null().to_numpy().astype(np.int64)
+        first = np.sort(np.unique(indices, return_index=True)[1])
+        first = first[~self._met[indices[first]]]
+        places, indices = places[first], indices[first]
+        self._met[indices] = True
+        wins = self._wins(places, indices, standing.ordering)
+        exists = ~self._newest.deleted[indices]
+        stays = np.ones(len(standing), np.bool_)
+        stays[places[wins]] = False
+        changed = wins & exists
+        made = [
+            _over(self._newest, indices[changed], standing, places[changed]),
+        ]
+        if standing.missing:
+            # A row that wins takes what it lacks from the record that loses (HUDI-M13).
+            filled = ~wins & exists
+            stays[places[filled]] = False
+            made.append(_over(standing, places[filled], self._newest, indices[filled]))
+        kept = standing.rows.filter(boolean_column(stays))
+        return (
+            pa.concat_tables([kept, *(rows for rows, _ in made)]),
+            np.concatenate([standing.marked[stays], *(marks for _, marks in made)]),
+        )
+
+    def rest(self) -> KeyedRecords:
+        """Return the records whose keys no row had, deletes included."""
+        return self._newest.take(np.flatnonzero(~self._met))
+
+    def meet(self, keys: pa.Array) -> None:
+        """Note that rows of these keys stand elsewhere, so that their records are not left over."""
+        found = pc.index_in(keys, value_set=self._newest.keys).drop_null()
+        self._met[found.to_numpy()] = True
+
+    def _wins(self, places: Indices, indices: Indices, ordering: tuple[pa.Array, ...]) -> Flags:
+        newest = self._newest
+        if not newest.ordering:
+            return np.ones(len(places), np.bool_)
+        at, of = pa.array(places), pa.array(indices)
+        wins = np.ones(len(places), np.bool_)
+        for new, old in reversed(list(zip(newest.ordering, ordering, strict=True))):
+            one, other = new.take(of), old.take(at)
+            greater = pc.greater(one, other).to_numpy(zero_copy_only=False)
+            equal = pc.equal(one, other).to_numpy(zero_copy_only=False)
+            wins = greater | (equal & wins)
+        return wins | newest.unordered[indices]
+
+
+def _over(
+    winners: KeyedRecords, places: Indices, losers: KeyedRecords, others: Indices
+) -> tuple[pa.Table, Flags]:
+    """Return the winners of pairs, completed by what they lack, and which have marked values."""
+    won = winners.take(places)
+    if not any(lacks.any() for lacks in won.missing.values()):
+        return won.rows, won.marked
+    lost = losers.rows.take(pa.array(others))
+    made, marks = won.rows, won.marked.copy()
+    for name, lacks in won.missing.items():
+        position = made.column_names.index(name)
+        values = pc.if_else(boolean_column(lacks), lost.column(name), made.column(name))
+        made = made.set_column(position, made.schema.field(position), values)
+        supplied = lacks & flags(lost.column(name).is_valid().combine_chunks())
+        marks |= supplied & losers.marked[others]
+    return made, marks
+
+
+def _codes(keys: pa.Array) -> Indices:
+    encoded = keys.dictionary_encode(null_encoding="encode")
+    if isinstance(encoded, pa.ChunkedArray):
+        encoded = encoded.unify_dictionaries().combine_chunks()
+    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+
+def _ranks(ordering: tuple[pa.Array, ...]) -> Indices:
+    """Number ordering values so that greater ones have greater numbers, and equal ones the same."""
+    combined = np.zeros(len(ordering[0]), np.int64)
+    for values in ordering:
+        # NULL is there only where the record is unordered; NaN is greater than any number.
+        plain = values.cast(pa.uint8()) if pa.types.is_boolean(values.type) else values
+        ranked = pc.rank(plain, "ascending", tiebreaker="dense")
+        ranks = ranked.to_numpy(zero_copy_only=False).astype(np.int64)
+        _, combined = np.unique(combined * (ranks.max() + 1) + ranks, return_inverse=True)
+    return combined.astype(np.int64)
+
+
+def _picked(
+    records: KeyedRecords, codes: Indices, order: Indices, rank: Indices | None = None
+) -> KeyedRecords:
+    """Return the last record of each key in an order, completed by those before it."""
+    sorted_codes = codes[order]
+    last = np.flatnonzero(np.append(sorted_codes[1:] != sorted_codes[:-1], True))
+    winners = order[last]
+    if not any(lacks.any() for lacks in records.missing.values()):
+        return records.take(winners)
+    return _completed(records, codes, winners, rank)
+
+
+def _completed(
+    records: KeyedRecords, codes: Indices, winners: Indices, rank: Indices | None
+) -> KeyedRecords:
+    """Fill the missing columns of winners from the records that they won over (HUDI-M12)."""
+    sources = {name: winners.copy() for name in records.missing}
+    lacks = np.zeros(len(records), np.bool_)
+    for lacking in records.missing.values():
+        lacks |= lacking
+    place_of = np.full(codes.max() + 1, -1, np.int64)
+    place_of[codes[winners]] = np.arange(len(winners))
+    # Only keys of which a record lacks a column; each is folded record by record.
+    concerned = np.unique(codes[lacks])
+    members = np.flatnonzero(np.isin(codes, concerned))
+    members = members[np.lexsort((members, codes[members]))]
+    bounds = np.flatnonzero(np.diff(codes[members])) + 1
+    marks = records.marked[winners].copy()
+    for group in np.split(members, bounds):
+        place = place_of[codes[group[0]]]
+        folded = _folded(records, group, rank)
+        for name, source in folded.items():
+            sources[name][place] = source
+        marks[place] |= any(records.marked[source] for source in folded.values())
+    made = records.take(winners)
+    rows = made.rows
+    for name, source in sources.items():
+        position = rows.column_names.index(name)
+        values = records.rows.column(name).take(pa.array(source))
+        rows = rows.set_column(position, rows.schema.field(position), values)
+    missing = {name: records.missing[name][source] for name, source in sources.items()}
+    return replace(made, rows=rows, marked=marks, missing=missing)
+
+
+def _folded(records: KeyedRecords, group: Indices, rank: Indices | None) -> dict[str, Any]:
+    """Return of which record of one key each column comes, in written order of the records."""
+    names = list(records.missing)
+    current = group[0]
+    sources = dict.fromkeys(names, current)
+    top = -1 if rank is None else rank[current]
+    for record in group[1:]:
+        wins = rank is None or _beats(records, rank, record, current, top)
+        if wins:
+            is_whole = bool(records.deleted[record] or records.deleted[current])
+            for name in names:
+                if is_whole or not records.missing[name][record]:
+                    sources[name] = record
+            current, top = record, -1 if rank is None else rank[record]
+        elif not records.deleted[record] and not records.deleted[current]:
+            for name in names:
+                if records.missing[name][sources[name]] and not records.missing[name][record]:
+                    sources[name] = record
+    return sources
+
+
+def _beats(
+    records: KeyedRecords, rank: Indices, record: np.int64, current: np.int64, top: np.int64
+) -> bool:
+    if records.unordered[record] or records.unordered[current]:
+        return True
+    return bool(rank[record] >= top)

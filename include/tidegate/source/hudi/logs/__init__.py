@@ -1,0 +1,1 @@
+"""Log files: their blocks, which of them count, and their records."""

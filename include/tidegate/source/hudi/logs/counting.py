@@ -1,0 +1,98 @@
+"""Decide which blocks of a slice's logs count, and in which order (HUDI-M2, M3). Reads nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from tidegate.source.hudi.logs.blocks import BlockType
+
+if TYPE_CHECKING:
+    from tidegate.source.hudi.logs.blocks import Block
+
+_RECORDS = frozenset({BlockType.AVRO, BlockType.PARQUET, BlockType.HFILE, BlockType.DELETE})
+
+
+class Gate(Protocol):
+    """Tells which instants' blocks count."""
+
+    def admits(self, instant: str) -> bool:
+        """Return whether the blocks of an instant count: it is done, and visible (HUDI-M2)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The blocks that count."""
+
+    blocks: tuple[Block, ...] = ()
+    """In the order in which their records are merged."""
+    corrupt: int = 0
+    """Spans of files that are no blocks (HUDI-L2)."""
+    hidden: Collection[str] = field(default_factory=frozenset)
+    """Instants whose blocks do not count."""
+
+
+def counted_blocks(
+    blocks: Iterable[Block], gate: Gate, exact: Collection[str] | None = None
+) -> Counted:
+    """Return the blocks whose records are merged.
+
+    A rollback takes back the blocks of its target that come before it, by any distance (HUDI-M4).
+
+    Args:
+        blocks: of all logs of a slice, in the order of files and places.
+        gate: tells which instants are visible.
+        exact: if given, only blocks of these instants count, except for rollbacks; blocks of a log
+            compaction then do not (HUDI-M5).
+    """
+    by_instant: dict[str, list[Block]] = {}
+    hidden: set[str] = set()
+    corrupt = 0
+    for block in blocks:
+        if block.type is BlockType.CORRUPT:
+            corrupt += 1
+        elif block.is_rollback:
+            by_instant.pop(block.target, None)
+        elif block.type in _RECORDS:
+            if not gate.admits(block.instant):
+                hidden.add(block.instant)
+            elif exact is None or block.instant in exact:
+                by_instant.setdefault(block.instant, []).append(block)
+    order = _placed(by_instant)
+    return Counted(
+        tuple(block for instant in order for block in by_instant[instant]), corrupt, hidden
+    )
+
+
+def _placed(by_instant: dict[str, list[Block]]) -> Sequence[str]:
+    """Put each log compaction where the newest block stood that it stands for (HUDI-M3)."""
+    stands_for: dict[str, str] = {}
+    for instant, blocks in by_instant.items():
+        # Only older ones, so that no damaged header makes a circle.
+        stands_for |= {it: instant for it in blocks[0].compacted if it < instant}
+    newest_first: list[str] = []
+    for instant in reversed(by_instant):
+        outermost = instant
+        while outermost in stands_for:
+            outermost = stands_for[outermost]
+        if by_instant[instant][0].compacted and outermost == instant:
+            # It comes where the newest of its originals is, if any of them is still there.
+            if not any(it in by_instant for it in _originals(instant, by_instant)):
+                newest_first.append(instant)
+        elif outermost not in newest_first:
+            newest_first.append(outermost)
+    return newest_first[::-1]
+
+
+def _originals(instant: str, by_instant: dict[str, list[Block]]) -> set[str]:
+    """Return the instants that a log compaction stands for, those of earlier ones included."""
+    found: set[str] = set()
+    waiting = list(by_instant[instant][0].compacted)
+    while waiting:
+        original = waiting.pop()
+        if original not in found:
+            found.add(original)
+            waiting += by_instant[original][0].compacted if original in by_instant else ()
+    return found

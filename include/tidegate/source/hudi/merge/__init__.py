@@ -1,0 +1,1 @@
+"""Merge the records of a file slice by key."""

@@ -1,0 +1,1 @@
+"""Read the file slices of a pinned table."""

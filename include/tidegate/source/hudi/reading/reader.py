@@ -1,0 +1,216 @@
+"""Read the file slices of a pinned table: base files, merged with their logs."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.errors import SourceFileDamaged
+from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.physical.arrays import boolean_column, flags
+from tidegate.physical.opening import open_rows
+from tidegate.physical.whole_file import WholeFile
+from tidegate.read.keyed_merge import StandingRows
+from tidegate.read.merge import Conforming, MergedPiece
+from tidegate.read.open_piece import damage_named, open_piece
+from tidegate.read.pieces import read_pieces
+from tidegate.read.removed import WHOLE
+from tidegate.source.hudi.merge.records import record_keys, standing_rows
+from tidegate.source.hudi.reading.log_records import EveryBlock, LogRecords, RequestedGate
+from tidegate.source.hudi.slices.details import LOG_ONLY, details_of
+from tidegate.source.hudi.table.columns import COMMIT_TIME, KEY, SliceColumns
+from tidegate.source.named_columns import found_column, wanted_column
+from tidegate.source.projection import Projection, Projections
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+    from tidegate.model.file_slice import FileSlice
+    from tidegate.model.plan import Piece, Pin
+    from tidegate.physical import PhysicalRows
+    from tidegate.physical.arrays import Flags
+    from tidegate.read.merge import ReadOptions
+    from tidegate.source.column_kernels import Wanted
+    from tidegate.source.hudi.files import TableFiles
+    from tidegate.source.hudi.logs.counting import Gate
+
+_ONLY_WINDOW = frozenset({"latest_state", "skip_merge"})
+"""Modes in which rows and records of other instants are not looked at (HUDI-R4, R8)."""
+
+
+class HudiReader:
+    """The `SliceReader` of one pin; one per process, used by one thread at a time."""
+
+    def __init__(self, pin: Pin, files: TableFiles, mode: str) -> None:
+        """Prepare, without opening anything yet.
+
+        Args:
+            pin: the table as planning saw it.
+            files: of the table.
+            mode: the read mode.
+        """
+        self._files = files
+        self._mode = mode
+        self._columns = SliceColumns(pin.details)
+        self._gate = pin.details.get("gate")
+        self._logs = LogRecords(files, self._columns.keyed_by)
+        self._projections = Projections()
+        self._plain = self._columns.with_hidden(merging=False, times=False)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the resulting batches."""
+        return self._columns.schema
+
+    @property
+    def ignored(self) -> IgnoredDeletes:
+        """None: a delete of a key that is not there is nothing unusual."""
+        return IgnoredDeletes()
+
+    def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Read pieces, merged with their logs; raises as `read_pieces` and `LogRecords.merged`."""
+        for is_plain, run in groupby(pieces, lambda piece: _is_plain(piece.slice)):
+            if is_plain:
+                yield from read_pieces(run, self, options)
+                continue
+            for piece in run:
+                yield from self._passing(self._merged(piece, options.batch_rows), options)
+
+    def merge_read(self, file: PhysicalRows, piece: Piece) -> MergedPiece:
+        """Return how a plain piece is read of its open file."""
+        names = _present(self._plain, file.schema)
+        conforming = Conforming(names, lambda batch, _: self._conform(batch, piece, self._plain))
+        return MergedPiece(file, piece, conforming, WHOLE)
+
+    def alike(self, piece: Piece) -> Hashable:
+        """Return the same for all: the columns of a file are all in the file."""
+        del piece
+        return "base file"
+
+    def open(self, piece: Piece) -> PhysicalRows:
+        """Open the piece's base file.
+
+        Raises:
+            SourceFileDamaged: it has another length than planned (HUDI-P4).
+        """
+        slice = piece.slice
+        file = self._files.open(self._below(slice.path))
+        found = file.size()
+        if found != slice.file_bytes:
+            file.close()
+            problem = f"expected {slice.file_bytes} bytes, found {found}"
+            raise SourceFileDamaged(path=slice.path, problem=problem)
+        return open_rows(file, slice.file_format)
+
+    def whole_file(self, piece: Piece) -> WholeFile | None:
+        """Look at the piece's file; its columns of the writer keep it from being copied."""
+        del piece
+        return None
+
+    def _merged(self, piece: Piece, batch_rows: int) -> Iterator[pa.Table]:
+        slice = piece.slice
+        details = details_of(slice)
+        instants = details.get("instants")
+        wanted = self._columns.with_hidden(merging=True, times=instants is not None)
+        only = frozenset(instants) if instants is not None and self._mode in _ONLY_WINDOW else None
+        records = self._logs.merged(slice, self._gate_of(slice), wanted, only=only)
+        standing = StandingRows(records)
+        is_log_only = slice.file_format == LOG_ONLY
+        if not is_log_only:
+            yield from self._base(piece, wanted, standing, batch_rows)
+        if is_log_only or piece.row_start == 0:
+            rest = standing.rest()
+            keep = ~rest.deleted
+            if instants is not None:
+                keep &= rest.marked
+            yield rest.rows.filter(pa.array(keep))
+
+    def _base(
+        self, piece: Piece, wanted: Sequence[Wanted], standing: StandingRows, batch_rows: int
+    ) -> Iterator[pa.Table]:
+        instants = details_of(piece.slice).get("instants")
+        by = self._columns.keyed_by
+        file, located = open_piece(piece, self.open)
+        with damage_named(piece.path), file:
+            names = _present(wanted, file.schema)
+            self._meet(file, by.key_fields, standing, 0, located.row_start)
+            for _, batch in file.batches(names, located.row_start, located.row_end, batch_rows):
+                rows = self._conform(batch, piece, wanted)
+                marks = np.zeros(rows.num_rows, np.bool_)
+                if instants is not None:
+                    marks = _among(rows.column(COMMIT_TIME), instants)
+                if self._mode in _ONLY_WINDOW and instants is not None:
+                    rows, marks = rows.filter(boolean_column(marks)), marks[marks]
+                if self._mode == "skip_merge":
+                    yield pa.Table.from_batches([rows])
+                    continue
+                made, marks = standing.apply(standing_rows(rows, by, marks))
+                yield made if instants is None else made.filter(pa.array(marks))
+            if located.row_start == 0:
+                self._meet(file, by.key_fields, standing, located.row_end, file.rows)
+
+    def _meet(
+        self,
+        file: PhysicalRows,
+        key_fields: Sequence[str],
+        standing: StandingRows,
+        start: int,
+        end: int,
+    ) -> None:
+        """Tell which keys stand in a range of rows that another piece reads (HUDI-P8)."""
+        if start >= end:
+            return
+        by = self._columns.keyed_by
+        columns = [self._columns.table.field(name) for name in (key_fields or (KEY,))]
+        wanted = tuple(wanted_column(column) for column in columns)
+        for _, batch in file.batches([column.name for column in columns], start, end):
+            projection = Projection(wanted, [found_column(it) for it in batch.schema], {}, "")
+            standing.meet(record_keys(projection.apply(batch, ""), by))
+
+    def _passing(
+        self, tables: Iterable[pa.Table], options: ReadOptions
+    ) -> Iterator[pa.RecordBatch]:
+        names = list(self._columns.names)
+        for table in tables:
+            for batch in table.select(names).to_batches(max_chunksize=options.batch_rows):
+                passing = options.filter
+                rows = batch if passing is None else batch.filter(passing.mask(batch))
+                if rows.num_rows:
+                    yield rows
+
+    def _conform(
+        self, batch: pa.RecordBatch, piece: Piece, wanted: Sequence[Wanted]
+    ) -> pa.RecordBatch:
+        key = {"columns": [column.name for column in wanted]}
+        projection = self._projections.get(
+            batch.schema,
+            key,
+            lambda: Projection(wanted, [found_column(it) for it in batch.schema], {}, piece.path),
+        )
+        return projection.apply(batch, piece.path)
+
+    def _gate_of(self, slice: FileSlice) -> Gate:
+        until = details_of(slice).get("until")
+        if self._gate is None or until is None:
+            return EveryBlock()
+        return RequestedGate(self._gate["first"], frozenset(self._gate["done"]), until)
+
+    def _below(self, path: str) -> str:
+        return path.removeprefix(self._files.root).lstrip("/")
+
+
+def _is_plain(slice: FileSlice) -> bool:
+    return not slice.deltas and "instants" not in details_of(slice)
+
+
+def _present(wanted: Sequence[Wanted], schema: pa.Schema) -> list[str]:
+    names = set(schema.names)
+    return [column.name for column in wanted if column.name in names]
+
+
+def _among(values: pa.Array, instants: Sequence[str]) -> Flags:
+    return flags(pc.is_in(values, value_set=pa.array(instants, pa.string())).fill_null(False))

@@ -1,0 +1,1 @@
+"""The files of a table, grouped into file slices."""

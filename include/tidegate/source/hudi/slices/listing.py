@@ -1,0 +1,67 @@
+"""List the partitions of a table and the slices in them."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from tidegate.source.hudi.slices.file_groups import Slice, latest_slices
+from tidegate.source.hudi.slices.names import parse_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from tidegate.source.hudi.files import TableFiles
+    from tidegate.source.hudi.slices.names import BaseFile
+    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
+
+_METAFILE = ".hoodie_partition_metadata"
+_THREADS = 16
+
+
+def partitions(files: TableFiles) -> list[str]:
+    """List the folders of a table that are partitions: those with Hudi's own file in them."""
+    found: list[str] = []
+    waiting = [""]
+    with ThreadPoolExecutor(_THREADS) as pool:
+        while waiting:
+            listings = list(pool.map(files.folder, waiting))
+            below: list[str] = []
+            for place, entries in zip(waiting, listings, strict=True):
+                if any(entry.name.startswith(_METAFILE) for entry in entries):
+                    found.append(place)
+                below += [
+                    f"{place}/{entry.name}" if place else entry.name
+                    for entry in entries
+                    if entry.is_folder and entry.name != ".hoodie"
+                ]
+            waiting = below
+    return sorted(found)
+
+
+def slices_of(
+    files: TableFiles, timeline: LoadedTimeline, state: State, places: Iterable[str]
+) -> Iterator[Slice]:
+    """List the slices of partitions in one state of a table, replaced groups left out."""
+    replaced = state.replaced()
+    wanted = sorted(places)
+
+    def is_named(base: BaseFile) -> bool:
+        return any(stat.path == base.path for stat in timeline.metadata_of(base.instant).files)
+
+    with ThreadPoolExecutor(_THREADS) as pool:
+        for place, entries in zip(wanted, pool.map(files.folder, wanted), strict=True):
+            named = (
+                parse_name(f"{place}/{entry.name}" if place else entry.name, entry.size_bytes)
+                for entry in entries
+                if not entry.is_folder
+            )
+            found = latest_slices(
+                place,
+                [file for file in named if file is not None],
+                state,
+                timeline.table.version,
+                is_named,
+            )
+            gone = replaced.get(place, frozenset())
+            yield from (slice for slice in found if slice.group not in gone)

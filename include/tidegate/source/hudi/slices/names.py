@@ -1,0 +1,77 @@
+"""The names of base files and log files (HUDI-F1, §5.1)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+_BASE = re.compile(
+    r"(?P<group>[^.].*)_(?P<token>[^_]*)_(?P<instant>\d{14}|\d{17})[.](?P<format>[a-z]+)"
+)
+_LOG = re.compile(
+    r"[.](?P<group>.+)_(?P<instant>\d{14}|\d{17})[.]log[.](?P<version>\d+)"
+    r"(?:_(?P<token>[^_.]*))?(?P<cdc>[.]cdc)?"
+)
+BASE_FORMATS = frozenset({"parquet", "orc", "hfile", "lance"})
+
+
+@dataclass(frozen=True)
+class BaseFile:
+    """A base file, by its name."""
+
+    path: str
+    """Below the table."""
+    size_bytes: int
+    group: str
+    """The id of its file group."""
+    token: str
+    instant: str
+    """The requested time of the instant that wrote it."""
+    file_format: str
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A log file, by its name."""
+
+    path: str
+    """Below the table."""
+    size_bytes: int
+    group: str
+    instant: str
+    """Before version 8: of the base file that it belongs to; since then: of its write."""
+    version: int
+    token: str
+    kind: Literal["log", "cdc"]
+
+    @property
+    def order(self) -> tuple[str, int, str, str]:
+        """Its place among the logs of a slice: by requested time (HUDI-F11)."""
+        return self.instant, self.version, self.token, self.path
+
+
+def parse_name(path: str, size_bytes: int) -> BaseFile | LogFile | None:
+    """Read the name of a file; None for a file that is neither (HUDI-F3).
+
+    Args:
+        path: below the table.
+        size_bytes: its length.
+    """
+    name = path.rpartition("/")[2]
+    if log := _LOG.fullmatch(name):
+        return LogFile(
+            path=path,
+            size_bytes=size_bytes,
+            group=log["group"],
+            instant=log["instant"],
+            version=int(log["version"]),
+            token=log["token"] or "",
+            kind="cdc" if log["cdc"] else "log",
+        )
+    base = _BASE.fullmatch(name)
+    if base is None or base["format"] not in BASE_FORMATS:
+        return None
+    return BaseFile(
+        path, size_bytes, base["group"], base["token"], base["instant"], base["format"]
+    )

@@ -1,0 +1,100 @@
+"""The columns of a table, from its Avro schema, and those that merging needs besides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from tidegate.errors import HudiSchemaUnsupported
+from tidegate.model.wire import Value
+from tidegate.physical.avro_types import read_columns
+from tidegate.source.hudi.table.avro import avro_schema
+from tidegate.source.named_columns import decode_schema, wanted_column
+
+if TYPE_CHECKING:
+    from tidegate.source.column_kernels import Wanted
+
+COMMIT_TIME = "_hoodie_commit_time"
+KEY = "_hoodie_record_key"
+META_COLUMNS = (
+    COMMIT_TIME,
+    "_hoodie_commit_seqno",
+    KEY,
+    "_hoodie_partition_path",
+    "_hoodie_file_name",
+)
+"""The columns that the writer adds to every row, in its order."""
+IS_DELETED, OPERATION = "_hoodie_is_deleted", "_hoodie_operation"
+
+
+def arrow_schema(source: str, avro: str) -> pa.Schema:
+    """Return the columns of a table's Avro schema, without those that the writer adds.
+
+    Raises:
+        HudiSchemaUnsupported: it cannot be read, or has a type that no column can have.
+    """
+    try:
+        columns = read_columns(avro_schema(avro))
+    except (ValueError, pa.ArrowException) as refused:
+        raise HudiSchemaUnsupported(source=source, problem=str(refused)) from refused
+    return pa.schema(
+        [
+            pa.field(column.name, wanted_column(column.field).type)
+            for column in columns
+            if column.name not in META_COLUMNS
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class KeyedBy(Value):
+    """How rows are keyed, ordered and deleted: what a task needs to know of the properties."""
+
+    mode: str
+    """A `MergeMode`."""
+    ordering: tuple[str, ...]
+    filling: str
+    """A `Filling`."""
+    key_fields: tuple[str, ...]
+    """The columns of virtual keys; empty if rows have their key in a column."""
+    marker: tuple[str, str] | None = None
+    """Column and value of a delete."""
+
+
+class SliceColumns:
+    """The columns that are read of the files of a slice.
+
+    Args:
+        details: of the pin.
+    """
+
+    def __init__(self, details: Mapping[str, Any]) -> None:
+        self.table = decode_schema(details["table_schema"])
+        """All columns of the table, with those that the writer adds."""
+        self.names: tuple[str, ...] = tuple(details["names"])
+        """The columns of the result."""
+        self.keyed_by = KeyedBy.from_json(details["keyed_by"])
+        self.schema = pa.schema([self.table.field(name) for name in self.names])
+        """The schema of the result."""
+
+    def with_hidden(self, *, merging: bool, times: bool) -> tuple[Wanted, ...]:
+        """Return the columns of the result, followed by those that are needed only to get there.
+
+        Args:
+            merging: whether keys, ordering values and marks of deletes are needed.
+            times: whether the commit time is needed.
+        """
+        by = self.keyed_by
+        hidden: list[str] = []
+        if merging:
+            hidden += by.key_fields or (KEY,)
+            hidden += by.ordering
+            hidden += [IS_DELETED, OPERATION, *(by.marker[:1] if by.marker else ())]
+        if times:
+            hidden.append(COMMIT_TIME)
+        names = dict.fromkeys((*self.names, *hidden))
+        known = set(self.table.names)
+        return tuple(wanted_column(self.table.field(name)) for name in names if name in known)

@@ -1,0 +1,151 @@
+"""The properties of a table (HUDI-T1): `.hoodie/hoodie.properties`, typed. Opens nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import javaproperties
+
+from tidegate.errors import HudiPropertyUnsupported
+
+_VERSIONS = frozenset({5, 6, 8, 9})
+_LAYOUT_2_SINCE = 8
+_ORDERING = ("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
+_MARKERS = ("hoodie.payload.delete.", "hoodie.record.merge.property.hoodie.payload.delete.")
+
+TableType = Literal["COPY_ON_WRITE", "MERGE_ON_READ"]
+
+
+@dataclass(frozen=True)
+class DeleteMarker:
+    """A column whose value marks a record as a delete (HUDI-M11)."""
+
+    column: str
+    value: str
+
+
+@dataclass(frozen=True)
+class TableProperties:
+    """The properties of one table.
+
+    Raises:
+        HudiPropertyUnsupported: the table needs something that is not read (HUDI-S3).
+    """
+
+    source: str
+    raw: Mapping[str, str]
+
+    @classmethod
+    def parse(cls, source: str, text: str) -> TableProperties:
+        """Read the file's text, in the syntax of Java properties, and check what it says."""
+        made = cls(source, javaproperties.loads(text))
+        made._check()
+        return made
+
+    @property
+    def version(self) -> int:
+        """The version of the table's format."""
+        return int(self.raw.get("hoodie.table.version", "0"))
+
+    @property
+    def is_merge_on_read(self) -> bool:
+        """Whether updates are written to log files; otherwise base files are rewritten."""
+        return self.raw.get("hoodie.table.type") == "MERGE_ON_READ"
+
+    @property
+    def layout(self) -> int:
+        """The layout of the timeline: 1 knows requested times only, 2 completion times as well."""
+        default = "2" if self.version >= _LAYOUT_2_SINCE else "1"
+        return int(self.raw.get("hoodie.timeline.layout.version", default))
+
+    @property
+    def timeline_folder(self) -> str:
+        """The folder of the active timeline, below the table."""
+        if self.layout == 1:
+            return ".hoodie"
+        return f".hoodie/{self.raw.get('hoodie.timeline.path') or 'timeline'}"
+
+    @property
+    def history_folder(self) -> str:
+        """The folder of archived instants, below the table."""
+        if self.layout == 1:
+            return f".hoodie/{self.raw.get('hoodie.archivelog.folder') or 'archived'}"
+        return f"{self.timeline_folder}/{self.raw.get('hoodie.timeline.history.path') or 'history'}"
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether instants are times in UTC; otherwise in the zone of the writers (HUDI-T3)."""
+        return self.raw.get("hoodie.table.timeline.timezone", "LOCAL").upper() == "UTC"
+
+    @property
+    def has_meta_fields(self) -> bool:
+        """Whether rows have their key and commit time in `_hoodie_` columns."""
+        return self.raw.get("hoodie.populate.meta.fields", "true").lower() != "false"
+
+    @property
+    def key_fields(self) -> tuple[str, ...]:
+        """The columns of the record key; empty if the writer makes keys."""
+        return _names(self.raw.get("hoodie.table.recordkey.fields", ""))
+
+    @property
+    def ordering_fields(self) -> tuple[str, ...]:
+        """The columns that order the records of a key; empty if there are none."""
+        found = (self.raw.get(key, "") for key in _ORDERING)
+        return _names(next((text for text in found if text), ""))
+
+    @property
+    def partition_fields(self) -> tuple[str, ...]:
+        """The columns that partition the table, without the kind of their key generator."""
+        said = self.raw.get("hoodie.table.partition.fields", "")
+        return tuple(name.partition(":")[0] for name in _names(said))
+
+    @property
+    def created_schema(self) -> str | None:
+        """The Avro schema that the table was created with."""
+        return self.raw.get("hoodie.table.create.schema") or None
+
+    @property
+    def writes_changes(self) -> bool:
+        """Whether the writer keeps a log of changes (CDC)."""
+        return self.raw.get("hoodie.table.cdc.enabled", "false").lower() == "true"
+
+    @property
+    def delete_marker(self) -> DeleteMarker | None:
+        """The marker that the table names itself; see `merge_rules` for implied ones."""
+        for prefix in _MARKERS:
+            column, value = self.raw.get(f"{prefix}field"), self.raw.get(f"{prefix}marker")
+            if column and value:
+                return DeleteMarker(column, value)
+        return None
+
+    def refusal(self, key: str, expected: str) -> HudiPropertyUnsupported:
+        """Return the error for a property whose value is not supported."""
+        return HudiPropertyUnsupported(
+            source=self.source, property=key, value=self.raw.get(key, "nothing"), expected=expected
+        )
+
+    def _check(self) -> None:
+        version = self.raw.get("hoodie.table.version", "")
+        if not version.isdecimal() or int(version) not in _VERSIONS:
+            known = ", ".join(map(str, sorted(_VERSIONS)))
+            raise self.refusal("hoodie.table.version", f"one of {known}")
+        if self.raw.get("hoodie.table.type") not in {"COPY_ON_WRITE", "MERGE_ON_READ"}:
+            raise self.refusal("hoodie.table.type", "COPY_ON_WRITE or MERGE_ON_READ")
+        if self.layout not in {1, 2}:
+            raise self.refusal("hoodie.timeline.layout.version", "1 or 2")
+        if self.raw.get("hoodie.table.base.file.format", "PARQUET").upper() not in _BASE_FORMATS:
+            raise self.refusal("hoodie.table.base.file.format", "PARQUET or ORC")
+        for key in ("hoodie.table.bootstrap.base.path", "hoodie.bootstrap.base.path"):
+            if self.raw.get(key):
+                raise self.refusal(key, "no bootstrapped table: its rows lie in another one")
+        if self.raw.get("hoodie.datasource.write.drop.partition.columns", "").lower() == "true":
+            raise self.refusal("hoodie.datasource.write.drop.partition.columns", "false")
+
+
+_BASE_FORMATS = frozenset({"PARQUET", "ORC"})
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())

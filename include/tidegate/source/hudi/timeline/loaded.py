@@ -1,0 +1,134 @@
+"""One look at a table's timeline: its active actions, what they did, and the archive if needed."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from tidegate.errors import TimelineFileDamaged
+from tidegate.source.hudi.timeline.actions import ActiveTimeline
+from tidegate.source.hudi.timeline.archive import read_archive
+from tidegate.source.hudi.timeline.metadata import NOTHING, parse_metadata
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from tidegate.source.hudi.files import TableFiles
+    from tidegate.source.hudi.table.properties import TableProperties
+    from tidegate.source.hudi.timeline.actions import Action
+    from tidegate.source.hudi.timeline.archive import ArchivedInstant
+    from tidegate.source.hudi.timeline.metadata import CommitMetadata
+
+_THREADS = 16
+Order = tuple[str, str]
+"""Completion and requested time, by which instants are ordered (HUDI-W2)."""
+
+
+class LoadedTimeline:
+    """The timeline as one listing showed it (HUDI-T14)."""
+
+    def __init__(self, files: TableFiles, table: TableProperties) -> None:
+        """List the active timeline.
+
+        Args:
+            files: of the table.
+            table: its properties.
+        """
+        self._files = files
+        self.table = table
+        names = (entry.name for entry in files.folder(table.timeline_folder))
+        self.active = ActiveTimeline.parse(names, table.layout)
+        self._metadata: dict[str, CommitMetadata] = {}
+
+    @cached_property
+    def archived(self) -> Mapping[str, ArchivedInstant]:
+        """Requested time → archived write that is done (HUDI-T12); read when first asked for."""
+        return {it.requested: it for it in read_archive(self._files, self.table)}
+
+    def metadata(self, action: Action) -> CommitMetadata:
+        """Return what a done action did.
+
+        Raises:
+            TimelineFileDamaged: its file cannot be read.
+        """
+        if action.file not in self._metadata:
+            path = f"{self.table.timeline_folder}/{action.file}"
+            content = self._files.read(path)
+            try:
+                self._metadata[action.file] = parse_metadata(content)
+            except ValueError as damaged:
+                raise TimelineFileDamaged(
+                    path=self._files.path(path), problem=str(damaged)
+                ) from damaged
+        return self._metadata[action.file]
+
+    def look_ahead(self, actions: Iterable[Action]) -> None:
+        """Read the files of several actions side by side."""
+        unknown = [action for action in actions if action.file not in self._metadata]
+        if len(unknown) > 1:
+            with ThreadPoolExecutor(_THREADS) as pool:
+                list(pool.map(self.metadata, unknown))
+
+    def metadata_of(self, requested: str) -> CommitMetadata:
+        """Return what an instant did, active or archived; nothing if that is not known any more."""
+        action = self.active.writes.get(requested)
+        if action is not None:
+            return self.metadata(action)
+        archived = self.archived.get(requested)
+        return archived.metadata if archived is not None else NOTHING
+
+
+class State:
+    """The `View` of the state of a table after an instant.
+
+    Services that were done before the next write belong to it: they change files, not rows.
+    """
+
+    def __init__(self, timeline: LoadedTimeline, until: Order) -> None:
+        """Prepare.
+
+        Args:
+            timeline: one listing.
+            until: the last visible instant.
+        """
+        self._timeline = timeline
+        self.until = until
+
+    def is_visible(self, requested: str) -> bool:
+        """Return whether the instant was done in that state (HUDI-F2, T11)."""
+        active = self._timeline.active
+        action = active.writes.get(requested)
+        if action is not None:
+            return action.order <= self.until
+        return active.is_committed(requested) and self._archived_by(requested)
+
+    def completed(self, requested: str) -> str:
+        """Return when an instant was done; its requested time if that is no longer known."""
+        action = self._timeline.active.writes.get(requested)
+        if action is not None and action.completed is not None:
+            return action.completed
+        archived = self._timeline.archived.get(requested)
+        return archived.completed if archived is not None else requested
+
+    def replaced(self) -> Mapping[str, frozenset[str]]:
+        """Return partition → file groups that were replaced by then (HUDI-F10)."""
+        done = [
+            action
+            for action in self._timeline.active.done
+            if action.kind == "replacecommit" and action.order <= self.until
+        ]
+        self._timeline.look_ahead(done)
+        found: dict[str, set[str]] = {}
+        for action in done:
+            for partition, groups in self._timeline.metadata(action).replaced.items():
+                found.setdefault(partition, set()).update(groups)
+        return {partition: frozenset(groups) for partition, groups in found.items()}
+
+    def _archived_by(self, requested: str) -> bool:
+        """Return whether an archived instant was done by then."""
+        first = self._timeline.active.first
+        if first is None or self.until[0] >= first:
+            # Everything archived was done before the first active instant.
+            return True
+        return (self.completed(requested), requested) <= self.until

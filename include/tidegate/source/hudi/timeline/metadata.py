@@ -1,0 +1,133 @@
+"""What an instant did: its commit metadata, in JSON or Avro (HUDI-T7, T8). Opens nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import fastavro
+
+_AVRO = b"Obj\x01"
+
+
+class Role(Enum):
+    """What an instant means for the rows of a table (HUDI-W6)."""
+
+    WRITE = "write"
+    """It brings rows, takes them away, or changes the schema."""
+    SERVICE = "service"
+    """It puts rows that were there before into other files."""
+
+
+_SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
+_OVERWRITES = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"})
+
+
+@dataclass(frozen=True)
+class WriteStat:
+    """A file that an instant wrote."""
+
+    file_id: str
+    path: str
+    """Below the table."""
+    size_bytes: int
+    previous: str
+    """The instant of the file that it replaces on copy-on-write tables; `null` if there is none."""
+    deletes: int
+    rows: int
+    changes: tuple[tuple[str, int], ...] = ()
+    """(path, size) of the log of changes that was written with it."""
+
+
+@dataclass(frozen=True)
+class CommitMetadata:
+    """What one instant wrote and replaced."""
+
+    operation: str
+    written: Mapping[str, tuple[WriteStat, ...]]
+    """Partition → files."""
+    replaced: Mapping[str, tuple[str, ...]]
+    """Partition → ids of file groups that do not exist from then on."""
+    schema: str | None
+    """The writer's Avro schema."""
+    evolution: str | None
+    """Schema-on-read: a schema whose columns have ids."""
+
+    @property
+    def role(self) -> Role:
+        """What it means for the rows."""
+        return Role.SERVICE if self.operation in _SERVICES else Role.WRITE
+
+    @property
+    def drops_rows(self) -> bool:
+        """Whether the groups that it replaces are gone with their rows (HUDI-F10)."""
+        return self.operation in _OVERWRITES
+
+    @property
+    def partitions(self) -> frozenset[str]:
+        """The partitions whose files it changed (HUDI-W8)."""
+        return frozenset((*self.written, *self.replaced))
+
+    @property
+    def files(self) -> Sequence[WriteStat]:
+        """All files that it wrote."""
+        return [stat for stats in self.written.values() for stat in stats]
+
+
+NOTHING = CommitMetadata("UNKNOWN", {}, {}, None, None)
+"""Of a done file without content."""
+
+
+def parse_metadata(content: bytes) -> CommitMetadata:
+    """Read the content of a done file.
+
+    Raises:
+        ValueError: it is not commit metadata.
+    """
+    if not content.strip():
+        return NOTHING
+    try:
+        if content.startswith(_AVRO):
+            raw = next(iter(fastavro.reader(io.BytesIO(content))), None)
+        else:
+            raw = json.loads(content)
+        return _read(raw)
+    except (ValueError, TypeError, KeyError, AttributeError, EOFError, IndexError) as broken:
+        msg = f"no commit metadata: {broken!r}"
+        raise ValueError(msg) from broken
+
+
+def _read(raw: Any) -> CommitMetadata:
+    extra = raw.get("extraMetadata") or {}
+    written = {
+        partition: tuple(_stat(stat) for stat in stats)
+        for partition, stats in (raw.get("partitionToWriteStats") or {}).items()
+    }
+    replaced = {
+        partition: tuple(ids)
+        for partition, ids in (raw.get("partitionToReplaceFileIds") or {}).items()
+    }
+    return CommitMetadata(
+        operation=raw.get("operationType") or "UNKNOWN",
+        written=written,
+        replaced=replaced,
+        schema=extra.get("schema") or None,
+        evolution=extra.get("latest_schema") or None,
+    )
+
+
+def _stat(raw: Mapping[str, Any]) -> WriteStat:
+    changes = raw.get("cdcStats") or {}
+    return WriteStat(
+        file_id=raw["fileId"],
+        path=raw["path"],
+        size_bytes=int(raw.get("fileSizeInBytes") or 0),
+        previous=raw.get("prevCommit") or "null",
+        deletes=int(raw.get("numDeletes") or 0),
+        rows=int(raw.get("numWrites") or 0),
+        changes=tuple(sorted((path, int(size)) for path, size in changes.items())),
+    )
