@@ -33,11 +33,12 @@ from tidegate.config.loading import (
 from tidegate.config.overlap import place_outside, refuse_overlap_of, source_places
 from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.policies import CustomPolicy, PolicyConfig, SuccessFilePolicy
-from tidegate.config.reading import METADATA_COLUMNS, LimitsConfig, ReadConfig, SplitConfig
+from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
 from tidegate.config.schema import json_schema
 from tidegate.config.sources import (
     CatalogConfig,
     FilesSourceConfig,
+    HudiSourceConfig,
     IcebergSourceConfig,
     InstantTime,
     SourceConfig,
@@ -53,7 +54,6 @@ from tidegate.config.target import (
 from tidegate.config.template import guess_event_time, pipeline_template
 
 __all__ = [
-    "METADATA_COLUMNS",
     "OWNER_FILE",
     "RETIRED",
     "CatalogConfig",
@@ -64,6 +64,7 @@ __all__ = [
     "ExecuteConfig",
     "FilesSourceConfig",
     "GateConfig",
+    "HudiSourceConfig",
     "IcebergSourceConfig",
     "InstantTime",
     "LimitsConfig",
@@ -76,6 +77,7 @@ __all__ = [
     "SplitConfig",
     "Start",
     "SuccessFilePolicy",
+    "TableReadConfig",
     "TargetConfig",
     "claimants",
     "find_pipeline",

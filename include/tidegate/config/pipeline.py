@@ -264,6 +264,13 @@ class PipelineConfig(Section):
             )
             key = "on_non_append" if read.mode == "append" else "mode"
             raise KeyProblem(problem, key=f"source.read.{key}")
+        if read.repeats_keys:
+            problem = (
+                f"'{read.mode}' returns an updated row again, which `target.write: append` would "
+                "publish beside the old one; use 'snapshot', or set `source.read.keys_repeat: "
+                "true` if that is wanted, as for a table that only gets new keys"
+            )
+            raise KeyProblem(problem, key="source.read.mode")
         if self.source.split.order == "event_time" and (
             self.event_time is None or self.event_time.column is None
         ):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tidegate.config.section import Section, Size, later, unique, words
 from tidegate.config.words import KeyProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 ReadMode = Literal["append", "snapshot", "changelog", "snapshot_diff", "lineage_upserts"]
 OnNonAppend = Literal["fail", "skip", "changelog"]
@@ -40,7 +43,60 @@ _RESERVED = frozenset[str]().union(*METADATA_COLUMNS.values())
 
 
 class ReadConfig(Section):
-    """Which rows and columns are read."""
+    """Which rows and columns are read: the options that every kind of source has."""
+
+    mode: str
+    columns: Annotated[tuple[str, ...] | None, unique("column")] = Field(None, min_length=1)
+    """Output columns in this order; all of the table's by default. Metadata columns such as `_file`
+    or `_change_type` are allowed (ICE-3.21)."""
+    filter: str | None = None
+    """SQL predicate; rows for which it is false or NULL are not read."""
+    limit: int | None = Field(None, gt=0)
+    """The most rows of a snapshot read (ICE-5.13)."""
+
+    @property
+    def emits_kinds(self) -> bool:
+        """Whether rows have a `_change_type`, so that not every one is a new row."""
+        return False
+
+    @property
+    def output_mode(self) -> str:
+        """The mode whose columns are returned."""
+        return self.mode
+
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether deleted rows are read, and marked."""
+        return False
+
+    @property
+    def verifies(self) -> bool:
+        """Whether changes are checked against the states on both sides of them."""
+        return False
+
+    @property
+    def repeats_keys(self) -> bool:
+        """Whether an updated row would stand beside the old one in a target of `write: append`."""
+        return False
+
+    @property
+    def metadata_columns(self) -> Mapping[str, frozenset[str]]:
+        """Per read mode, the names that `columns` may list besides the table's."""
+        return {}
+
+    @model_validator(mode="after")
+    def _limit_is_for_snapshots(self) -> Self:
+        if self.limit is not None and self.mode != "snapshot":
+            problem = (
+                "would lose all further rows for ever, because the next window begins after them; "
+                "it is for `mode: snapshot` (`source.limits` cuts windows between commits)"
+            )
+            raise KeyProblem(problem, key="limit")
+        return self
+
+
+class TableReadConfig(ReadConfig):
+    """Which rows and columns are read of tables whose commits add and delete files."""
 
     mode: Annotated[ReadMode, words(ReadMode, later("with_deletes"))] = "append"
     """`append`: rows of commits that only add; `snapshot`: the whole current table; `changelog`:
@@ -51,11 +107,6 @@ class ReadConfig(Section):
     """What to do in mode `append` about a commit that deletes or replaces rows: `skip` ignores its
     changes, but refuses a window whose own rows it removes; `changelog` reads every window as a
     changelog (ICE-3.5)."""
-    columns: Annotated[tuple[str, ...] | None, unique("column")] = Field(None, min_length=1)
-    """Output columns in this order; all of the table's by default. Metadata columns such as `_file`
-    or `_change_type` are allowed (ICE-3.21)."""
-    filter: str | None = None
-    """SQL predicate; rows for which it is false or NULL are not read."""
     read_schema: Annotated[ReadSchema, words(ReadSchema)] | None = Field(None, alias="schema")
     """`table`: the current schema for all commits; `snapshot`: the head snapshot's (ICE-2.9)."""
     identifier_columns: Annotated[tuple[str, ...] | None, unique("column")] = None
@@ -71,8 +122,6 @@ class ReadConfig(Section):
     """Check that the changes turn the previous state into the next; reads both (ICE-3.17)."""
     include_deleted: bool = False
     """Keep deleted rows of a snapshot read, marked by `_deleted` (ICE-3.23)."""
-    limit: int | None = Field(None, gt=0)
-    """The most rows of a snapshot read (ICE-5.13)."""
 
     @property
     def emits_kinds(self) -> bool:
@@ -89,17 +138,26 @@ class ReadConfig(Section):
         """The mode whose columns are returned: with `on_non_append: changelog`, a changelog's."""
         return "changelog" if self.reads_changelog else self.mode
 
+    @property
+    def keeps_deleted(self) -> bool:
+        """Whether deleted rows are read, and marked."""
+        return self.include_deleted
+
+    @property
+    def verifies(self) -> bool:
+        """Whether changes are checked against the states on both sides of them (ICE-3.17)."""
+        return self.verify_changelog
+
+    @property
+    def metadata_columns(self) -> Mapping[str, frozenset[str]]:
+        """Per read mode, the reserved names that `columns` may list besides the table's."""
+        return METADATA_COLUMNS
+
     @model_validator(mode="after")
-    def _keys_fit_the_mode(self) -> ReadConfig:
+    def _keys_fit_the_mode(self) -> TableReadConfig:
         if self.on_non_append != "fail" and self.mode != "append":
             problem = f"belongs to `mode: append`; '{self.mode}' reads every kind of commit"
             raise KeyProblem(problem, key="on_non_append")
-        if self.limit is not None and self.mode != "snapshot":
-            problem = (
-                "would lose all further rows for ever, because the next window begins after them; "
-                "it is for `mode: snapshot` (`source.limits` cuts windows between commits)"
-            )
-            raise KeyProblem(problem, key="limit")
         if self.include_deleted and self.mode != "snapshot":
             problem = "belongs to `mode: snapshot`; a changelog has deletes as rows of their own"
             raise KeyProblem(problem, key="include_deleted")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.config import SourceConfig, read_source
 from tidegate.config.pipeline import known_zone
-from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import BoundsReversed, ConfigInvalid, InstantNotFound
 from tidegate.model.instant import Instant, InstantRange, time_in_zone
 from tidegate.pipeline.load.change_stream import ChangeStream
@@ -165,7 +164,7 @@ def _source_config(
         return read_source(raw)  # which refuses it
     read = dict(found)
     if mode is not None and mode != read.get("mode", mode):
-        read = _fitting(read, mode)
+        read = _fitting(read, mode, read_source(raw).read.metadata_columns)
     given = {"mode": mode, "columns": list(columns) if columns else None, "filter": filter_text}
     read |= {key: item for key, item in given.items() if item is not None}
     # Without a start, these are the rows that were added since the oldest retained instant.
@@ -184,12 +183,14 @@ def _section(source: object) -> dict[str, Any]:
     raise ConfigInvalid(file="source mapping", line=1, key="source", problem=problem)
 
 
-def _fitting(read: Mapping[str, Any], mode: str) -> dict[str, Any]:
+def _fitting(
+    read: Mapping[str, Any], mode: str, metadata_columns: Mapping[str, frozenset[str]]
+) -> dict[str, Any]:
     """Remove the options of the pipeline file's own mode that another mode does not have."""
     kept = {key: item for key, item in read.items() if key in _KEYS_OF_EVERY_MODE}
     if kept.get("columns"):
-        known = METADATA_COLUMNS.get(mode, frozenset())
-        other = frozenset[str]().union(*METADATA_COLUMNS.values()) - known
+        known = metadata_columns.get(mode, frozenset())
+        other = frozenset[str]().union(*metadata_columns.values()) - known
         kept["columns"] = [name for name in kept["columns"] if name not in other] or None
     return kept
 

@@ -156,8 +156,9 @@ class StandingRows:
         wins = np.ones(len(places), np.bool_)
         for new, old in reversed(list(zip(newest.ordering, ordering, strict=True))):
             one, other = new.take(of), old.take(at)
-            greater = pc.greater(one, other).to_numpy(zero_copy_only=False)
-            equal = pc.equal(one, other).to_numpy(zero_copy_only=False)
+            # NULL only where the record is unordered, which is decided at the end.
+            greater = flags(pc.greater(one, other).fill_null(False))
+            equal = flags(pc.equal(one, other).fill_null(False))
             wins = greater | (equal & wins)
         return wins | newest.unordered[indices]
 
@@ -184,7 +185,8 @@ def _codes(keys: pa.Array) -> Indices:
     encoded = keys.dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.unify_dictionaries().combine_chunks()
-    return encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: Indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes
 
 
 def _ranks(ordering: tuple[pa.Array, ...]) -> Indices:
@@ -248,7 +250,7 @@ def _folded(records: KeyedRecords, group: Indices, rank: Indices | None) -> dict
     names = list(records.missing)
     current = group[0]
     sources = dict.fromkeys(names, current)
-    top = -1 if rank is None else rank[current]
+    top = np.int64(-1) if rank is None else rank[current]
     for record in group[1:]:
         wins = rank is None or _beats(records, rank, record, current, top)
         if wins:
@@ -256,7 +258,8 @@ def _folded(records: KeyedRecords, group: Indices, rank: Indices | None) -> dict
             for name in names:
                 if is_whole or not records.missing[name][record]:
                     sources[name] = record
-            current, top = record, -1 if rank is None else rank[record]
+            current = record
+            top = np.int64(-1) if rank is None else rank[record]
         elif not records.deleted[record] and not records.deleted[current]:
             for name in names:
                 if records.missing[name][sources[name]] and not records.missing[name][record]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[str, str] = {
     "iceberg": "tidegate.source.iceberg",
+    "hudi": "tidegate.source.hudi",
     "files": "tidegate.source.files",
 }
 """Kind → module with the functions of `SourceKind`; imported only when used."""

@@ -10,9 +10,10 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
 
-from tidegate.config.section import later, read_word
+from tidegate.config.section import read_word
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.sources.files import FilesSourceConfig
+from tidegate.config.sources.hudi import HudiSourceConfig
 from tidegate.config.sources.iceberg import CatalogConfig, IcebergSourceConfig, InstantTime
 from tidegate.config.words import KeyProblem
 
@@ -21,6 +22,7 @@ __all__ = [
     "AnySource",
     "CatalogConfig",
     "FilesSourceConfig",
+    "HudiSourceConfig",
     "IcebergSourceConfig",
     "InstantTime",
     "SourceConfig",
@@ -28,7 +30,7 @@ __all__ = [
     "source_meant_by",
 ]
 
-KnownSource = IcebergSourceConfig | FilesSourceConfig
+KnownSource = IcebergSourceConfig | HudiSourceConfig | FilesSourceConfig
 
 KINDS: Mapping[str, type[SourceConfig]] = {
     get_args(model.model_fields["kind"].annotation)[0]: model for model in get_args(KnownSource)
@@ -43,7 +45,7 @@ def _with_kind(found: Any) -> Any:
     if "kind" not in found:
         raise KeyProblem("is required: " + " or ".join(KINDS), key="kind")
     try:
-        return {**found, "kind": read_word(found["kind"], tuple(KINDS), later("hudi"))}
+        return {**found, "kind": read_word(found["kind"], tuple(KINDS), {})}
     except ValueError as unknown:
         raise KeyProblem(str(unknown), key="kind") from unknown
 

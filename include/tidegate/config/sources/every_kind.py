@@ -30,7 +30,7 @@ class SourceConfig(Section):
 
     kind: str
     start: Start = Field(default_factory=lambda: Start.model_validate("full"))
-    read: ReadConfig = ReadConfig()
+    read: ReadConfig
     split: SplitConfig = SplitConfig()
 
     @property

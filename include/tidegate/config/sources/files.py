@@ -8,6 +8,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
+from tidegate.config.reading import TableReadConfig
 from tidegate.config.section import LocalPath, later, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.words import KeyProblem, suggest
@@ -62,6 +63,7 @@ class FilesSourceConfig(SourceConfig):
     }
 
     kind: Literal["files"]
+    read: TableReadConfig = TableReadConfig()
     path: LocalPath
     """The root directory of the files."""
     format: Annotated[SourceFormat, words(SourceFormat, later("orc", "csv", "json"))] = "parquet"

@@ -57,3 +57,54 @@ class HudiSchemaUnsupported(TerminalError):
         "{source}: the table's Avro schema cannot be read: {problem}. Such columns are not read; "
         "write the rows to a table without them."
     )
+
+
+class HudiInstantGone(TerminalError):
+    """The checkpoint is not on the timeline any more: it was rolled back, or restored away."""
+
+    source: str
+    instant: str
+    template = (
+        "{source}: expected the instant {instant} on the timeline, up to which everything was "
+        "read; not found. The table was rolled back or restored to an earlier state, or created "
+        "anew. To publish what it has now, begin again with `tidegate reset PIPELINE`."
+    )
+
+
+class HudiHistoryLost(TerminalError):
+    """The checkpoint was archived, and the archive does not go back to it."""
+
+    source: str
+    instant: str
+    oldest: str
+    template = (
+        "{source}: cannot tell which commits follow {instant}: expected it in the archive of the "
+        "timeline, found {oldest} as the oldest. Begin again with `tidegate reset PIPELINE`, and "
+        "let the table keep its archive for longer than the pipeline may stand still."
+    )
+
+
+class HollowInstant(TerminalError):
+    """A write is pending before others that are done, and the pipeline says `fail`."""
+
+    source: str
+    instant: str
+    template = (
+        "{source}: the write of {instant} is still pending, and would be passed over by everything "
+        "after it. Let it finish, or let Hudi roll it back, and run again; or set "
+        "`source.on_hollow_instant: block`, which loads what was done before it."
+    )
+
+
+class HudiFilesCleaned(TerminalError):
+    """The files of an earlier state of a table may be gone."""
+
+    source: str
+    instant: str
+    retained: str
+    template = (
+        "{source}: the state after {instant} cannot be read any more: Hudi's cleaner keeps files "
+        "since {retained} only. Read the table as it is now: give the window up with `tidegate "
+        "abandon PIPELINE` if it is open, and run `tidegate load PIPELINE`; let the cleaner keep "
+        "files for longer than a window takes."
+    )

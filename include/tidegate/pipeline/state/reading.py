@@ -76,7 +76,7 @@ class Reading:
                 Predicate.parse(read.filter, whole, _WHERE, case_sensitive=config.tells_case)
                 if read.filter
                 else None,
-                include_deleted=read.include_deleted,
+                include_deleted=read.keeps_deleted,
             ),
             _read=read,
         )
@@ -99,7 +99,7 @@ class Reading:
         """
         read = self._read
         chooses = self._options.filter is not None or read.limit is not None
-        return not (chooses or self.rules or read.include_deleted or read.emits_kinds)
+        return not (chooses or self.rules or read.keeps_deleted or read.emits_kinds)
 
     def whole_file(self, piece: Piece) -> WholeFile | None:
         """Look at a piece's file, to find out whether all its rows are read unchanged."""
@@ -118,7 +118,7 @@ class Reading:
 
     def balance(self) -> Balance | None:
         """Return a new check of changes, if the pipeline file asks for it (ICE-3.17)."""
-        if self.rules is None or not self._read.verify_changelog:
+        if self.rules is None or not self._read.verifies:
             return None
         return Balance(self.rules.compared)
 

@@ -35,7 +35,9 @@ def joined(known: pa.Schema, files: Iterable[pa.Schema]) -> pa.Schema:
     for schema in files:
         for column in schema:
             before = columns.get(column.name)
-            columns[column.name] = wanted_column(column).type if before is None else _wider(before, column)
+            columns[column.name] = (
+                wanted_column(column).type if before is None else _wider(before, column)
+            )
     return pa.schema(columns.items())
 
 

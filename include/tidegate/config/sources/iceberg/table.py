@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tidegate.config.bounds import EpochMillis, Point
-from tidegate.config.reading import LimitsConfig
+from tidegate.config.reading import LimitsConfig, TableReadConfig
 from tidegate.config.section import AnyPath, Section, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.sources.iceberg.catalog import CatalogConfig
@@ -55,6 +55,7 @@ class IcebergSourceConfig(SourceConfig):
     }
 
     kind: Literal["iceberg"]
+    read: TableReadConfig = TableReadConfig()
     catalog: CatalogConfig | None = None
     table: str | None = None
     """`namespace.table`, or `catalog.namespace.table` without `catalog`."""

@@ -6,7 +6,6 @@ The content of blocks is not read: a log is walked from length to length.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import TYPE_CHECKING
@@ -14,6 +13,8 @@ from typing import TYPE_CHECKING
 from tidegate.errors import LogBlockUnreadable, NoLogFile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     import pyarrow as pa
 
 MAGIC = b"#HUDI#"

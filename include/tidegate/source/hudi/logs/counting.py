@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tidegate.source.hudi.logs.blocks import BlockType
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
     from tidegate.source.hudi.logs.blocks import Block
 
 _RECORDS = frozenset({BlockType.AVRO, BlockType.PARQUET, BlockType.HFILE, BlockType.DELETE})

@@ -74,7 +74,7 @@ _ARRAY = {
         }
     ],
 }
-_SCHEMA = fastavro.parse_schema(
+_SCHEMA: Any = fastavro.parse_schema(
     {
         "type": "record",
         "name": "HoodieDeleteRecordList",
@@ -150,7 +150,7 @@ def _all_alike(encoded: bytes) -> Deletes | None:
     branch = _first_branch(reader)
     if branch >= _ARRAY_BRANCH:
         return None
-    fields = [
+    fields: list[dict[str, Any]] = [
         {"name": "key", "type": _TEXT},
         {"name": "partition", "type": _TEXT},
         {"name": "branch", "type": "long"},
@@ -193,7 +193,7 @@ def _of_one_type(rows: pa.RecordBatch, branch: int) -> Deletes:
 def _one_by_one(encoded: bytes) -> Deletes:
     """Decode a list with ordering values of several types or fields, or without some."""
     reader = io.BytesIO(encoded)
-    found = fastavro.schemaless_reader(reader, _SCHEMA, None, return_record_name=True)
+    found: Any = fastavro.schemaless_reader(reader, _SCHEMA, None, return_record_name=True)
     records = found["deleteRecordList"]
     keys = pa.array([record["recordKey"] for record in records], pa.string())
     values = [_values(record["orderingVal"]) for record in records]

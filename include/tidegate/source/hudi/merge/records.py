@@ -159,7 +159,7 @@ def _unordered(rows: pa.RecordBatch, by: KeyedBy, deleted: Flags) -> Flags:
 
 def _missing(rows: pa.RecordBatch, by: KeyedBy, names: Sequence[str]) -> dict[str, Flags]:
     every = np.ones(rows.num_rows, np.bool_)
-    found = {name: every for name in names}
+    found = dict.fromkeys(names, every)
     if by.filling == Filling.NOTHING:
         return found
     kept = {KEY, *by.key_fields, *by.ordering}
@@ -174,9 +174,7 @@ def _missing(rows: pa.RecordBatch, by: KeyedBy, names: Sequence[str]) -> dict[st
     return found
 
 
-def _typed(
-    deletes: Deletes, types: Sequence[pa.DataType]
-) -> tuple[tuple[pa.Array, ...], Flags]:
+def _typed(deletes: Deletes, types: Sequence[pa.DataType]) -> tuple[tuple[pa.Array, ...], Flags]:
     count = len(deletes.keys)
     unordered = np.ones(count, np.bool_)
     typed: list[pa.Array] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,7 +21,7 @@ from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from tidegate.model.file_slice import Delta, FileSlice
     from tidegate.read.keyed_merge import KeyedRecords
@@ -34,17 +33,21 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RequestedGate:
-    """Admits blocks by the requested time of their instant (before table version 8)."""
+class InstantGate:
+    """Admits blocks of instants that were done in a state (HUDI-M2)."""
 
     first_active: str
     """Older instants are archived, and so done."""
-    done: Collection[str]
-    until: str
+    done: Mapping[str, str]
+    """Requested time → completion time."""
+    until: tuple[str, str]
 
     def admits(self, instant: str) -> bool:
         """Return whether the instant is done, and visible."""
-        return instant <= self.until and (instant < self.first_active or instant in self.done)
+        completed = self.done.get(instant)
+        if completed is None:
+            return instant < self.first_active
+        return (completed, instant) <= self.until
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,14 @@ from tidegate.errors import SourceFileDamaged
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.physical.arrays import boolean_column, flags
 from tidegate.physical.opening import open_rows
-from tidegate.physical.whole_file import WholeFile
 from tidegate.read.keyed_merge import StandingRows
 from tidegate.read.merge import Conforming, MergedPiece
 from tidegate.read.open_piece import damage_named, open_piece
 from tidegate.read.pieces import read_pieces
 from tidegate.read.removed import WHOLE
 from tidegate.source.hudi.merge.records import record_keys, standing_rows
-from tidegate.source.hudi.reading.log_records import EveryBlock, LogRecords, RequestedGate
-from tidegate.source.hudi.slices.details import LOG_ONLY, details_of
+from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
+from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, details_of
 from tidegate.source.hudi.table.columns import COMMIT_TIME, KEY, SliceColumns
 from tidegate.source.named_columns import found_column, wanted_column
 from tidegate.source.projection import Projection, Projections
@@ -33,13 +32,11 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Piece, Pin
     from tidegate.physical import PhysicalRows
     from tidegate.physical.arrays import Flags
+    from tidegate.physical.whole_file import WholeFile
     from tidegate.read.merge import ReadOptions
     from tidegate.source.column_kernels import Wanted
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.logs.counting import Gate
-
-_ONLY_WINDOW = frozenset({"latest_state", "skip_merge"})
-"""Modes in which rows and records of other instants are not looked at (HUDI-R4, R8)."""
 
 
 class HudiReader:
@@ -116,7 +113,7 @@ class HudiReader:
         details = details_of(slice)
         instants = details.get("instants")
         wanted = self._columns.with_hidden(merging=True, times=instants is not None)
-        only = frozenset(instants) if instants is not None and self._mode in _ONLY_WINDOW else None
+        only = frozenset(instants) if instants is not None and self._mode in ONLY_WINDOW else None
         records = self._logs.merged(slice, self._gate_of(slice), wanted, only=only)
         standing = StandingRows(records)
         is_log_only = slice.file_format == LOG_ONLY
@@ -143,7 +140,7 @@ class HudiReader:
                 marks = np.zeros(rows.num_rows, np.bool_)
                 if instants is not None:
                     marks = _among(rows.column(COMMIT_TIME), instants)
-                if self._mode in _ONLY_WINDOW and instants is not None:
+                if self._mode in ONLY_WINDOW and instants is not None:
                     rows, marks = rows.filter(boolean_column(marks)), marks[marks]
                 if self._mode == "skip_merge":
                     yield pa.Table.from_batches([rows])
@@ -197,7 +194,8 @@ class HudiReader:
         until = details_of(slice).get("until")
         if self._gate is None or until is None:
             return EveryBlock()
-        return RequestedGate(self._gate["first"], frozenset(self._gate["done"]), until)
+        completed, requested = until
+        return InstantGate(self._gate["first"], self._gate["done"], (completed, requested))
 
     def _below(self, path: str) -> str:
         return path.removeprefix(self._files.root).lstrip("/")

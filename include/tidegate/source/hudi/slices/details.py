@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 LOG_ONLY = "hudi-log"
 """`FileSlice.file_format` of a slice without a base file, whose path is that of its first log."""
 
+ONLY_WINDOW = frozenset({"latest_state", "skip_merge"})
+"""Modes in which rows and records of other instants are not looked at (HUDI-R4, R8)."""
+
 
 class SliceDetails(TypedDict):
     """`FileSlice.details` of a slice."""
@@ -18,8 +21,9 @@ class SliceDetails(TypedDict):
     """The folder, below the table."""
     group: str
     """The id of the file group."""
-    until: NotRequired[str]
-    """Before table version 8: blocks of later instants do not count (HUDI-M2)."""
+    until: NotRequired[tuple[str, str]]
+    """Completion and requested time after which blocks do not count (HUDI-M2); only where a log may
+    have blocks of several instants."""
     instants: NotRequired[tuple[str, ...]]
     """The instants of the window that may have written rows of the slice; without it, the whole
     state is read."""

@@ -72,6 +72,4 @@ def parse_name(path: str, size_bytes: int) -> BaseFile | LogFile | None:
     base = _BASE.fullmatch(name)
     if base is None or base["format"] not in BASE_FORMATS:
         return None
-    return BaseFile(
-        path, size_bytes, base["group"], base["token"], base["instant"], base["format"]
-    )
+    return BaseFile(path, size_bytes, base["group"], base["token"], base["instant"], base["format"])

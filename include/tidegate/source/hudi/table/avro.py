@@ -25,9 +25,7 @@ def _with_zones(schema: Any) -> Any:
         return [_with_zones(member) for member in schema]
     if not isinstance(schema, dict):
         return schema
-    made = {
-        key: value if key == "default" else _with_zones(value) for key, value in schema.items()
-    }
+    made = {key: value if key == "default" else _with_zones(value) for key, value in schema.items()}
     if made.get("logicalType") in _OF_UTC:
         made.setdefault("adjust-to-utc", True)
     return made

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,8 @@ from tidegate.source.hudi.table.avro import avro_schema
 from tidegate.source.named_columns import decode_schema, wanted_column
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidegate.source.column_kernels import Wanted
 
 COMMIT_TIME = "_hoodie_commit_time"

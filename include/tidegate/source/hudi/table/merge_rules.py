@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -10,6 +9,8 @@ from typing import TYPE_CHECKING
 from tidegate.source.hudi.table.properties import DeleteMarker
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidegate.source.hudi.table.properties import TableProperties
 
 _MODE = "hoodie.record.merge.mode"
@@ -108,7 +109,7 @@ def merge_rules(table: TableProperties) -> MergeRules:
 def _rules(table: TableProperties) -> MergeRules:
     strategy, payload = _first(table, _STRATEGIES), _first(table, _PAYLOADS)
     named = table.raw.get(_MODE)
-    if named in _BY_MODE:
+    if named is not None and named in _BY_MODE:
         return MergeRules(_BY_MODE[named])
     if named and (strategy is None or table.raw[strategy] != _BY_PAYLOAD_CLASS):
         raise table.refusal(_MODE, " or ".join(_BY_MODE))

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import javaproperties
 
 from tidegate.errors import HudiPropertyUnsupported
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_VERSION = "hoodie.table.version"
+_TYPE = "hoodie.table.type"
+_LAYOUT = "hoodie.timeline.layout.version"
+_BASE_FORMAT = "hoodie.table.base.file.format"
+_DROPS_COLUMNS = "hoodie.datasource.write.drop.partition.columns"
 _VERSIONS = frozenset({5, 6, 8, 9})
 _LAYOUT_2_SINCE = 8
+_ONE_INSTANT_PER_LOG = 8
 _ORDERING = ("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
 _MARKERS = ("hoodie.payload.delete.", "hoodie.record.merge.property.hoodie.payload.delete.")
 
@@ -47,18 +55,28 @@ class TableProperties:
     @property
     def version(self) -> int:
         """The version of the table's format."""
-        return int(self.raw.get("hoodie.table.version", "0"))
+        return int(self.raw.get(_VERSION, "0"))
+
+    @property
+    def has_mixed_logs(self) -> bool:
+        """Whether a log file may have blocks of several instants, done and pending (HUDI-F5).
+
+        It may since the table was created before version 8, although it was upgraded.
+        """
+        created = self.raw.get("hoodie.table.initial.version", "")
+        since = int(created) if created.isdecimal() else 0
+        return min(self.version, since) < _ONE_INSTANT_PER_LOG
 
     @property
     def is_merge_on_read(self) -> bool:
         """Whether updates are written to log files; otherwise base files are rewritten."""
-        return self.raw.get("hoodie.table.type") == "MERGE_ON_READ"
+        return self.raw.get(_TYPE) == "MERGE_ON_READ"
 
     @property
     def layout(self) -> int:
         """The layout of the timeline: 1 knows requested times only, 2 completion times as well."""
         default = "2" if self.version >= _LAYOUT_2_SINCE else "1"
-        return int(self.raw.get("hoodie.timeline.layout.version", default))
+        return int(self.raw.get(_LAYOUT, default))
 
     @property
     def timeline_folder(self) -> str:
@@ -127,21 +145,21 @@ class TableProperties:
         )
 
     def _check(self) -> None:
-        version = self.raw.get("hoodie.table.version", "")
+        version = self.raw.get(_VERSION, "")
         if not version.isdecimal() or int(version) not in _VERSIONS:
             known = ", ".join(map(str, sorted(_VERSIONS)))
-            raise self.refusal("hoodie.table.version", f"one of {known}")
-        if self.raw.get("hoodie.table.type") not in {"COPY_ON_WRITE", "MERGE_ON_READ"}:
-            raise self.refusal("hoodie.table.type", "COPY_ON_WRITE or MERGE_ON_READ")
+            raise self.refusal(_VERSION, f"one of {known}")
+        if self.raw.get(_TYPE) not in {"COPY_ON_WRITE", "MERGE_ON_READ"}:
+            raise self.refusal(_TYPE, "COPY_ON_WRITE or MERGE_ON_READ")
         if self.layout not in {1, 2}:
-            raise self.refusal("hoodie.timeline.layout.version", "1 or 2")
-        if self.raw.get("hoodie.table.base.file.format", "PARQUET").upper() not in _BASE_FORMATS:
-            raise self.refusal("hoodie.table.base.file.format", "PARQUET or ORC")
+            raise self.refusal(_LAYOUT, "1 or 2")
+        if self.raw.get(_BASE_FORMAT, "PARQUET").upper() not in _BASE_FORMATS:
+            raise self.refusal(_BASE_FORMAT, "PARQUET or ORC")
         for key in ("hoodie.table.bootstrap.base.path", "hoodie.bootstrap.base.path"):
             if self.raw.get(key):
                 raise self.refusal(key, "no bootstrapped table: its rows lie in another one")
-        if self.raw.get("hoodie.datasource.write.drop.partition.columns", "").lower() == "true":
-            raise self.refusal("hoodie.datasource.write.drop.partition.columns", "false")
+        if self.raw.get(_DROPS_COLUMNS, "").lower() == "true":
+            raise self.refusal(_DROPS_COLUMNS, "false")
 
 
 _BASE_FORMATS = frozenset({"PARQUET", "ORC"})

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 _FILE = re.compile(
     r"(?P<requested>\d{14}|\d{17})(?:_(?P<completed>\d{14}|\d{17}))?"
@@ -105,9 +108,7 @@ class ActiveTimeline:
         return requested in self.writes or (self.first is not None and requested < self.first)
 
 
-def _action(
-    key: tuple[str, str], seen: Mapping[str, tuple[str, str | None, str | None]]
-) -> Action:
+def _action(key: tuple[str, str], seen: Mapping[str, tuple[str, str | None, str | None]]) -> Action:
     requested, kind = key
     service = next((said for _, _, said in seen.values() if said is not None), None)
     if "done" in seen:

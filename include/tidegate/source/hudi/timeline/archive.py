@@ -6,7 +6,6 @@ import io
 import json
 import re
 import struct
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,8 @@ from tidegate.source.hudi.timeline.actions import WRITES
 from tidegate.source.hudi.timeline.metadata import NOTHING, CommitMetadata, parse_metadata
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.table.properties import TableProperties
 
@@ -122,7 +123,7 @@ def _archive_file(files: TableFiles, path: str) -> Iterator[ArchivedInstant]:
                 if kind in WRITES and state in _DONE:
                     yield ArchivedInstant(
                         record["commitTime"],
-                        record.get("stateTransitionTime") or record["commitTime"],
+                        record["commitTime"],
                         kind,
                         record.get("hoodieCommitMetadata")
                         or record.get("hoodieReplaceCommitMetadata"),
@@ -136,4 +137,5 @@ def _records(content: bytes, schema: Any) -> Iterator[dict[str, Any]]:
         (length,) = _LENGTH.unpack_from(content, position)
         start = position + _LENGTH.size
         position = start + length
-        yield fastavro.schemaless_reader(io.BytesIO(content[start:position]), schema, None)
+        record: Any = fastavro.schemaless_reader(io.BytesIO(content[start:position]), schema, None)
+        yield record

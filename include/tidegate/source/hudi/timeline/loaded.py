@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidegate.errors import TimelineFileDamaged
+from tidegate.errors import SourceFileGone, TimelineFileDamaged
 from tidegate.source.hudi.timeline.actions import ActiveTimeline
 from tidegate.source.hudi.timeline.archive import read_archive
-from tidegate.source.hudi.timeline.metadata import NOTHING, parse_metadata
+from tidegate.source.hudi.timeline.metadata import NOTHING, Role, earliest_retained, parse_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -46,6 +46,13 @@ class LoadedTimeline:
         """Requested time → archived write that is done (HUDI-T12); read when first asked for."""
         return {it.requested: it for it in read_archive(self._files, self.table)}
 
+    def content(self, name: str) -> bytes:
+        """Read a file of the active timeline; empty if it is not there."""
+        try:
+            return self._files.read(f"{self.table.timeline_folder}/{name}")
+        except SourceFileGone:
+            return b""
+
     def metadata(self, action: Action) -> CommitMetadata:
         """Return what a done action did.
 
@@ -69,6 +76,34 @@ class LoadedTimeline:
         if len(unknown) > 1:
             with ThreadPoolExecutor(_THREADS) as pool:
                 list(pool.map(self.metadata, unknown))
+
+    def retained_since(self) -> str | None:
+        """Return the requested time whose state the last clean kept; None if there was none.
+
+        A clean that counts versions of files keeps the newest state only.
+        """
+        cleans = [it for it in self.active.done if it.kind == "clean"]
+        if not cleans:
+            return None
+        path = f"{self.table.timeline_folder}/{cleans[-1].file}"
+        try:
+            said = earliest_retained(self._files.read(path))
+        except ValueError as damaged:
+            raise TimelineFileDamaged(
+                path=self._files.path(path), problem=str(damaged)
+            ) from damaged
+        return said or cleans[-1].requested
+
+    def state_after(self, write: Order) -> State:
+        """Return the state after a write, with the services that were done before the next one."""
+        until = write
+        for action in self.active.done:
+            if action.order <= write or self.active.writes.get(action.requested) != action:
+                continue
+            if action.service is None and self.metadata(action).role is Role.WRITE:
+                break
+            until = action.order
+        return State(self, until)
 
     def metadata_of(self, requested: str) -> CommitMetadata:
         """Return what an instant did, active or archived; nothing if that is not known any more."""

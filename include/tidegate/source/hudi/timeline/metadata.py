@@ -101,6 +101,35 @@ def parse_metadata(content: bytes) -> CommitMetadata:
         raise ValueError(msg) from broken
 
 
+def is_clustering_plan(content: bytes) -> bool:
+    """Return whether the file of a requested replacement plans a clustering."""
+    if not content.startswith(_AVRO):
+        return False
+    try:
+        raw = next(iter(fastavro.reader(io.BytesIO(content))), None)
+    except (ValueError, EOFError, IndexError):
+        return False
+    return isinstance(raw, Mapping) and raw.get("operationType") == "CLUSTER"
+
+
+def earliest_retained(content: bytes) -> str | None:
+    """Return the instant whose state a clean kept, from its done file; None if it names none.
+
+    Raises:
+        ValueError: it is not the metadata of a clean.
+    """
+    try:
+        raw: Any
+        if content.startswith(_AVRO):
+            raw = next(iter(fastavro.reader(io.BytesIO(content))), {})
+        else:
+            raw = json.loads(content or b"{}")
+        return raw.get("earliestCommitToRetain") or None
+    except (ValueError, AttributeError, EOFError, IndexError) as broken:
+        msg = f"no metadata of a clean: {broken!r}"
+        raise ValueError(msg) from broken
+
+
 def _read(raw: Any) -> CommitMetadata:
     extra = raw.get("extraMetadata") or {}
     written = {

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.table.snapshots import Snapshot
 
-    from tidegate.config import ReadConfig
+    from tidegate.config import TableReadConfig
     from tidegate.model.instant import InstantRange
     from tidegate.source.iceberg.changes.changelog import PlannedFiles
     from tidegate.source.iceberg.manifests.decode import ManifestReader
@@ -37,7 +37,7 @@ def listed(
 
 
 def instant_actions(
-    history: History, window: InstantRange, read: ReadConfig, skipped: Mapping[str, int]
+    history: History, window: InstantRange, read: TableReadConfig, skipped: Mapping[str, int]
 ) -> tuple[InstantAction, ...]:
     """Return what was done with the snapshots of a window that reads changes, by class.
 

@@ -1,0 +1,136 @@
+"""The options of a Hudi table: where it lies, how its changes are read, and about open instants."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, Field, model_validator
+
+from tidegate.config.reading import LimitsConfig, ReadConfig
+from tidegate.config.section import AnyPath, Size, later, words
+from tidegate.config.sources.every_kind import SourceConfig
+from tidegate.config.words import KeyProblem
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+HudiReadMode = Literal["snapshot", "complete", "latest_state", "skip_merge"]
+OnHollowInstant = Literal["block", "fail"]
+
+META_COLUMNS = frozenset(
+    {
+        "_hoodie_commit_time",
+        "_hoodie_commit_seqno",
+        "_hoodie_record_key",
+        "_hoodie_partition_path",
+        "_hoodie_file_name",
+    }
+)
+_MODES: tuple[HudiReadMode, ...] = ("snapshot", "complete", "latest_state", "skip_merge")
+_ORDERS = frozenset({"none", "path"})
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError) as unknown:
+        msg = f"'{name}' is no time zone; expected a name such as 'UTC' or 'Europe/Berlin'"
+        raise ValueError(msg) from unknown
+    return name
+
+
+class HudiReadConfig(ReadConfig):
+    """Which rows and columns of a Hudi table are read."""
+
+    mode: Annotated[
+        HudiReadMode,
+        words(HudiReadMode, later("with_deletes", "changelog", "rebuild_partitions")),
+    ] = "complete"
+    """`snapshot`: the whole current table; `complete`: the current rows of keys that changed in the
+    window; `latest_state`: as Hudi's own incremental query answers, the window's records merged
+    among themselves; `skip_merge`: the window's rows of base files, then those of logs (HUDI-R3 to
+    R8)."""
+    keys_repeat: bool = False
+    """Whether a key may stand in the target several times: each window appends the new row of an
+    updated key beside the old one."""
+
+    @property
+    def repeats_keys(self) -> bool:
+        """Whether an updated row would stand beside the old one in a target of `write: append`."""
+        return self.mode != "snapshot" and not self.keys_repeat
+
+    @property
+    def metadata_columns(self) -> Mapping[str, frozenset[str]]:
+        """The columns that the writer adds to every row; each mode has them."""
+        return dict.fromkeys(_MODES, META_COLUMNS)
+
+
+class HudiSourceConfig(SourceConfig):
+    """The source of changes: a Hudi table."""
+
+    outside_plans: ClassVar[frozenset[str]] = SourceConfig.outside_plans | {
+        # The pinned identity says which table it is; what these keys decide is part of the window.
+        "path",
+        "limits",
+        "on_hollow_instant",
+        "timeline_timezone",
+    }
+
+    kind: Literal["hudi"]
+    path: AnyPath
+    """The table's folder, which has `.hoodie` in it."""
+    read: HudiReadConfig = HudiReadConfig()
+    timeline_timezone: Annotated[str, AfterValidator(_zone)] = "UTC"
+    """The zone of the writers' clocks, for a table whose `hoodie.table.timeline.timezone` is not
+    UTC: its instants are then times in a zone that the table does not name (HUDI-T3)."""
+    on_hollow_instant: Annotated[
+        OnHollowInstant, words(OnHollowInstant, later("transition_time"))
+    ] = "block"
+    """What to do about a write that is still pending before one that is done, in table versions
+    below 8: `block` ends windows before it, `fail` refuses to load (HUDI-W5)."""
+    max_merge_memory: Size = Field(1 << 30)
+    """Memory of a task for the log records of one file slice."""
+    limits: LimitsConfig = LimitsConfig()
+
+    @property
+    def address(self) -> str:
+        """The table's folder, in one line."""
+        return f"hudi {self.path}"
+
+    @classmethod
+    def meant_by(cls, table: str) -> dict[str, str] | None:
+        """Accept the folder of a table."""
+        path = Path(table)
+        if (path / ".hoodie").is_dir():
+            return {"kind": "hudi", "path": str(path.absolute())}
+        return None
+
+    @property
+    def known_places(self) -> tuple[str, ...]:
+        """The table's folder."""
+        return (self.path,)
+
+    @property
+    def window_limits(self) -> LimitsConfig:
+        """The most that one window takes."""
+        return self.limits
+
+    @property
+    def reads_standing_rows(self) -> bool:
+        """Whether the first window reads the current table: also with `earliest` (HUDI-R3)."""
+        return self.start.kind in {"full", "earliest"}
+
+    @model_validator(mode="after")
+    def _fits(self) -> HudiSourceConfig:
+        if self.split.order not in _ORDERS:
+            problem = f"'{self.split.order}' belongs to sources of kind 'iceberg'"
+            raise KeyProblem(problem, key="split.order")
+        if self.read.mode == "snapshot" and self.start.kind != "full":
+            problem = (
+                "`read.mode: snapshot` reads a whole state of the table, without start or end; "
+                "remove this key"
+            )
+            raise KeyProblem(problem, key="start")
+        return self

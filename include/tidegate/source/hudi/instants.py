@@ -1,0 +1,280 @@
+"""The instants of a Hudi table: the done writes of its timeline, in the order of completion."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from tidegate.errors import (
+    HollowInstant,
+    HudiHistoryLost,
+    HudiInstantGone,
+    HudiSchemaUnsupported,
+    InstantNotFound,
+)
+from tidegate.model.instant import aware_time
+from tidegate.model.plan import Pin, WindowKind
+from tidegate.model.report import CheckpointState
+from tidegate.source.columns import select_columns
+from tidegate.source.hudi.table.columns import META_COLUMNS, KeyedBy, arrow_schema
+from tidegate.source.hudi.table.merge_rules import MergeMode, MergeRules, merge_rules
+from tidegate.source.hudi.timeline.times import instant_of, order_of
+from tidegate.source.hudi.timeline.writes import (
+    active_writes,
+    archived_writes,
+    hollow,
+    newest_write,
+    writes_after,
+)
+from tidegate.source.named_columns import encode_schema
+from tidegate.source.reading import pinned_columns
+from tidegate.source.timeline import Following, InstantReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from tidegate.model.instant import DataInterval, Instant
+    from tidegate.source.hudi.access import TableAccess
+    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+
+
+class HudiTimeline:
+    """The `Timeline` of one table; only `pin` lists the timeline anew (HUDI-T14)."""
+
+    def __init__(self, access: TableAccess, extra_columns: Sequence[str]) -> None:
+        """Prepare.
+
+        Args:
+            access: to the table.
+            extra_columns: columns that a filter needs besides `read.columns`, read at the end.
+        """
+        self._access = access
+        self._extra_columns = tuple(extra_columns)
+
+    def pin(
+        self,
+        now: datetime,
+        expected_identity: str | None = None,
+        until: datetime | None = None,
+        after: Instant | None = None,
+    ) -> Pin:
+        """List the timeline and pin its newest write; a pending one before it may end it earlier.
+
+        Raises:
+            HollowInstant: a write is pending on layout 1, and the pipeline says `fail`.
+        """
+        del now, expected_identity, until, after
+        timeline = self._access.look()
+        return self._pinned(timeline, self._head(timeline))
+
+    def at(self, pin: Pin, instant: Instant) -> Pin:
+        """Pin an earlier write."""
+        return self._pinned(self._access.timeline(pin), order_of(instant))
+
+    def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
+        """Pin the checkpoint; whether its files are still there is seen when they are listed."""
+        return self.at(pin, checkpoint)
+
+    def named(self, pin: Pin, text: str) -> Instant | None:
+        """Find a write by its id, or by its requested time."""
+        timeline = self._access.timeline(pin)
+        action = timeline.active.writes.get(text.partition("_")[0])
+        if action is None:
+            return None
+        found = self._instant(timeline, action.order)
+        return found if text in {action.requested, found.id} else None
+
+    def as_of(self, pin: Pin, moment: datetime) -> Instant | None:
+        """Return the last write that was done at or before a time."""
+        found = [it for it in self._all(pin) if it.time <= moment]
+        return found[-1] if found else None
+
+    def first_checkpoint(self, pin: Pin) -> Instant | None:
+        """Return the instant that `source.start` begins after; None: the state as of the end.
+
+        Raises:
+            InstantNotFound: the start is neither a write of the timeline nor a time with a zone.
+        """
+        start = self._access.config.start
+        if start.kind in {"full", "earliest"} or pin.head is None:
+            return None
+        if start.kind == "latest":
+            return pin.head
+        if start.kind == "latest_inclusive":
+            return self._before(pin, pin.head)
+        text = str(start.value)
+        named = self.named(pin, text)
+        if named is not None:
+            return self._before(pin, named) if start.kind == "from" else named
+        moment = aware_time(text)
+        if moment is None:
+            raise InstantNotFound(source=self._access.name, instant=text)
+        inclusive = start.kind == "from"
+        earlier = [
+            it for it in self._all(pin) if it.time < moment or (it.time == moment and not inclusive)
+        ]
+        return earlier[-1] if earlier else None
+
+    def instants(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
+        """List the writes after a checkpoint up to the pinned head.
+
+        Raises:
+            HudiInstantGone: the checkpoint was rolled back, or restored away (HUDI-T6).
+            HudiHistoryLost: it was archived, and the archive does not have it any more.
+        """
+        if pin.head is None:
+            return ()
+        timeline, end = self._access.timeline(pin), order_of(pin.head)
+        found = writes_after(timeline, order_of(after) if after else None)
+        return tuple(self._instant(timeline, order) for order in found if order <= end)
+
+    def following(self, pin: Pin, after: Instant | None) -> Following:
+        """Return what the next window may take: in mode `snapshot`, the whole table again."""
+        if self._access.config.read.mode != "snapshot":
+            return Following(self.instants(pin, after), after)
+        caught_up = pin.head is None or (after is not None and after.id == pin.head.id)
+        ends = () if caught_up or pin.head is None else (pin.head,)
+        return Following(ends, None, WindowKind.RELOAD)
+
+    def restarting(self, pin: Pin) -> Following:
+        """Return what a pipeline takes that begins again at `source.start`."""
+        if pin.head is None:
+            return Following((), None)
+        start = self.first_checkpoint(pin)
+        if start is None:
+            return Following((pin.head,), None, WindowKind.RELOAD)
+        # `latest` has nothing to read; the window from head to head only moves the checkpoint.
+        return Following(self.instants(pin, start) or (pin.head,), start, WindowKind.RESTART)
+
+    def checkpoint_state(self, pin: Pin, checkpoint: Instant) -> CheckpointState:
+        """Return how many writes follow a checkpoint, or why that cannot be told."""
+        head = pin.head.id if pin.head else None
+        try:
+            found = self.following(pin, checkpoint).instants
+        except (HudiInstantGone, HudiHistoryLost) as refused:
+            return CheckpointState("unknown", str(refused), checkpoint.id, head)
+        if not found:
+            return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
+        read = "the whole table" if self._access.config.read.mode == "snapshot" else None
+        commits = "1 commit" if len(found) == 1 else f"{len(found)} commits"
+        said = f"the next load reads {read or commits}"
+        return CheckpointState("in lineage", said, checkpoint.id, head)
+
+    def retained(self, pin: Pin) -> tuple[Instant, ...]:
+        """List the writes of the active timeline up to the pinned head."""
+        if pin.head is None:
+            return ()
+        timeline, end = self._access.timeline(pin), order_of(pin.head)
+        return tuple(
+            self._instant(timeline, order) for order in active_writes(timeline) if order <= end
+        )
+
+    def history(
+        self,
+        pin: Pin,
+        before: Instant,
+        interval: DataInterval,  # noqa: ARG002 (the timeline is read as a whole)
+    ) -> tuple[Instant, ...]:
+        """List the writes of the active timeline up to and including an instant."""
+        return tuple(it for it in self.retained(pin) if order_of(it) <= order_of(before))
+
+    def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
+        """Return what writes did, from their commit metadata."""
+        timeline = self._access.timeline(pin)
+        reports = []
+        for instant in instants:
+            _, requested = order_of(instant)
+            metadata = timeline.metadata_of(requested)
+            replaced = sum(len(groups) for groups in metadata.replaced.values())
+            reports.append(
+                InstantReport(
+                    instant=instant,
+                    operation=metadata.operation.lower(),
+                    files_added=len(metadata.files),
+                    files_removed=replaced or None,
+                    rows_added=sum(stat.rows for stat in metadata.files),
+                    rows_removed=sum(stat.deletes for stat in metadata.files),
+                )
+            )
+        return reports
+
+    def _all(self, pin: Pin) -> tuple[Instant, ...]:
+        """List all writes that are known up to the head, archived ones included."""
+        if pin.head is None:
+            return ()
+        timeline, end = self._access.timeline(pin), order_of(pin.head)
+        found = sorted({*archived_writes(timeline), *active_writes(timeline)})
+        return tuple(self._instant(timeline, order) for order in found if order <= end)
+
+    def _before(self, pin: Pin, instant: Instant) -> Instant | None:
+        earlier = [it for it in self._all(pin) if order_of(it) < order_of(instant)]
+        return earlier[-1] if earlier else None
+
+    def _head(self, timeline: LoadedTimeline) -> Order | None:
+        blocking = hollow(timeline)
+        if blocking is None:
+            return newest_write(timeline)
+        if self._access.config.on_hollow_instant == "fail":
+            raise HollowInstant(source=self._access.name, instant=blocking.requested)
+        done = [it for it in active_writes(timeline) if it[1] < blocking.requested]
+        return done[-1] if done else None
+
+    def _instant(self, timeline: LoadedTimeline, order: Order) -> Instant:
+        zone = self._access.zone(timeline.table)
+        return instant_of(order, timeline.table.layout, zone)
+
+    def _pinned(self, timeline: LoadedTimeline, head: Order | None) -> Pin:
+        table, config = timeline.table, self._access.config
+        # Changes are read with the newest columns, a state with its own, as Hudi does.
+        schema_of = head if config.read.mode == "snapshot" else newest_write(timeline)
+        whole = pa.schema(
+            [
+                *(pa.field(name, pa.string()) for name in META_COLUMNS if table.has_meta_fields),
+                *self._table_schema(timeline, schema_of),
+            ]
+        )
+        known = [name for name in whole.names if name not in META_COLUMNS]
+        chosen = select_columns(
+            whole, config.read.columns or known, self._extra_columns, self._access.name
+        )
+        rules = merge_rules(table) if table.is_merge_on_read else MergeRules(MergeMode.COMMIT_TIME)
+        by = KeyedBy(
+            mode=rules.mode.value,
+            ordering=table.ordering_fields if rules.mode is MergeMode.EVENT_TIME else (),
+            filling=rules.filling.value,
+            key_fields=() if table.has_meta_fields else table.key_fields,
+            marker=(rules.marker.column, rules.marker.value) if rules.marker else None,
+        )
+        details = {
+            "table_schema": encode_schema(whole),
+            "names": chosen.names,
+            "keyed_by": by.to_json(),
+        }
+        if table.has_mixed_logs:
+            done = {key: action.completed for key, action in timeline.active.writes.items()}
+            details["gate"] = {"first": timeline.active.first or "", "done": done}
+        instant = self._instant(timeline, head) if head else None
+        return Pin(_identity(timeline), instant, pinned_columns(chosen), details)
+
+    def _table_schema(self, timeline: LoadedTimeline, head: Order | None) -> pa.Schema:
+        """Return the columns as of an instant: those of the newest write that names them."""
+        for action in reversed(timeline.active.done):
+            is_later = head is None or action.order > head
+            if is_later or action.requested not in timeline.active.writes:
+                continue
+            metadata = timeline.metadata(action)
+            if metadata.evolution is not None:
+                raise HudiSchemaUnsupported(
+                    source=self._access.name, problem="it was evolved with schema-on-read"
+                )
+            if metadata.schema is not None:
+                return arrow_schema(self._access.name, metadata.schema)
+        created = timeline.table.created_schema
+        return arrow_schema(self._access.name, created) if created else pa.schema([])
+
+
+def _identity(timeline: LoadedTimeline) -> str:
+    """Return what tells a table from another one: Hudi's have a name, and no id."""
+    return f"hudi {timeline.table.raw.get('hoodie.table.name', '')}"

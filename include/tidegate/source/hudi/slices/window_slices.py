@@ -1,0 +1,76 @@
+"""Choose the slices that a window reads, and check that they can still be there. Opens nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import HudiFilesCleaned
+from tidegate.source.hudi.timeline.metadata import Role
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+
+
+@dataclass(frozen=True)
+class Touched:
+    """What the writes of a window touched in one partition."""
+
+    instants: tuple[str, ...]
+    """Their requested times."""
+    groups: frozenset[str]
+    """The file groups whose slices may have rows of them."""
+
+
+def touched_partitions(
+    timeline: LoadedTimeline, window: Sequence[Order], until: Order
+) -> Mapping[str, Touched]:
+    """Return partition → what a window touched there (HUDI-W8, F10).
+
+    Groups that were clustered by the end of the window are followed to the groups that have their
+    rows.
+
+    Args:
+        timeline: one listing.
+        window: its writes.
+        until: the last visible instant.
+    """
+    instants: dict[str, list[str]] = {}
+    groups: dict[str, set[str]] = {}
+    for _, requested in window:
+        metadata = timeline.metadata_of(requested)
+        for partition in metadata.partitions:
+            instants.setdefault(partition, []).append(requested)
+            stats = metadata.written.get(partition, ())
+            groups.setdefault(partition, set()).update(stat.file_id for stat in stats)
+    clusterings = [
+        timeline.metadata(action)
+        for action in timeline.active.done
+        if action.kind == "replacecommit" and action.order <= until
+    ]
+    for metadata in clusterings:
+        if metadata.role is not Role.SERVICE:
+            continue
+        for partition, replaced in metadata.replaced.items():
+            if not groups.get(partition, set()).isdisjoint(replaced):
+                stats = metadata.written.get(partition, ())
+                groups[partition].update(stat.file_id for stat in stats)
+    return {
+        partition: Touched(tuple(sorted(found)), frozenset(groups[partition]))
+        for partition, found in instants.items()
+    }
+
+
+def check_not_cleaned(timeline: LoadedTimeline, until: Order) -> None:
+    """Refuse an earlier state whose files the cleaner may have removed (HUDI-W13).
+
+    Raises:
+        HudiFilesCleaned: it is older than what the last clean kept.
+    """
+    if not any(action.order > until for action in timeline.active.writes.values()):
+        return
+    retained = timeline.retained_since()
+    if retained is not None and until[1] < retained:
+        raise HudiFilesCleaned(source=timeline.table.source, instant=until[1], retained=retained)

@@ -1,0 +1,150 @@
+"""The file slices of a Hudi table's windows."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+from tidegate.model.file_slice import Delta, DeltaKind, FileSlice
+from tidegate.model.plan import Piece
+from tidegate.model.plan_record import InstantAction, Listed
+from tidegate.physical import RowGroup
+from tidegate.physical.opening import open_rows
+from tidegate.read.open_piece import damage_named
+from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, SliceDetails
+from tidegate.source.hudi.slices.listing import partitions, slices_of
+from tidegate.source.hudi.slices.window_slices import check_not_cleaned, touched_partitions
+from tidegate.source.hudi.table.columns import COMMIT_TIME
+from tidegate.source.hudi.timeline.loaded import State
+from tidegate.source.hudi.timeline.times import order_of
+from tidegate.source.hudi.timeline.writes import writes_after
+from tidegate.source.named_columns import decode_schema
+from tidegate.source.slicing import Units
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tidegate.model.event_column import EventColumn
+    from tidegate.model.instant import InstantRange
+    from tidegate.model.plan import Pin
+    from tidegate.physical import PhysicalRows
+    from tidegate.source.hudi.access import TableAccess
+    from tidegate.source.hudi.slices.file_groups import Slice
+    from tidegate.source.hudi.slices.window_slices import Touched
+    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+
+_META_FIELDS = "hoodie.populate.meta.fields"
+_THREADS = 16
+_ROWS_PER_LOG_BYTE = 100
+"""Bytes of a log for one record, to guess how many a slice without a base file has."""
+
+
+class HudiSlicing:
+    """The `Slicing` of one table."""
+
+    def __init__(self, access: TableAccess) -> None:
+        """Prepare."""
+        self._access = access
+
+    def units(
+        self,
+        pin: Pin,
+        window: InstantRange,
+        *,
+        whole: bool = False,
+        event_time: EventColumn | None = None,
+        enough: int | None = None,
+    ) -> Units:
+        """List the slices of a window, or of the state as of its end.
+
+        Raises:
+            HudiFilesCleaned: files of the state may be gone (HUDI-W13).
+            HudiPropertyUnsupported: rows do not have the time of their commit (HUDI-W17).
+            HudiInstantGone, HudiHistoryLost: see `writes_after`.
+        """
+        del event_time, enough
+        timeline = self._access.timeline(pin)
+        end = order_of(window.end_inclusive)
+        state = self._state(timeline, end)
+        check_not_cleaned(timeline, state.until)
+        start = window.start_exclusive
+        if whole or start is None or self._access.config.read.mode == "snapshot":
+            places = partitions(self._access.files)
+            found = slices_of(self._access.files, timeline, state, places)
+            return Units(tuple(self._pieces(found, timeline, state, None)))
+        if COMMIT_TIME not in _names(pin):
+            raise timeline.table.refusal(_META_FIELDS, "true, because changes are told by commit times")
+        writes = [it for it in writes_after(timeline, order_of(start)) if it <= end]
+        touched = touched_partitions(timeline, writes, state.until)
+        found = (
+            slice
+            for slice in slices_of(self._access.files, timeline, state, touched)
+            if slice.group in touched[slice.partition].groups
+        )
+        return Units(
+            tuple(self._pieces(found, timeline, state, touched)),
+            listed=Listed((InstantAction("write", "read", len(writes)),)),
+        )
+
+    def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
+        """Read the row groups of a base file; a slice of logs only is one group."""
+        if piece.slice.file_format == LOG_ONLY:
+            return (RowGroup(piece.rows, piece.size_bytes),)
+        with damage_named(piece.path), self._open(piece.slice) as file:
+            return file.row_groups
+
+    def _state(self, timeline: LoadedTimeline, end: Order) -> State:
+        """Return the state that is read: of modes that look at a window alone, exactly its end."""
+        if self._access.config.read.mode in ONLY_WINDOW:
+            return State(timeline, end)
+        return timeline.state_after(end)
+
+    def _pieces(
+        self,
+        found: Iterable[Slice],
+        timeline: LoadedTimeline,
+        state: State,
+        touched: Mapping[str, Touched] | None,
+    ) -> Iterator[Piece]:
+        def piece(slice: Slice) -> Piece:
+            details: SliceDetails = {"partition": slice.partition, "group": slice.group}
+            if timeline.table.has_mixed_logs:
+                details["until"] = state.until
+            if touched is not None:
+                details["instants"] = touched[slice.partition].instants
+            return self._piece(slice, details)
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            yield from pool.map(piece, found)
+
+    def _piece(self, slice: Slice, details: SliceDetails) -> Piece:
+        path = self._access.files.path
+        logs = tuple(
+            Delta(path(log.path), DeltaKind.LOG, "log", log.size_bytes, rows=0, sequence=0)
+            for log in slice.logs
+        )
+        if slice.base is None:
+            size = sum(log.size_bytes for log in slice.logs)
+            only_logs = FileSlice(
+                logs[0].path, LOG_ONLY, logs[0].file_bytes, deltas=logs, details=dict(details)
+            )
+            return Piece(only_logs, size // _ROWS_PER_LOG_BYTE, logs[0].file_bytes)
+        base = FileSlice(
+            path(slice.base.path),
+            slice.base.file_format,
+            slice.base.size_bytes,
+            deltas=logs,
+            details=dict(details),
+        )
+        with damage_named(base.path), self._open(base) as file:
+            rows = file.rows
+        return Piece(base, rows, base.file_bytes)
+
+    def _open(self, slice: FileSlice) -> PhysicalRows:
+        below = slice.path.removeprefix(self._access.files.root).lstrip("/")
+        return open_rows(self._access.files.open(below), slice.file_format)
+
+
+def _names(pin: Pin) -> frozenset[str]:
+
+    return frozenset(decode_schema(pin.details["table_schema"]).names)

@@ -1,0 +1,109 @@
+"""The instants of a table that bring changes, in the order in which they were done (HUDI-W3, W6).
+
+Opens only the files of instants that are asked for.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tidegate.errors import HudiHistoryLost, HudiInstantGone
+from tidegate.source.hudi.timeline.metadata import Role, is_clustering_plan
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.source.hudi.timeline.actions import Action
+    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+
+_SERVICES = frozenset({"compaction", "logcompaction", "clustering"})
+
+
+def active_writes(timeline: LoadedTimeline, after: Order | None = None) -> tuple[Order, ...]:
+    """Return the done writes of the active timeline that follow an instant (HUDI-W6)."""
+    done = [
+        action
+        for action in timeline.active.done
+        if action.requested in timeline.active.writes
+        and timeline.active.writes[action.requested] == action
+        and (after is None or action.order > after)
+    ]
+    timeline.look_ahead(done)
+    return tuple(action.order for action in done if _brings_changes(timeline, action))
+
+
+def newest_write(timeline: LoadedTimeline) -> Order | None:
+    """Return the last done write of the active timeline, without reading the older ones."""
+    for action in reversed(timeline.active.done):
+        is_write = timeline.active.writes.get(action.requested) == action
+        if is_write and _brings_changes(timeline, action):
+            return action.order
+    return None
+
+
+def archived_writes(timeline: LoadedTimeline) -> tuple[Order, ...]:
+    """Return the writes that have left the active timeline."""
+    return tuple(
+        it.order
+        for it in timeline.archived.values()
+        if it.requested not in timeline.active.writes and it.metadata.role is Role.WRITE
+    )
+
+
+def writes_after(timeline: LoadedTimeline, after: Order | None) -> tuple[Order, ...]:
+    """Return all writes that follow an instant, archived ones included.
+
+    Raises:
+        HudiInstantGone: the instant was rolled back, or restored away (HUDI-T6).
+        HudiHistoryLost: it was archived, and the archive does not have it any more.
+    """
+    if after is None:
+        return active_writes(timeline)
+    _, requested = after
+    action = timeline.active.writes.get(requested)
+    if action is not None and action.order == after:
+        first = timeline.active.first
+        # Completed after younger ones were archived: those may have followed it.
+        if first is None or after[0] >= first:
+            return active_writes(timeline, after)
+    elif not _may_be_archived(timeline, requested):
+        raise HudiInstantGone(source=timeline.table.source, instant=requested)
+    archived = archived_writes(timeline)
+    known = {it.order for it in timeline.archived.values()}
+    if action is None and after not in known:
+        oldest = min((order[1] for order in known), default=timeline.active.first or "none")
+        raise HudiHistoryLost(source=timeline.table.source, instant=requested, oldest=oldest)
+    return tuple(sorted({*(it for it in archived if it > after), *active_writes(timeline, after)}))
+
+
+def hollow(timeline: LoadedTimeline) -> Action | None:
+    """Return the first pending write of layout 1, before which windows end (HUDI-W5)."""
+    if timeline.table.layout != 1:
+        return None
+    return next(_blocking(timeline), None)
+
+
+def _blocking(timeline: LoadedTimeline) -> Iterator[Action]:
+    for requested in sorted(timeline.active.pending):
+        action = timeline.active.pending[requested]
+        if action.service in _SERVICES:
+            continue
+        if action.kind == "replacecommit" and _plans_clustering(timeline, action):
+            continue
+        yield action
+
+
+def _plans_clustering(timeline: LoadedTimeline, action: Action) -> bool:
+    name = f"{action.requested}.replacecommit.requested"
+    return is_clustering_plan(timeline.content(name))
+
+
+def _brings_changes(timeline: LoadedTimeline, action: Action) -> bool:
+    if action.service in _SERVICES:
+        return False
+    return timeline.metadata(action).role is Role.WRITE
+
+
+def _may_be_archived(timeline: LoadedTimeline, requested: str) -> bool:
+    first = timeline.active.first
+    return first is not None and requested < first
