@@ -41,6 +41,9 @@ class KeyedRecords:
     unordered: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Records that win over everything older, and lose to everything newer; empty if there are no
     ordering columns."""
+    barred: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    """Of merged records: whether an older unordered one did not let anything before it count; empty
+    if there are no ordering columns."""
     missing: Mapping[str, Flags] = field(default_factory=dict)
     """Column → records that do not have it, whose value is taken from the record that loses."""
 
@@ -57,6 +60,7 @@ class KeyedRecords:
             marked=self.marked[indices],
             ordering=tuple(values.take(wanted) for values in self.ordering),
             unordered=self.unordered[indices] if self.ordering else self.unordered,
+            barred=self.barred[indices] if len(self.barred) else self.barred,
             missing={name: lacks[indices] for name, lacks in self.missing.items()},
         )
 
@@ -83,7 +87,9 @@ def newest_of_each_key(records: KeyedRecords) -> KeyedRecords:
     np.maximum.at(barrier, codes[records.unordered], places[records.unordered])
     counting = np.flatnonzero(places >= barrier[codes])
     order = counting[np.lexsort((counting, rank[counting], codes[counting]))]
-    return _picked(records, codes, order, rank)
+    made = _picked(records, codes, order, rank)
+    ends = np.flatnonzero(np.append(np.diff(codes[order]) != 0, True))
+    return replace(made, barred=barrier[codes[order][ends]] >= 0)
 
 
 class StandingRows:
@@ -121,6 +127,12 @@ class StandingRows:
         places, indices = places[first], indices[first]
         self._met[indices] = True
         wins = self._wins(places, indices, standing.ordering)
+        marked = standing.marked
+        if len(self._newest.barred):
+            # The row was deleted, and is back although the newer record lost (HUDI-M10).
+            back = ~wins & self._newest.barred[indices] & self._newest.marked[indices]
+            marked = marked.copy()
+            marked[places[back]] = True
         exists = ~self._newest.deleted[indices]
         stays = np.ones(len(standing), np.bool_)
         stays[places[wins]] = False
@@ -136,7 +148,7 @@ class StandingRows:
         kept = standing.rows.filter(boolean_column(stays))
         return (
             pa.concat_tables([kept, *(rows for rows, _ in made)]),
-            np.concatenate([standing.marked[stays], *(marks for _, marks in made)]),
+            np.concatenate([marked[stays], *(marks for _, marks in made)]),
         )
 
     def rest(self) -> KeyedRecords:

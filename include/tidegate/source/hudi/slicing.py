@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tidegate.physical import PhysicalRows
     from tidegate.source.hudi.access import TableAccess
     from tidegate.source.hudi.slices.file_groups import Slice
+    from tidegate.source.hudi.slices.names import LogFile
     from tidegate.source.hudi.slices.window_slices import Touched
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
 
@@ -73,7 +74,9 @@ class HudiSlicing:
             found = slices_of(self._access.files, timeline, state, places)
             return Units(tuple(self._pieces(found, timeline, state, None)))
         if COMMIT_TIME not in _names(pin):
-            raise timeline.table.refusal(_META_FIELDS, "true, because changes are told by commit times")
+            raise timeline.table.refusal(
+                _META_FIELDS, "true, because changes are told by commit times"
+            )
         writes = [it for it in writes_after(timeline, order_of(start)) if it <= end]
         touched = touched_partitions(timeline, writes, state.until)
         found = (
@@ -108,21 +111,21 @@ class HudiSlicing:
     ) -> Iterator[Piece]:
         def piece(slice: Slice) -> Piece:
             details: SliceDetails = {"partition": slice.partition, "group": slice.group}
+            history: tuple[LogFile, ...] = ()
             if timeline.table.has_mixed_logs:
                 details["until"] = state.until
             if touched is not None:
                 details["instants"] = touched[slice.partition].instants
-            return self._piece(slice, details)
+                history = _of_window(slice, touched[slice.partition])
+            return self._piece(slice, details, history)
 
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(piece, found)
 
-    def _piece(self, slice: Slice, details: SliceDetails) -> Piece:
+    def _piece(self, slice: Slice, details: SliceDetails, history: tuple[LogFile, ...]) -> Piece:
         path = self._access.files.path
-        logs = tuple(
-            Delta(path(log.path), DeltaKind.LOG, "log", log.size_bytes, rows=0, sequence=0)
-            for log in slice.logs
-        )
+        logs = tuple(self._delta(log, DeltaKind.LOG) for log in slice.logs)
+        logs += tuple(self._delta(log, DeltaKind.HISTORY) for log in history)
         if slice.base is None:
             size = sum(log.size_bytes for log in slice.logs)
             only_logs = FileSlice(
@@ -140,9 +143,18 @@ class HudiSlicing:
             rows = file.rows
         return Piece(base, rows, base.file_bytes)
 
+    def _delta(self, log: LogFile, kind: DeltaKind) -> Delta:
+        path = self._access.files.path(log.path)
+        return Delta(path, kind, "log", log.size_bytes, rows=0, sequence=0)
+
     def _open(self, slice: FileSlice) -> PhysicalRows:
         below = slice.path.removeprefix(self._access.files.root).lstrip("/")
         return open_rows(self._access.files.open(below), slice.file_format)
+
+
+def _of_window(slice: Slice, touched: Touched) -> tuple[LogFile, ...]:
+    """Return the logs of a window that belong to other slices by now (HUDI-F13)."""
+    return tuple(log for log in slice.history if log.path.rpartition("/")[2] in touched.files)
 
 
 def _names(pin: Pin) -> frozenset[str]:

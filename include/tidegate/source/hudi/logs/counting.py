@@ -36,7 +36,11 @@ class Counted:
 
 
 def counted_blocks(
-    blocks: Iterable[Block], gate: Gate, exact: Collection[str] | None = None
+    blocks: Iterable[Block],
+    gate: Gate,
+    exact: Collection[str] | None = None,
+    *,
+    originals: bool = False,
 ) -> Counted:
     """Return the blocks whose records are merged.
 
@@ -47,6 +51,8 @@ def counted_blocks(
         gate: tells which instants are visible.
         exact: if given, only blocks of these instants count, except for rollbacks; blocks of a log
             compaction then do not (HUDI-M5).
+        originals: whether the blocks that a log compaction stands for are preferred to its own,
+            which have lost their instants, if all of them are still there.
     """
     by_instant: dict[str, list[Block]] = {}
     hidden: set[str] = set()
@@ -61,6 +67,10 @@ def counted_blocks(
                 hidden.add(block.instant)
             elif exact is None or block.instant in exact:
                 by_instant.setdefault(block.instant, []).append(block)
+    if originals:
+        for instant in [it for it, found in by_instant.items() if found[0].compacted]:
+            if all(it in by_instant for it in by_instant[instant][0].compacted):
+                del by_instant[instant]
     order = _placed(by_instant)
     return Counted(
         tuple(block for instant in order for block in by_instant[instant]), corrupt, hidden

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +17,7 @@ from tidegate.source.hudi.logs.counting import counted_blocks
 from tidegate.source.hudi.logs.decoding import decode_deletes, decode_records
 from tidegate.source.hudi.merge.records import data_records, delete_records, joined_records
 from tidegate.source.hudi.slices.details import details_of
+from tidegate.source.hudi.table.merge_rules import Filling, MergeMode
 from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection
 
@@ -63,15 +64,17 @@ class EveryBlock:
 class LogRecords:
     """Loads the log records of slices; keeps those of the last one."""
 
-    def __init__(self, files: TableFiles, by: KeyedBy) -> None:
+    def __init__(self, files: TableFiles, by: KeyedBy, key_columns: Sequence[Wanted]) -> None:
         """Prepare.
 
         Args:
             files: of the table.
             by: how its rows are keyed.
+            key_columns: the columns of their keys.
         """
         self._files = files
         self._by = by
+        self._key_columns = key_columns
         self.corrupt = 0
         """Spans of files that are no blocks, so far."""
 
@@ -96,14 +99,28 @@ class LogRecords:
         """
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
-        counted = counted_blocks(self._blocks(logs), gate, only)
+        counted = counted_blocks(self._blocks(logs), gate, only, originals=bool(instants))
         self.corrupt += counted.corrupt
         schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
         parts = [
-            self._records(block, content, wanted, schema, instants)
+            self._records(block, content, wanted, self._by, instants)
             for block, content in self._contents(counted.blocks)
         ]
         return newest_of_each_key(joined_records(parts, schema))
+
+    def history_keys(self, slice: FileSlice, gate: Gate) -> pa.Array:
+        """Read the keys of a window's records that were merged into base files since (HUDI-R5)."""
+        instants = frozenset(details_of(slice).get("instants", ()))
+        logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.HISTORY]
+        counted = counted_blocks(self._blocks(logs), gate, instants)
+        wanted = self._key_columns
+        schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
+        by = replace(self._by, mode=MergeMode.COMMIT_TIME.value, filling=Filling.NOTHING.value)
+        parts = [
+            self._records(block, content, wanted, by, instants)
+            for block, content in self._contents(counted.blocks)
+        ]
+        return joined_records(parts, schema).keys
 
     def _blocks(self, logs: Sequence[Delta]) -> Iterator[Block]:
         for log in logs:
@@ -131,18 +148,19 @@ class LogRecords:
         block: Block,
         content: bytes,
         wanted: Sequence[Wanted],
-        schema: pa.Schema,
-        instants: Collection[str],
+        by: KeyedBy,
+        instants: frozenset[str],
     ) -> KeyedRecords:
-        marked = block.instant in instants
+        schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
+        marked = block.instant in instants or not instants.isdisjoint(block.compacted)
         if block.type is BlockType.DELETE:
-            return delete_records(decode_deletes(block, content), self._by, schema, marked=marked)
+            return delete_records(decode_deletes(block, content), by, schema, marked=marked)
         decoded = decode_records(block, content, schema.names)
         found = [found_column(column) for column in decoded.schema]
         rows = Projection(wanted, found, {}, block.path).apply(decoded, block.path)
         missing = set(schema.names).difference(decoded.schema.names) if block.is_partial else ()
         marks = np.full(rows.num_rows, marked)
-        return data_records(rows, self._by, marks, sorted(missing))
+        return data_records(rows, by, marks, sorted(missing))
 
     def _opened(self, log: Delta) -> pa.NativeFile:
         file = self._files.open(self._below(log.path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,8 @@ from tidegate.read.removed import WHOLE
 from tidegate.source.hudi.merge.records import record_keys, standing_rows
 from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
 from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, details_of
-from tidegate.source.hudi.table.columns import COMMIT_TIME, KEY, SliceColumns
-from tidegate.source.named_columns import found_column, wanted_column
+from tidegate.source.hudi.table.columns import COMMIT_TIME, SliceColumns
+from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection, Projections
 
 if TYPE_CHECKING:
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from tidegate.source.column_kernels import Wanted
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.logs.counting import Gate
+
+_NO_KEYS = pa.nulls(0, pa.string())
 
 
 class HudiReader:
@@ -54,7 +57,7 @@ class HudiReader:
         self._mode = mode
         self._columns = SliceColumns(pin.details)
         self._gate = pin.details.get("gate")
-        self._logs = LogRecords(files, self._columns.keyed_by)
+        self._logs = LogRecords(files, self._columns.keyed_by, self._columns.keys)
         self._projections = Projections()
         self._plain = self._columns.with_hidden(merging=False, times=False)
 
@@ -114,11 +117,14 @@ class HudiReader:
         instants = details.get("instants")
         wanted = self._columns.with_hidden(merging=True, times=instants is not None)
         only = frozenset(instants) if instants is not None and self._mode in ONLY_WINDOW else None
-        records = self._logs.merged(slice, self._gate_of(slice), wanted, only=only)
+        gate = self._gate_of(slice)
+        records = self._logs.merged(slice, gate, wanted, only=only)
+        history = self._logs.history_keys(slice, gate) if only is None else _NO_KEYS
+        records = replace(records, marked=records.marked | _among(records.keys, history))
         standing = StandingRows(records)
         is_log_only = slice.file_format == LOG_ONLY
         if not is_log_only:
-            yield from self._base(piece, wanted, standing, batch_rows)
+            yield from self._base(piece, wanted, standing, history, batch_rows)
         if is_log_only or piece.row_start == 0:
             rest = standing.rest()
             keep = ~rest.deleted
@@ -127,19 +133,26 @@ class HudiReader:
             yield rest.rows.filter(pa.array(keep))
 
     def _base(
-        self, piece: Piece, wanted: Sequence[Wanted], standing: StandingRows, batch_rows: int
+        self,
+        piece: Piece,
+        wanted: Sequence[Wanted],
+        standing: StandingRows,
+        history: pa.Array,
+        batch_rows: int,
     ) -> Iterator[pa.Table]:
         instants = details_of(piece.slice).get("instants")
+        written = None if instants is None else pa.array(instants, pa.string())
         by = self._columns.keyed_by
         file, located = open_piece(piece, self.open)
         with damage_named(piece.path), file:
             names = _present(wanted, file.schema)
-            self._meet(file, by.key_fields, standing, 0, located.row_start)
+            self._meet(file, standing, 0, located.row_start)
             for _, batch in file.batches(names, located.row_start, located.row_end, batch_rows):
                 rows = self._conform(batch, piece, wanted)
                 marks = np.zeros(rows.num_rows, np.bool_)
-                if instants is not None:
-                    marks = _among(rows.column(COMMIT_TIME), instants)
+                if written is not None:
+                    marks = _among(rows.column(COMMIT_TIME), written)
+                    marks |= _among(record_keys(rows, by), history)
                 if self._mode in ONLY_WINDOW and instants is not None:
                     rows, marks = rows.filter(boolean_column(marks)), marks[marks]
                 if self._mode == "skip_merge":
@@ -148,23 +161,15 @@ class HudiReader:
                 made, marks = standing.apply(standing_rows(rows, by, marks))
                 yield made if instants is None else made.filter(pa.array(marks))
             if located.row_start == 0:
-                self._meet(file, by.key_fields, standing, located.row_end, file.rows)
+                self._meet(file, standing, located.row_end, file.rows)
 
-    def _meet(
-        self,
-        file: PhysicalRows,
-        key_fields: Sequence[str],
-        standing: StandingRows,
-        start: int,
-        end: int,
-    ) -> None:
+    def _meet(self, file: PhysicalRows, standing: StandingRows, start: int, end: int) -> None:
         """Tell which keys stand in a range of rows that another piece reads (HUDI-P8)."""
         if start >= end:
             return
         by = self._columns.keyed_by
-        columns = [self._columns.table.field(name) for name in (key_fields or (KEY,))]
-        wanted = tuple(wanted_column(column) for column in columns)
-        for _, batch in file.batches([column.name for column in columns], start, end):
+        wanted = self._columns.keys
+        for _, batch in file.batches([column.name for column in wanted], start, end):
             projection = Projection(wanted, [found_column(it) for it in batch.schema], {}, "")
             standing.meet(record_keys(projection.apply(batch, ""), by))
 
@@ -210,5 +215,7 @@ def _present(wanted: Sequence[Wanted], schema: pa.Schema) -> list[str]:
     return [column.name for column in wanted if column.name in names]
 
 
-def _among(values: pa.Array, instants: Sequence[str]) -> Flags:
-    return flags(pc.is_in(values, value_set=pa.array(instants, pa.string())).fill_null(False))
+def _among(values: pa.Array, wanted: pa.Array) -> Flags:
+    if not len(wanted):
+        return np.zeros(len(values), np.bool_)
+    return flags(pc.is_in(values, value_set=wanted).fill_null(False))

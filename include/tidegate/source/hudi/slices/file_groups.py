@@ -35,6 +35,8 @@ class Slice:
     group: str
     base: BaseFile | None
     logs: tuple[LogFile, ...] = ()
+    history: tuple[LogFile, ...] = ()
+    """Other logs of the group, of slices before or after it."""
 
 
 def latest_slices(
@@ -67,7 +69,8 @@ def latest_slices(
             (it for it in logs if _is_part(it, base, view, table_version)), key=lambda it: it.order
         )
         if base is not None or own:
-            yield Slice(partition, group, base, tuple(own))
+            other = sorted(set(logs).difference(own), key=lambda it: it.order)
+            yield Slice(partition, group, base, tuple(own), tuple(other))
 
 
 def _newest(bases: list[BaseFile], named: Callable[[BaseFile], bool]) -> BaseFile | None:

@@ -22,6 +22,8 @@ class Touched:
     """Their requested times."""
     groups: frozenset[str]
     """The file groups whose slices may have rows of them."""
+    files: frozenset[str]
+    """The names of the files that they wrote."""
 
 
 def touched_partitions(
@@ -39,12 +41,15 @@ def touched_partitions(
     """
     instants: dict[str, list[str]] = {}
     groups: dict[str, set[str]] = {}
+    files: dict[str, set[str]] = {}
     for _, requested in window:
         metadata = timeline.metadata_of(requested)
         for partition in metadata.partitions:
             instants.setdefault(partition, []).append(requested)
             stats = metadata.written.get(partition, ())
             groups.setdefault(partition, set()).update(stat.file_id for stat in stats)
+            names = (stat.path.rpartition("/")[2] for stat in stats)
+            files.setdefault(partition, set()).update(names)
     clusterings = [
         timeline.metadata(action)
         for action in timeline.active.done
@@ -58,7 +63,9 @@ def touched_partitions(
                 stats = metadata.written.get(partition, ())
                 groups[partition].update(stat.file_id for stat in stats)
     return {
-        partition: Touched(tuple(sorted(found)), frozenset(groups[partition]))
+        partition: Touched(
+            tuple(sorted(found)), frozenset(groups[partition]), frozenset(files[partition])
+        )
         for partition, found in instants.items()
     }
 

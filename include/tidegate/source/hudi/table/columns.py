@@ -81,6 +81,12 @@ class SliceColumns:
         self.schema = pa.schema([self.table.field(name) for name in self.names])
         """The schema of the result."""
 
+    @property
+    def keys(self) -> tuple[Wanted, ...]:
+        """The columns of the record key."""
+        names = self.keyed_by.key_fields or (KEY,)
+        return tuple(wanted_column(self.table.field(name)) for name in names)
+
     def with_hidden(self, *, merging: bool, times: bool) -> tuple[Wanted, ...]:
         """Return the columns of the result, followed by those that are needed only to get there.
 
