@@ -39,10 +39,17 @@ schedule: "@daily"                 # of the load DAG in Airflow; or five cron fi
 source:
 {source}
   start: full                      # full | earliest | latest | {{after: ID}} | {{from: ID}}
+{reading}
+"""
+_READ = """\
   # read:
   #   columns: [{columns}]
-  #   filter: "amount > 0"         # SQL; other rows are not read
-"""
+  #   filter: "amount > 0"         # SQL; other rows are not read"""
+_READ_IN_MODE = """\
+  read:
+    mode: {mode}                 # `tidegate schema` describes the other modes
+    # columns: [{columns}]
+    # filter: "amount > 0"         # SQL; other rows are not read"""
 _EVENT_TIME = """\
 
 event_time:                        # when a row happened{guess}
@@ -104,8 +111,8 @@ def pipeline_template(
     column = guess_event_time(columns)
     text = _HEAD.format(
         name=_scalar(made),
-        source=_source(source),
-        columns=_listed([column for column, _ in columns]) or "COLUMN",
+        source=_source({key: said for key, said in source.items() if key != "read"}),
+        reading=_reading(source, _listed([column for column, _ in columns]) or "COLUMN"),
     )
     if column is None:
         text += _NO_EVENT_TIME if columns else _NO_COLUMNS
@@ -143,6 +150,13 @@ def _table(source: Mapping[str, Any]) -> str:
 
 def _source(source: Mapping[str, Any]) -> str:
     return "\n".join(line for key, said in source.items() for line in _option(key, said))
+
+
+def _reading(source: Mapping[str, Any], columns: str) -> str:
+    read = source.get("read")
+    if read is None:
+        return _READ.format(columns=columns)
+    return _READ_IN_MODE.format(mode=read["mode"], columns=columns)
 
 
 def _option(key: str, said: Any) -> Iterator[str]:

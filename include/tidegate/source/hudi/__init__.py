@@ -34,6 +34,6 @@ def overlooked(config: HudiSourceConfig) -> tuple[str, ...]:
 
 
 def guessed_options(config: HudiSourceConfig) -> Mapping[str, Any]:
-    """Return nothing: the table's folder is enough."""
+    """Return the mode whose rows can be published without a merge by key."""
     del config
-    return {}
+    return {"read": {"mode": "snapshot"}}
