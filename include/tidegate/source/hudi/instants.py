@@ -213,8 +213,10 @@ class HudiTimeline:
         return earlier[-1] if earlier else None
 
     def _head(self, timeline: LoadedTimeline) -> Order | None:
-        blocking = hollow(timeline)
+        reads_whole = self._access.config.read.mode == "snapshot"
+        blocking = None if reads_whole else hollow(timeline)
         if blocking is None:
+            # What is pending now is in the state that the next load reads as a whole.
             return newest_write(timeline)
         if self._access.config.on_hollow_instant == "fail":
             raise HollowInstant(source=self._access.name, instant=blocking.requested)

@@ -1,0 +1,247 @@
+"""Every state and window of the golden Hudi tables is read as the engine reads it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from golden_hudi import (
+    CASES,
+    RANDOM,
+    Golden,
+    answers,
+    completed,
+    fits,
+    frames,
+    newest_opinion,
+    texts,
+)
+from tidegate.errors import HudiFilesCleaned, HudiPropertyUnsupported, HudiSchemaUnsupported
+from tidegate.model.instant import InstantRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from tidegate.model.instant import Instant
+
+REFUSED = {
+    case
+    for case in CASES
+    if any(
+        word in case
+        for word in ("bootstrap", "drop_partition_columns", "schema_on_read", "debezium_my")
+    )
+    and not case.startswith("v9_mor_payload")
+}
+"""Tables that are refused (HUDI-S3); the test of their refusals has the reason for each."""
+READABLE = tuple(case for case in CASES if case not in REFUSED)
+PARTITION_FROM_PATH = {
+    "cow_part_special": "a directory `x=y` of a table without hive style is read as `y`",
+    "mor_part_timestamp": "the partition column comes back as text",
+    "mor_part_urlencode": "windows have the encoded text of the directory",
+}
+"""Spark takes the value of the partition column from the path; Tidegate from the row."""
+MERGED_BY_POSITION = "mor_duplicate_keys"
+"""All rows of a repeated key are updated where the log has positions (HUDI-M14)."""
+REQUESTED_ORDER = ("_occ", "_nbcc_")
+"""`as.of.instant` compares requested times; the states of Tidegate are by completion (HUDI-F2)."""
+COMPACTED_OTHERWISE = {
+    "v8_mor_bucket_compacted",
+    "v8_mor_compaction_done",
+    "v8_mor_event_time_compacted",
+}
+"""The compaction of Hudi 1.0.2 wrote other rows than the table had before it."""
+OLD_DELETES = {"v6_mor_ord_date"}
+"""Only Hudi 0.15 reads them, whose deletes win whatever their ordering value (HUDI-M8)."""
+OLDER_STATES = {
+    "v6_mor_appended_log": "Hudi 0.15 merges blocks of one file otherwise",
+    "log_compaction": "rows of a log compaction have its own commit time (HUDI-CL)",
+}
+"""Windows that the engine answers otherwise."""
+
+
+STOPPED_SCAN = {("fuzz-106", 10)}
+"""Hudi 0.15 stops at the first block that is newer than the last write, here a rollback (HUDI-M2);
+its next state has the rows."""
+
+
+def is_exempt(case: str, *groups: Any) -> bool:
+    """Whether a case is one of those that differ for a known reason."""
+    return any(part in case for group in groups for part in group)
+
+
+@pytest.mark.parametrize("case", READABLE)
+def test_head_has_the_engines_rows(case: str) -> None:
+    second = answers(case).get("second_opinion", {}).get("head", {})
+    answer = second if "digest" in second else answers(case)["head"]
+    if "error" in answer:
+        pytest.skip("no engine reads it")
+    if is_exempt(case, PARTITION_FROM_PATH, [MERGED_BY_POSITION], OLD_DELETES):
+        assert len(Golden(case, "snapshot").rows()) == answer["count"]
+        return
+
+    assert fits(Golden(case, "snapshot").rows(), answer)
+
+
+@pytest.mark.parametrize("case", READABLE)
+def test_state_after_each_write_has_the_engines_rows(case: str) -> None:
+    exempt = (PARTITION_FROM_PATH, [MERGED_BY_POSITION], REQUESTED_ORDER, OLD_DELETES)
+    if is_exempt(case, *exempt, COMPACTED_OTHERWISE):
+        pytest.skip("the engine answers otherwise")
+    table = Golden(case, "snapshot")
+    known = {it.id.partition("_")[0]: it for it in table.writes}
+
+    for answer in newest_opinion(case, "snapshots", "as_of"):
+        instant = known.get(answer["as_of"])
+        if instant is None or "digest" not in answer:
+            continue
+        try:
+            rows = table.rows(InstantRange(None, instant))
+        except HudiFilesCleaned:
+            assert is_exempt(case, ["cleaned", "archived"])
+            continue
+        assert fits(rows, answer), answer["as_of"]
+
+
+@pytest.mark.parametrize("case", [case for case in READABLE if "no_meta" not in case])
+def test_window_as_hudi_reads_it_has_the_engines_rows(case: str) -> None:
+    exempt = (PARTITION_FROM_PATH, [MERGED_BY_POSITION], OLD_DELETES, OLDER_STATES)
+    if is_exempt(case, *exempt, COMPACTED_OTHERWISE) or "archived" in case:
+        pytest.skip("the engine answers otherwise")
+    table = Golden(case, "latest_state")
+
+    for answer in newest_opinion(case, "windows", "begin", "end"):
+        if "digest" not in answer or is_of_a_service(table, answer):
+            continue
+        window = table.window(answer["begin"], answer["end"])
+        try:
+            rows = table.rows(window) if window else []
+        except HudiFilesCleaned:
+            assert is_exempt(case, ["cleaned"])
+            continue
+        assert fits(rows, answer), (answer["begin"], answer["end"])
+
+
+def is_of_a_service(table: Golden, answer: Mapping[str, Any]) -> bool:
+    """Whether a window ends after a service, which no window of Tidegate does (HUDI-W6)."""
+    return answer["end"] not in {completed(it) for it in table.writes}
+
+
+def begins_before_a_clean(case: str, asked: Mapping[str, Any]) -> bool:
+    """Whether the engine falls back to the rows that are left (HUDI-W12)."""
+    cleans = [it["requested"] for it in answers(case)["timeline"] if it["action"] == "clean"]
+    return bool(cleans) and asked["begin"] < max(cleans)
+
+
+def states(case: str, table: Golden) -> Iterator[tuple[Instant, list[dict[str, Any]]]]:
+    """The engine's rows after each write."""
+    known = {it.id.partition("_")[0]: it for it in table.writes}
+    for answer in newest_opinion(case, "snapshots", "as_of"):
+        if answer["as_of"] in known and "rows" in answer:
+            yield known[answer["as_of"]], answer["rows"]
+
+
+def alike(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row without what is NULL: columns that were added are NULL in rows of before."""
+    return {
+        key: alike(value) if isinstance(value, dict) else value
+        for key, value in row.items()
+        if value is not None
+    }
+
+
+@pytest.mark.parametrize("case", [case for case in READABLE if "no_meta" not in case])
+def test_complete_window_has_every_row_that_changed_and_no_other_state(case: str) -> None:
+    exempt = (PARTITION_FROM_PATH, [MERGED_BY_POSITION], REQUESTED_ORDER, OLD_DELETES)
+    if is_exempt(case, *exempt, COMPACTED_OTHERWISE):
+        pytest.skip("the engine's states are others")
+    table = Golden(case, "complete")
+
+    for (one, before), (other, after) in combinations(states(case, table), 2):
+        try:
+            found = texts([alike(row) for row in table.rows(InstantRange(one, other))])
+        except HudiFilesCleaned:
+            assert is_exempt(case, ["cleaned", "archived"])
+            continue
+        old, new = (texts([alike(row) for row in rows]) for rows in (before, after))
+        assert not (new - old) - found, (one.id, other.id)
+        assert not found - new, (one.id, other.id)
+
+
+@pytest.mark.parametrize("case", RANDOM)
+def test_complete_window_of_a_random_table_has_every_row_that_changed(case: str) -> None:
+    table = Golden(case, "complete")
+    rows = frames(case, "snapshots.parquet", "_at")
+    known = {it.id.partition("_")[0]: it for it in table.writes}
+    after = {
+        step["at"]: known[instant["requested"]]
+        for step in answers(case)["steps"]
+        for instant in step["instants"]
+        if instant["requested"] in known
+    }
+
+    compared = 0
+    right = [at for at in sorted(after) if (case, at) not in STOPPED_SCAN]
+    for one, other in combinations(right, 2):
+        try:
+            found = texts(table.rows(InstantRange(after[one], after[other])))
+        except HudiFilesCleaned:
+            continue
+        old, new = texts(rows.get(one, [])), texts(rows.get(other, []))
+        assert not (new - old) - found, (one, other)
+        assert not found - new, (one, other)
+        compared += 1
+    assert compared
+
+
+@pytest.mark.parametrize("case", RANDOM)
+def test_head_of_a_random_table_has_the_engines_rows(case: str) -> None:
+    rows = frames(case, "snapshots.parquet", "_at")
+
+    assert texts(Golden(case, "snapshot").rows()) == texts(rows[answers(case)["head"]["step"]])
+
+
+@pytest.mark.parametrize("case", RANDOM)
+def test_window_of_a_random_table_has_the_engines_rows(case: str) -> None:
+    table = Golden(case, "latest_state")
+    rows = frames(case, "windows.parquet", "_window")
+    later = {
+        one["window"]: one["rows"]
+        for one in answers(case).get("second_opinion", {}).get("windows", ())
+    }
+    for asked in answers(case)["windows"]:
+        window = table.window(asked["begin"], asked["end"])
+        expected = later.get(asked["window"], rows.get(asked["window"], []))
+        if window is None or "error" in asked or is_of_a_service(table, asked):
+            continue
+        if begins_before_a_clean(case, asked):
+            continue
+        try:
+            found = table.rows(window)
+        except HudiFilesCleaned:
+            continue
+        assert texts(found) == texts(expected), asked["window"]
+
+
+@pytest.mark.parametrize("case", sorted(REFUSED))
+def test_table_that_needs_more_than_is_read_is_refused(case: str) -> None:
+    with pytest.raises((HudiPropertyUnsupported, HudiSchemaUnsupported)):
+        Golden(case, "snapshot")
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if "no_meta" in case])
+def test_window_of_a_table_without_commit_times_is_refused(case: str) -> None:
+    table = Golden(case, "complete")
+
+    with pytest.raises(HudiPropertyUnsupported, match="populate.meta.fields"):
+        table.rows(InstantRange(table.writes[0], table.writes[-1]))
+
+
+def test_table_is_compared_in_each_version_and_of_each_kind() -> None:
+    kinds = {(case.split("_")[0], case.split("_")[1]) for case in READABLE}
+
+    assert kinds >= {(version, kind) for version in ("v6", "v8", "v9") for kind in ("cow", "mor")}
+    assert len(CASES) == 346
+    assert len(RANDOM) == 6
