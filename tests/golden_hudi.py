@@ -169,17 +169,22 @@ def _is_meta(column: str) -> bool:
 
 
 def _value(found: Any) -> Any:
-    if isinstance(found, Decimal):
-        return str(found)
-    if isinstance(found, datetime):
-        plain = found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
-        return plain.isoformat(timespec="microseconds")
-    if isinstance(found, date):
-        return found.isoformat()
-    if isinstance(found, bytes):
-        return "base64:" + base64.b64encode(found).decode()
-    if isinstance(found, float) and not math.isfinite(found):
-        return "nan" if math.isnan(found) else "inf" if found > 0 else "-inf"
-    if isinstance(found, dict):
-        return {str(key): _value(value) for key, value in found.items()}
-    return [_value(item) for item in found] if isinstance(found, list) else found
+    match found:
+        case Decimal():
+            made: Any = str(found)
+        case datetime():
+            plain = found.astimezone(UTC).replace(tzinfo=None) if found.tzinfo else found
+            made = plain.isoformat(timespec="microseconds")
+        case date():
+            made = found.isoformat()
+        case bytes():
+            made = "base64:" + base64.b64encode(found).decode()
+        case float() if not math.isfinite(found):
+            made = "nan" if math.isnan(found) else "inf" if found > 0 else "-inf"
+        case dict():
+            made = {str(key): _value(value) for key, value in found.items()}
+        case list():
+            made = [_value(item) for item in found]
+        case _:
+            made = found
+    return made

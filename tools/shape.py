@@ -30,6 +30,7 @@ REASONS = {
         "tidegate/source/slicing",
         "tidegate/source/timeline",
         "tidegate/source/iceberg/columns/slice_details",
+        "tidegate/source/hudi/slices/details",
         "tidegate/storage/protocol",
     ),
     "giving up windows: tests/behaviour/test_abandon.py, tests/behaviour/test_abandon_deaths.py": (
@@ -51,6 +52,7 @@ REASONS = {
         "tidegate/source/__init__",
         "tidegate/source/files/__init__",
         "tidegate/source/iceberg/__init__",
+        "tidegate/source/hudi/__init__",
         "tidegate/config/sources/__init__",
         "tidegate/config/sources/every_kind",
     ),
@@ -65,7 +67,11 @@ REASONS = {
         "tidegate/config/schema",
         "tidegate/config/target",
         "tidegate/config/sources/files",
+        "tidegate/config/sources/hudi",
         "tidegate/config/sources/iceberg/*",
+    ),
+    "columns by name: tests/unit/source/files/test_columns.py and the files beside it": (
+        "tidegate/source/named_columns",
     ),
     "part of decoding Avro: tests/unit/physical/test_avro.py and the files beside it": (
         "tidegate/physical/avro_primitives",
@@ -130,6 +136,24 @@ REASONS = {
         "tidegate/source/iceberg/snapshots",
         "tidegate/source/iceberg/source",
         "tidegate/source/iceberg/table/tagging",
+    ),
+    "Hudi tables of engines, whole: tests/behaviour/test_hudi_golden.py, "
+    "tests/behaviour/test_hudi_pipelines.py": (
+        "tidegate/source/hudi/access",
+        "tidegate/source/hudi/files",
+        "tidegate/source/hudi/hints",
+        "tidegate/source/hudi/instants",
+        "tidegate/source/hudi/slicing",
+        "tidegate/source/hudi/source",
+        "tidegate/source/hudi/merge/*",
+        "tidegate/source/hudi/reading/*",
+        "tidegate/source/hudi/slices/listing",
+        "tidegate/source/hudi/slices/window_slices",
+        "tidegate/source/hudi/table/avro",
+        "tidegate/source/hudi/table/columns",
+        "tidegate/source/hudi/timeline/archive",
+        "tidegate/source/hudi/timeline/loaded",
+        "tidegate/source/hudi/timeline/writes",
     ),
     "a server that processes share: tests/behaviour/test_embedded_postgres.py": (
         "tidegate/ledger/embedded/*",

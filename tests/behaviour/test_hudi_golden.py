@@ -235,7 +235,7 @@ def test_table_that_needs_more_than_is_read_is_refused(case: str) -> None:
 def test_window_of_a_table_without_commit_times_is_refused(case: str) -> None:
     table = Golden(case, "complete")
 
-    with pytest.raises(HudiPropertyUnsupported, match="populate.meta.fields"):
+    with pytest.raises(HudiPropertyUnsupported, match=r"populate\.meta\.fields"):
         table.rows(InstantRange(table.writes[0], table.writes[-1]))
 
 

@@ -484,11 +484,38 @@ MISTAKES = {
         1,
         "expected letters, digits and _ . -, found 'my orders'",
     ),
-    "hudi": (
+    "repeated keys on an append target": (
         "source: {kind: hudi, path: /x}",
-        "source.kind",
+        "source.read.mode",
         3,
-        "'hudi' is not in this version of Tidegate",
+        "'complete' returns an updated row again, which `target.write: append` would publish "
+        "beside the old one; use 'snapshot', or set `source.read.keys_repeat: true` if that is "
+        "wanted, as for a table that only gets new keys",
+    ),
+    "mode of a later version": (
+        "source: {kind: hudi, path: /x, read: {mode: changelog}}",
+        "source.read.mode",
+        3,
+        "'changelog' is not in this version of Tidegate",
+    ),
+    "start of a whole state": (
+        "source: {kind: hudi, path: /x, start: latest, read: {mode: snapshot}}",
+        "source.start",
+        3,
+        "`read.mode: snapshot` reads a whole state of the table, without start or end; remove "
+        "this key",
+    ),
+    "order of another kind": (
+        "source: {kind: hudi, path: /x, read: {mode: snapshot}, split: {order: event_time}}",
+        "source.split.order",
+        3,
+        "'event_time' belongs to sources of kind 'iceberg'",
+    ),
+    "zone that does not exist": (
+        "source: {kind: hudi, path: /x, read: {mode: snapshot}, timeline_timezone: Mars/Here}",
+        "source.timeline_timezone",
+        3,
+        "'Mars/Here' is no time zone; expected a name such as 'UTC' or 'Europe/Berlin'",
     ),
     "row kinds on an append target": (
         "source: {kind: iceberg, table: a.b.c, read: {mode: changelog}}",
@@ -721,7 +748,7 @@ MISTAKES = {
         "source: {path: /x}",
         "source.kind",
         3,
-        "is required: iceberg or files",
+        "is required: iceberg, hudi or files",
     ),
     "misspelt kind": (
         "source: {kind: icebreg, table: a.b.c}",
@@ -733,7 +760,7 @@ MISTAKES = {
         "source: {kind: 5, table: a.b.c}",
         "source.kind",
         3,
-        "expected one of iceberg, files, found 5",
+        "expected one of iceberg, hudi, files, found 5",
     ),
     "source that is no mapping": (
         "source: a.b.c",

@@ -205,7 +205,7 @@ def test_resolved_source_has_no_options_that_no_kind_knows() -> None:
         {"kind": "files", "path": "/in", "table": "a.b.c"},
         {"kind": "iceberg", "table": "a.b.c", "path": "/in"},
         {"kind": "files"},
-        {"kind": "hudi", "path": "/in"},
+        {"kind": "delta", "path": "/in"},
     ],
     ids=["table of files", "path of a table", "files nowhere", "unknown kind"],
 )

@@ -100,7 +100,7 @@ def _is_called_kind(side: ast.AST) -> bool:
     [
         ("config.source.kind == 'iceberg'", ["iceberg"]),
         ("'files' != kind", ["files"]),
-        ("mapping['kind'] in {'files', 'hudi'}", ["files"]),
+        ("mapping['kind'] in {'files', 'other'}", ["files"]),
         ("mapping.get('kind') == 'files'", ["files"]),
         ("match config.kind:\n    case 'iceberg': pass", ["iceberg"]),
         ("start.kind == 'full'", []),

@@ -43,7 +43,9 @@ def _with_kind(found: Any) -> Any:
     if not isinstance(found, Mapping):
         return found
     if "kind" not in found:
-        raise KeyProblem("is required: " + " or ".join(KINDS), key="kind")
+        *others, last = KINDS
+        problem = f"is required: {', '.join(others)} or {last}"
+        raise KeyProblem(problem, key="kind")
     try:
         return {**found, "kind": read_word(found["kind"], tuple(KINDS), {})}
     except ValueError as unknown:

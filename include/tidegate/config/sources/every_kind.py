@@ -104,6 +104,8 @@ class SourceConfig(Section):
     def _schema_shorthand(cls, found: Any) -> Any:
         if not isinstance(found, Mapping) or "read_schema" not in found:
             return found
+        if not cls._knows_read_schema():
+            return found
         made = dict(found)
         read = made.get("read") or {}
         if "schema" in read:
@@ -113,11 +115,19 @@ class SourceConfig(Section):
         return made
 
     @classmethod
+    def _knows_read_schema(cls) -> bool:
+        """Return whether `read` has the option that `read_schema` is short for."""
+        read = cls.model_fields["read"].annotation
+        return isinstance(read, type) and "read_schema" in getattr(read, "model_fields", {})
+
+    @classmethod
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         """Return the JSON Schema of the keys, including shorthands."""
         schema = handler.resolve_ref_schema(handler(core))
+        if not cls._knows_read_schema():
+            return schema
         schema["properties"]["read_schema"] = {
             "enum": ["table", "snapshot"],
             "description": "Short for `source.read.schema`.",

@@ -13,8 +13,8 @@ class HudiPropertyUnsupported(TerminalError):
     expected: str
     template = (
         "{source}: `{property}` in `.hoodie/hoodie.properties`: expected {expected}, found "
-        "{value}. Such tables are not read; write the rows to one that can be, or upgrade the "
-        "table with Hudi's own tools."
+        "{value}. Use Hudi's own tools to change or upgrade the table, or write its rows to one "
+        "that can be read."
     )
 
 
@@ -54,8 +54,8 @@ class HudiSchemaUnsupported(TerminalError):
     source: str
     problem: str
     template = (
-        "{source}: the table's Avro schema cannot be read: {problem}. Such columns are not read; "
-        "write the rows to a table without them."
+        "{source}: the table's Avro schema cannot be read: {problem}. Use a table without such "
+        "columns, to which another job writes the rows."
     )
 
 
@@ -67,7 +67,7 @@ class HudiInstantGone(TerminalError):
     template = (
         "{source}: expected the instant {instant} on the timeline, up to which everything was "
         "read; not found. The table was rolled back or restored to an earlier state, or created "
-        "anew. To publish what it has now, begin again with `tidegate reset PIPELINE`."
+        "anew. To publish what it has now, run `tidegate reset PIPELINE`."
     )
 
 
@@ -79,8 +79,9 @@ class HudiHistoryLost(TerminalError):
     oldest: str
     template = (
         "{source}: cannot tell which commits follow {instant}: expected it in the archive of the "
-        "timeline, found {oldest} as the oldest. Begin again with `tidegate reset PIPELINE`, and "
-        "let the table keep its archive for longer than the pipeline may stand still."
+        "timeline, found {oldest} as the oldest. To publish what the table has now, run `tidegate "
+        "reset PIPELINE`; let the table keep its archive for longer than the pipeline may stand "
+        "still."
     )
 
 
@@ -103,8 +104,9 @@ class HudiFilesCleaned(TerminalError):
     instant: str
     retained: str
     template = (
-        "{source}: the state after {instant} cannot be read any more: Hudi's cleaner keeps files "
-        "since {retained} only. Read the table as it is now: give the window up with `tidegate "
-        "abandon PIPELINE` if it is open, and run `tidegate load PIPELINE`; let the cleaner keep "
-        "files for longer than a window takes."
+        "{source}: the state after {instant} cannot be read any more, because the cleaner of the "
+        "table keeps files since {retained} only. Give the window up with `tidegate abandon "
+        "PIPELINE` if it is open, remove `source.limits` if there are any, and run `tidegate load "
+        "PIPELINE`, which reads the table as it is now; let the cleaner keep files for longer than "
+        "a window takes."
     )

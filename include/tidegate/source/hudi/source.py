@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config import HudiSourceConfig
+    from tidegate.source.hudi.hints import TimelineHints
     from tidegate.source.hudi.instants import HudiTimeline
     from tidegate.source.hudi.slicing import HudiSlicing
 
@@ -22,8 +23,6 @@ class HudiSource:
     A task only reads, and imports nothing of what plans.
     """
 
-    hints = None
-    """None: everything known about a file is in its footer."""
     kept = None
     """None: the table itself keeps its timeline."""
     protection = None
@@ -39,6 +38,13 @@ class HudiSource:
         self._access = TableAccess(config)
         self._extra_columns = extra_columns
         self.reading = HudiReading(self._access)
+
+    @cached_property
+    def hints(self) -> TimelineHints:
+        """What its timeline tells of files."""
+        from tidegate.source.hudi.hints import TimelineHints
+
+        return TimelineHints(self._access)
 
     @property
     def name(self) -> str:

@@ -79,31 +79,25 @@ def counted_blocks(
 
 def _placed(by_instant: dict[str, list[Block]]) -> Sequence[str]:
     """Put each log compaction where the newest block stood that it stands for (HUDI-M3)."""
-    stands_for: dict[str, str] = {}
-    for instant, blocks in by_instant.items():
-        # Only older ones, so that no damaged header makes a circle.
-        stands_for |= {it: instant for it in blocks[0].compacted if it < instant}
+    stands_for = {
+        original: instant
+        for instant, blocks in by_instant.items()
+        for original in _originals(instant, blocks)
+    }
     newest_first: list[str] = []
     for instant in reversed(by_instant):
+        own = _originals(instant, by_instant[instant])
+        if instant not in stands_for and any(it in by_instant for it in own):
+            # It comes where the newest of its originals is.
+            continue
         outermost = instant
         while outermost in stands_for:
             outermost = stands_for[outermost]
-        if by_instant[instant][0].compacted and outermost == instant:
-            # It comes where the newest of its originals is, if any of them is still there.
-            if not any(it in by_instant for it in _originals(instant, by_instant)):
-                newest_first.append(instant)
-        elif outermost not in newest_first:
+        if outermost not in newest_first:
             newest_first.append(outermost)
     return newest_first[::-1]
 
 
-def _originals(instant: str, by_instant: dict[str, list[Block]]) -> set[str]:
-    """Return the instants that a log compaction stands for, those of earlier ones included."""
-    found: set[str] = set()
-    waiting = list(by_instant[instant][0].compacted)
-    while waiting:
-        original = waiting.pop()
-        if original not in found:
-            found.add(original)
-            waiting += by_instant[original][0].compacted if original in by_instant else ()
-    return found
+def _originals(instant: str, blocks: Sequence[Block]) -> tuple[str, ...]:
+    """Return what a log compaction stands for: only older instants, so that there is no circle."""
+    return tuple(it for it in blocks[0].compacted if it < instant)

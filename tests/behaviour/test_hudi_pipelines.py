@@ -1,0 +1,277 @@
+"""Pipelines over Hudi tables: they follow the table write by write, whatever way it is cut."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+import pytest
+from typer.testing import CliRunner
+
+from golden_hudi import NOW, Golden, answers, canonical, folder, newest_opinion, texts
+from small_hudi import HudiLake
+from small_lake import load
+from tidegate.cli.app import app
+from tidegate.errors import (
+    HollowInstant,
+    HudiFilesCleaned,
+    HudiHistoryLost,
+    HudiInstantGone,
+    LogBlockUnreadable,
+    NoLogFile,
+    TidegateError,
+    TimelineFileDamaged,
+)
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from staged_reads import StagedReads
+
+FOLLOWED = [
+    "v6_cow_basic",
+    "v6_mor_basic",
+    "v8_mor_basic",
+    "v9_cow_replace",
+    "v9_mor_replace",
+    "v9_mor_compaction_inline",
+    "v9_mor_event_time_compacted",
+]
+CUT = ["v9_mor_many_blocks", "v6_mor_many_blocks", "v9_mor_corrupt_torn_middle", "v9_mor_types"]
+
+
+@pytest.mark.parametrize("case", FOLLOWED)
+def test_published_rows_are_the_engines_after_each_write(case: str, tmp_path: Path) -> None:
+    lake = HudiLake(case, tmp_path)
+    second = {it["as_of"]: it for it in newest_opinion(case, "snapshots", "as_of")}
+
+    for requested in lake.writes:
+        lake.stand_after(requested)
+        lake.take()
+        if "rows" in second[requested]:
+            assert lake.published == texts(second[requested]["rows"]), requested
+
+
+def test_windows_of_an_insert_only_table_add_up_to_the_table(tmp_path: Path) -> None:
+    lake = HudiLake("v9_cow_archived_uncleaned", tmp_path)
+    keys = {"source": {"read": {"mode": "complete", "keys_repeat": True}}}
+
+    for requested in lake.writes:
+        lake.stand_after(requested)
+        lake.take(**keys)
+
+    assert lake.published == lake.rows_after(lake.writes[-1])
+
+
+def test_filter_and_columns_of_the_writer_are_read(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    read = {"mode": "snapshot", "columns": ["k", "_hoodie_commit_time"], "filter": "ts > 10"}
+
+    lake.take(source={"read": read})
+
+    expected = [
+        {"k": row["k"], "t": row["_hoodie_commit_time"]}
+        for row in answers("v9_mor_basic")["head"]["rows"]
+        if row["ts"] > 10
+    ]
+    assert lake.columns("k", "_hoodie_commit_time") == Counter(
+        (row["k"], row["t"]) for row in expected
+    )
+
+
+@pytest.mark.parametrize("case", CUT)
+@pytest.mark.parametrize("max_rows", [3, 40, 5_000_000])
+def test_head_staged_by_threads_in_pieces_of_any_size_has_the_engines_rows(
+    case: str, max_rows: int, local: StagedReads
+) -> None:
+    source = {"kind": "hudi", "path": str(folder(case)), "read": {"mode": "snapshot"}}
+
+    table = local.table({**source, "split": {"max_rows": max_rows, "target_size": "1 KiB"}})
+
+    assert texts(canonical(table.to_pylist(maps_as_pydicts="strict"))) == whole(case)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("case", CUT)
+def test_head_staged_by_spark_tasks_has_the_engines_rows(case: str, in_spark: StagedReads) -> None:
+    source = {"kind": "hudi", "path": str(folder(case)), "read": {"mode": "snapshot"}}
+
+    table = in_spark.table({**source, "split": {"max_rows": 40, "target_size": "1 KiB"}})
+
+    assert texts(canonical(table.to_pylist(maps_as_pydicts="strict"))) == whole(case)
+
+
+def whole(case: str) -> Counter[str]:
+    """The rows of the head, read in one piece; the golden tests compare them with the engine's."""
+    return texts(Golden(case, "snapshot").rows())
+
+
+# ── Remedies, typed as they are printed ──
+
+
+class Command(Protocol):
+    """Types a command; gives what it wrote."""
+
+    def __call__(self, line: str, code: int = 0) -> str: ...
+
+
+@pytest.fixture
+def tidegate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path))
+    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
+
+    def run(line: str, code: int = 0) -> str:
+        program, *arguments = shlex.split(line.replace("PIPELINE", "trips"))
+        assert program == "tidegate"
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        return " ".join(result.output.split())
+
+    return run
+
+
+def commands(text: object) -> list[str]:
+    return re.findall(r"`(tidegate [^`]*)`", str(text))
+
+
+@pytest.mark.follows("HollowInstant")
+def test_table_with_a_pending_write_is_loaded_up_to_it(tmp_path: Path) -> None:
+    lake = HudiLake("v6_cow_inflight_left", tmp_path, mode="complete")
+    keys = {"read": {"mode": "complete", "keys_repeat": True}}
+    with pytest.raises(HollowInstant, match="on_hollow_instant: block"):
+        load(lake.pipeline(source={**keys, "on_hollow_instant": "fail"}), now=NOW)
+
+    lake.take(source={**keys, "on_hollow_instant": "block"})
+
+    pending = next(
+        it["requested"] for it in answers(lake.case)["timeline"] if it["state"] != "completed"
+    )
+    last = max(it for it in lake.writes if it < pending)
+    assert lake.published == lake.rows_after(last)
+
+
+@pytest.mark.follows("HudiInstantGone")
+def test_table_that_was_restored_is_published_anew_by_a_reset(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path, mode="complete")
+    keys = {"source": {"read": {"mode": "complete", "keys_repeat": True}}}
+    lake.take(**keys)
+    lake.stand_after(lake.writes[2])
+    with pytest.raises(HudiInstantGone) as refused:
+        load(lake.pipeline(**keys), now=NOW)
+
+    (reset,) = commands(refused.value)
+    tidegate(f"{reset} --yes")
+    tidegate("tidegate publish PIPELINE")
+
+    assert lake.published == lake.rows_after(lake.writes[2])
+
+
+@pytest.mark.follows("HudiHistoryLost")
+def test_table_whose_archive_is_gone_is_published_anew_by_a_reset(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_cow_many_instants", tmp_path, mode="complete")
+    keys = {"source": {"read": {"mode": "complete", "keys_repeat": True}}}
+    everything = sorted({path.name[:17] for path in lake.timeline.glob("2*_*")})
+    lake.stand_after(everything[5])
+    lake.take(**keys)
+    lake.stand_after(everything[-1])
+    for path in lake.timeline.glob("2*"):
+        if path.name[:17] < everything[20]:
+            path.unlink()
+    with pytest.raises(HudiHistoryLost) as refused:
+        load(lake.pipeline(**keys), now=NOW)
+
+    (reset,) = commands(refused.value)
+    tidegate(f"{reset} --yes")
+    tidegate("tidegate publish PIPELINE")
+
+    assert lake.published == whole("v9_cow_many_instants")
+
+
+@pytest.mark.follows("HudiFilesCleaned")
+def test_window_whose_state_was_cleaned_is_given_up_and_read_as_of_now(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_cleaned", tmp_path, mode="complete")
+    source = {"read": {"mode": "complete", "keys_repeat": True}}
+    limited = {"source": {**source, "limits": {"snapshots": 1}, "start": {"after": lake.first}}}
+    with pytest.raises(HudiFilesCleaned) as refused:
+        load(lake.pipeline(**limited), now=NOW)
+
+    abandon, take = commands(refused.value)
+    lake.pipeline(source={**source, "start": {"after": lake.first}})
+    tidegate(f"{abandon} --yes", 3)  # Refused before it was taken: none is open.
+    tidegate(take)
+    tidegate("tidegate publish PIPELINE")
+
+    changed = whole("v9_mor_cleaned")
+    assert lake.published
+    assert not lake.published - changed
+
+
+@pytest.mark.follows("TimelineFileDamaged")
+def test_half_written_instant_takes_nothing_until_it_is_whole(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    lake.pipeline()
+    last = max(lake.timeline.glob("2*_*"))
+    content = last.read_bytes()
+    last.write_bytes(content[: len(content) // 2])
+    with pytest.raises(TimelineFileDamaged, match=last.name):
+        load(lake.pipeline(), now=NOW)
+
+    last.write_bytes(content)
+    tidegate("tidegate load PIPELINE")
+    tidegate("tidegate publish PIPELINE")
+
+    assert lake.published == whole("v9_mor_basic")
+
+
+@pytest.mark.follows("LogBlockUnreadable", "NoLogFile")
+@pytest.mark.parametrize(
+    ("error", "place"), [(NoLogFile, 0), (LogBlockUnreadable, 21)], ids=["magic", "type"]
+)
+def test_damaged_log_is_restored_and_its_window_finished(
+    error: type[TidegateError], place: int, tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    log = next(lake.table.rglob(".*.log.*"))
+    content = log.read_bytes()
+    log.write_bytes(content[:place] + b"\x7f" + content[place + 1 :])
+    lake.pipeline()
+    said = tidegate("tidegate load PIPELINE", 1)
+    assert error.__name__ in said
+    assert log.name in said
+
+    log.write_bytes(content)
+    tidegate("tidegate load PIPELINE")
+    tidegate("tidegate publish PIPELINE")
+
+    assert lake.published == whole("v9_mor_basic")
+
+
+@pytest.mark.follows("LogBlockUnreadable")
+def test_damaged_log_that_the_table_does_without_is_given_up(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_compaction_done", tmp_path)
+    before = answers(lake.case)["timeline"][1]["requested"]
+    lake.stand_after(before)
+    log = next(path for path in lake.table.rglob(".*.log.*") if before in path.name)
+    content = log.read_bytes()
+    log.write_bytes(content[:21] + b"\x7f" + content[22:])
+    lake.pipeline()
+    abandon, take = commands(tidegate("tidegate load PIPELINE", 1))
+
+    lake.stand_after(lake.writes[-1])
+    tidegate(f"{abandon} --yes")
+    tidegate(take)
+    tidegate("tidegate publish PIPELINE")
+
+    assert lake.published == whole(lake.case)

@@ -1,0 +1,75 @@
+"""Data blocks are decoded, and what is damaged or not read is named with its place."""
+
+from __future__ import annotations
+
+import struct
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hudi_logs import DELETE, HFILE, INSTANT, PARQUET, block, rows_block
+from tidegate.errors import LogBlockUnreadable
+from tidegate.source.hudi.logs.blocks import Block, read_blocks
+from tidegate.source.hudi.logs.decoding import decode_deletes, decode_records
+
+ROWS = [{"k": "a", "n": 1}, {"k": "b", "n": None}]
+
+
+def found(content: bytes) -> tuple[Block, bytes]:
+    (one,) = read_blocks(pa.BufferReader(content), "log", len(content))
+    return one, content[one.offset : one.offset + one.length]
+
+
+def parquet(rows: list[dict[str, object]]) -> bytes:
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.Table.from_pylist(rows), sink)
+    return bytes(sink.getvalue())
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(rows_block("1", ROWS), id="avro"),
+        pytest.param(block(PARQUET, {INSTANT: "1"}, parquet(ROWS)), id="parquet"),
+    ],
+)
+def test_wanted_columns_are_decoded_if_the_block_has_them(written: bytes) -> None:
+    decoded = decode_records(*found(written), {"n", "k", "other"})
+
+    assert decoded.select(["k", "n"]).to_pylist() == ROWS
+    assert set(decoded.schema.names) == {"k", "n"}
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        pytest.param(block(HFILE, {INSTANT: "1"}, b"x"), id="hfile"),
+        pytest.param(block(PARQUET, {INSTANT: "1"}, b"PAR1"), id="damaged parquet"),
+        pytest.param(block(3, {INSTANT: "1"}, struct.pack(">II", 3, 1)), id="no schema"),
+        pytest.param(block(3, {INSTANT: "1"}, b"x"), id="too short"),
+    ],
+)
+def test_block_that_is_not_read_is_named(written: bytes) -> None:
+    with pytest.raises(LogBlockUnreadable, match="log"):
+        decode_records(*found(written), {"k"})
+
+
+def test_delete_block_of_an_old_version_is_named() -> None:
+    with pytest.raises(LogBlockUnreadable, match="version 2"):
+        decode_deletes(*found(block(DELETE, {INSTANT: "1"}, struct.pack(">II", 2, 0))))
+
+
+@given(st.data())
+def test_flipped_bytes_of_content_give_rows_or_a_typed_error(data: st.DataObject) -> None:
+    one, content = found(rows_block("1", [{"k": f"key {it}", "n": it} for it in range(9)]))
+    place = data.draw(st.integers(0, len(content) - 1))
+    damaged = content[:place] + bytes([data.draw(st.integers(0, 255))]) + content[place + 1 :]
+
+    try:
+        decoded = decode_records(one, damaged, {"k", "n"})
+    except LogBlockUnreadable:
+        return
+    assert decoded.num_rows == struct.unpack_from(">II", damaged)[1]
