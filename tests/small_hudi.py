@@ -33,6 +33,7 @@ class HudiLake:
     mode: str = "snapshot"
 
     def __post_init__(self) -> None:
+        self.root.mkdir(exist_ok=True)
         self.table = copied(self.case, self.root)
         layout = answers(self.case)["table"]["timeline_layout"]
         self.timeline = self.table / ".hoodie" / ("timeline" if layout == 2 else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections import Counter
@@ -11,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from golden_hudi import NOW, Golden, answers, canonical, folder, newest_opinion, texts
+from hudi_logs import rows_block
 from small_hudi import HudiLake
 from small_lake import load
 from tidegate.cli.app import app
@@ -21,9 +23,15 @@ from tidegate.errors import (
     HudiInstantGone,
     LogBlockUnreadable,
     NoLogFile,
+    PlacesOverlap,
+    SourceFileGone,
     TidegateError,
     TimelineFileDamaged,
 )
+from tidegate.execute.local import LocalExecutor
+from tidegate.model.instant import InstantRange
+from tidegate.model.run import Run
+from tidegate.read.merge import ReadOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -275,3 +283,78 @@ def test_damaged_log_that_the_table_does_without_is_given_up(
     tidegate("tidegate publish PIPELINE")
 
     assert lake.published == whole(lake.case)
+
+
+# ── On the command line ──
+
+
+def test_table_is_looked_at_by_commands(tmp_path: Path, tidegate: Command) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    end = lake.writes[2]
+    tidegate(f"tidegate init --from {lake.table} --name trips --out {tmp_path}/trips.yaml")
+
+    assert "source hudi" in tidegate("tidegate check trips")
+    assert "would load" in tidegate("tidegate plan trips --dry-run")
+    assert "upsert" in tidegate("tidegate instants trips")
+    rows = json.loads(tidegate(f"tidegate changes trips --to {end} --json"))["rows"]
+    assert texts(rows) == lake.rows_after(end)
+
+
+def test_folder_without_properties_is_no_table(tmp_path: Path, tidegate: Command) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    lake.file()
+    (lake.table / ".hoodie" / "hoodie.properties").unlink()
+
+    said = tidegate("tidegate load PIPELINE", 1)
+
+    assert "SourceNotFound" in said
+    assert "hoodie.properties" in said
+
+
+def test_properties_are_read_from_their_backup(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    properties = lake.table / ".hoodie" / "hoodie.properties"
+    properties.rename(properties.with_suffix(".properties.backup"))
+
+    lake.take()
+
+    assert lake.published == whole("v9_mor_basic")
+
+
+def test_target_in_the_folder_of_a_hudi_table_is_refused(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    other = HudiLake("v9_cow_basic", tmp_path / "other")
+    target = {"path": str(other.table / "published")}
+
+    with pytest.raises(PlacesOverlap, match=re.escape(str(other.table))):
+        load(lake.pipeline(target=target), now=NOW)
+
+
+@pytest.mark.parametrize("kind", ["base", "log"])
+def test_file_that_vanishes_between_plan_and_read_is_named(kind: str, tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    pipeline = lake.pipeline()
+    planned = pipeline.plan(Run("run", "cli"), NOW)
+    pattern = "*.parquet" if kind == "base" else ".*.log.*"
+    gone = [path for path in lake.table.glob(pattern) if path.is_file()]
+    for path in gone:
+        path.unlink()
+
+    with pytest.raises(SourceFileGone) as failed, LocalExecutor(1) as executor:
+        pipeline.stage(planned[0], executor)
+
+    assert failed.value.path in {str(path) for path in gone}
+
+
+def test_log_that_grew_since_the_plan_is_read_as_planned(tmp_path: Path) -> None:
+    lake = HudiLake("v6_mor_basic", tmp_path)
+    table = Golden("v6_mor_basic", "snapshot", lake.table)
+    window = InstantRange(None, table.writes[-1])
+    units = table.source.slicing.units(table.pin, window)
+    for path in lake.table.glob(".*.log.*"):
+        path.write_bytes(path.read_bytes() + rows_block("20270101000000000", [{"k": "a", "n": 1}]))
+
+    reader = table.source.reading.reader(table.pin)
+    rows = [row for batch in reader.batches(units, ReadOptions()) for row in batch.to_pylist()]
+
+    assert texts(canonical(rows)) == whole("v6_mor_basic")

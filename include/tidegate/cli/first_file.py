@@ -40,8 +40,8 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     """Look at a table and draft a pipeline file for it.
 
     Args:
-        table: an Iceberg table as `catalog.namespace.table`, directory or metadata file, or the
-            root directory of plain Parquet files.
+        table: an Iceberg table as `catalog.namespace.table`, directory or metadata file, the
+            directory of a Hudi table, or the root directory of plain Parquet files.
         now: the clock; the time of a listing of files.
         name: of the pipeline; by default derived from the table's.
         target: where to publish; by default `published/<table>` in the current directory, or beside

@@ -59,7 +59,7 @@ def init(
             "--from",
             metavar="TABLE",
             help="Iceberg: `catalog.namespace.table`, a table directory or a metadata file. "
-            "Plain files: their root directory.",
+            "Hudi: the table's directory. Plain files: their root directory.",
         ),
     ],
     name: Annotated[str | None, typer.Option(help="Name of the pipeline.")] = None,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import core_schema
 
-_RULES = re.compile(r"\s*\((?:ICE|PC|AF|design)[^()]*\)")
+_RULES = re.compile(r"\s*\((?:ICE|PC|AF|HUDI|design)[^()]*\)")
 
 
 def json_schema() -> dict[str, Any]:

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, model_validator
 
 from tidegate.config.reading import LimitsConfig, ReadConfig
-from tidegate.config.section import AnyPath, Size, later, words
+from tidegate.config.section import AnyPath, later, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.words import KeyProblem
 
@@ -50,8 +50,8 @@ class HudiReadConfig(ReadConfig):
     ] = "complete"
     """`snapshot`: the whole current table; `complete`: the current rows of keys that changed in the
     window; `latest_state`: as Hudi's own incremental query answers, the window's records merged
-    among themselves; `skip_merge`: the window's rows of base files, then those of logs (HUDI-R3 to
-    R8)."""
+    among themselves; `skip_merge`: the window's rows of base files, then those of logs
+    (HUDI-R3 to R5, R8)."""
     keys_repeat: bool = False
     """Whether a key may stand in the target several times: each window appends the new row of an
     updated key beside the old one."""
@@ -90,8 +90,6 @@ class HudiSourceConfig(SourceConfig):
     ] = "block"
     """What to do about a write that is still pending before one that is done, in table versions
     below 8: `block` ends windows before it, `fail` refuses to load (HUDI-W5)."""
-    max_merge_memory: Size = Field(1 << 30)
-    """Memory of a task for the log records of one file slice."""
     limits: LimitsConfig = LimitsConfig()
 
     @property

@@ -219,7 +219,9 @@ def _above(place: str) -> Iterator[str]:
 
 
 def _is_table(storage: Storage, folder: str) -> bool:
-    """Return whether a directory is the folder of an Iceberg table (ICE-2.1)."""
+    """Return whether a directory is the folder of a table of Iceberg (ICE-2.1) or Hudi (HUDI-T1)."""
+    if storage.exists(f"{folder}/.hoodie/hoodie.properties"):
+        return True
     metadata = f"{folder}/metadata"
     return storage.exists(metadata) and any(
         name == "version-hint.text" or name.endswith(".metadata.json")
