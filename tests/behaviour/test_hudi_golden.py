@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from golden_hudi import (
@@ -12,6 +15,7 @@ from golden_hudi import (
     RANDOM,
     Golden,
     answers,
+    canonical,
     completed,
     fits,
     frames,
@@ -20,11 +24,15 @@ from golden_hudi import (
 )
 from tidegate.errors import HudiFilesCleaned, HudiPropertyUnsupported, HudiSchemaUnsupported
 from tidegate.model.instant import InstantRange
+from tidegate.read.merge import ReadOptions
+from tidegate.source.hudi.slices.details import LOG_ONLY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from tidegate.model.instant import Instant
+    from tidegate.model.plan import Piece
+    from tidegate.source.reading import SliceReader
 
 REFUSED = {
     case
@@ -245,3 +253,46 @@ def test_table_is_compared_in_each_version_and_of_each_kind() -> None:
     assert kinds >= {(version, kind) for version in ("v6", "v8", "v9") for kind in ("cow", "mor")}
     assert len(CASES) == 346
     assert len(RANDOM) == 6
+
+
+MODES = ("snapshot", "complete", "latest_state", "skip_merge")
+CUT = tuple(case for case in READABLE if "mor" in case and "no_meta" not in case)
+
+
+@pytest.mark.parametrize("case", CUT)
+def test_rows_are_the_same_however_slices_and_batches_are_cut(case: str) -> None:
+    for mode in MODES:
+        table = Golden(case, mode)
+        if len(table.writes) > 1:
+            start = None if mode == "snapshot" else table.writes[0]
+            check_cuts(table, InstantRange(start, table.writes[-1]))
+
+
+def check_cuts(table: Golden, window: InstantRange) -> None:
+    """Read a window in one piece per slice, and in pieces and batches of a few rows."""
+    pin = table.source.timeline.at(table.pin, window.end_inclusive)
+    try:
+        units = table.source.slicing.units(pin, window)
+    except HudiFilesCleaned:
+        return
+    reader = table.source.reading.reader(pin)
+    whole = rows_of(reader, units, 131_072)
+
+    pieces = [part for piece in units for part in cut(piece, max(2, whole.total() // 9))]
+    assert rows_of(reader, pieces, 2) == whole, (table.case, str(window))
+
+
+def rows_of(reader: SliceReader, pieces: Iterable[Piece], batch_rows: int) -> Counter[str]:
+    batches = reader.batches(pieces, ReadOptions(batch_rows=batch_rows))
+    found = pa.Table.from_batches(batches, reader.schema)
+    return texts(canonical(found.to_pylist(maps_as_pydicts="strict")))
+
+
+def cut(piece: Piece, size: int) -> Iterator[Piece]:
+    """Cut a piece into ranges of rows; a slice of logs only stays whole."""
+    if piece.slice.file_format == LOG_ONLY or not piece.rows:
+        yield piece
+        return
+    for start in range(0, piece.rows, size):
+        rows = min(size, piece.rows - start)
+        yield replace(piece, row_start=start, rows=rows)

@@ -75,8 +75,7 @@ class LogRecords:
         self._files = files
         self._by = by
         self._key_columns = key_columns
-        self.corrupt = 0
-        """Spans of files that are no blocks, so far."""
+        self._last: tuple[object, KeyedRecords] | None = None
 
     def merged(
         self,
@@ -97,10 +96,21 @@ class LogRecords:
         Raises:
             TidegateError: a log is gone, damaged, or has something that is not read.
         """
+        asked = (slice, [column.name for column in wanted], only)
+        if self._last is None or self._last[0] != asked:
+            self._last = asked, self._read(slice, gate, wanted, only)
+        return self._last[1]
+
+    def _read(
+        self,
+        slice: FileSlice,
+        gate: Gate,
+        wanted: Sequence[Wanted],
+        only: Collection[str] | None,
+    ) -> KeyedRecords:
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
         counted = counted_blocks(self._blocks(logs), gate, only, originals=bool(instants))
-        self.corrupt += counted.corrupt
         schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
         parts = [
             self._records(block, content, wanted, self._by, instants)

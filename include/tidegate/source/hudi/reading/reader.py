@@ -146,7 +146,7 @@ class HudiReader:
         file, located = open_piece(piece, self.open)
         with damage_named(piece.path), file:
             names = _present(wanted, file.schema)
-            self._meet(file, standing, 0, located.row_start)
+            self._meet(file, piece, standing, 0, located.row_start)
             for _, batch in file.batches(names, located.row_start, located.row_end, batch_rows):
                 rows = self._conform(batch, piece, wanted)
                 marks = np.zeros(rows.num_rows, np.bool_)
@@ -161,17 +161,23 @@ class HudiReader:
                 made, marks = standing.apply(standing_rows(rows, by, marks))
                 yield made if instants is None else made.filter(pa.array(marks))
             if located.row_start == 0:
-                self._meet(file, standing, located.row_end, file.rows)
+                self._meet(file, piece, standing, located.row_end, file.rows)
 
-    def _meet(self, file: PhysicalRows, standing: StandingRows, start: int, end: int) -> None:
+    def _meet(
+        self, file: PhysicalRows, piece: Piece, standing: StandingRows, start: int, end: int
+    ) -> None:
         """Tell which keys stand in a range of rows that another piece reads (HUDI-P8)."""
-        if start >= end:
+        instants = details_of(piece.slice).get("instants")
+        if start >= end or self._mode == "skip_merge":
             return
-        by = self._columns.keyed_by
-        wanted = self._columns.keys
-        for _, batch in file.batches([column.name for column in wanted], start, end):
-            projection = Projection(wanted, [found_column(it) for it in batch.schema], {}, "")
-            standing.meet(record_keys(projection.apply(batch, ""), by))
+        only = instants if self._mode in ONLY_WINDOW else None
+        wanted = self._columns.keys_and_time(with_time=only is not None)
+        for _, batch in file.batches(_present(wanted, file.schema), start, end):
+            rows = self._conform(batch, piece, wanted)
+            if only is not None:
+                written = _among(rows.column(COMMIT_TIME), pa.array(only, pa.string()))
+                rows = rows.filter(boolean_column(written))
+            standing.meet(record_keys(rows, self._columns.keyed_by))
 
     def _passing(
         self, tables: Iterable[pa.Table], options: ReadOptions

@@ -87,6 +87,12 @@ class SliceColumns:
         names = self.keyed_by.key_fields or (KEY,)
         return tuple(wanted_column(self.table.field(name)) for name in names)
 
+    def keys_and_time(self, *, with_time: bool) -> tuple[Wanted, ...]:
+        """Return the columns of the record key, and that of the commit time if it is needed."""
+        if not with_time:
+            return self.keys
+        return (*self.keys, wanted_column(self.table.field(COMMIT_TIME)))
+
     def with_hidden(self, *, merging: bool, times: bool) -> tuple[Wanted, ...]:
         """Return the columns of the result, followed by those that are needed only to get there.
 
