@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from tidegate.read.merge import ReadOptions
 from tidegate.source.hudi.slices.details import LOG_ONLY
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Iterable, Iterator, Mapping
 
     from tidegate.model.instant import Instant

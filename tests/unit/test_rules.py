@@ -29,7 +29,8 @@ MADE_ELSEWHERE = "tests/golden/hudi/"
 NUMBER = r"(?:\d+\.\d+|[A-Z]\d\d?)"
 BETWEEN = r"\s*[–-]\s*|\s+to\s+|,\s+|\s+and\s+"
 CITATION = re.compile(
-    rf"\b(ICE|PC|AF|HUDI)-((?:{NUMBER}|\d+)(?:(?:{BETWEEN}){NUMBER}(?!\w))*)|\b[Dd]esign §(\d+)"
+    rf"\b(ICE|PC|AF|HUDI)-((?:{NUMBER}|\d+)(?:(?:{BETWEEN}){NUMBER}(?!\w))*)"
+    r"|\b[Dd]esign §(\d+)"
 )
 """`ICE-5.9, 5.10`, `HUDI-M8 to M10`, `PC-F21–F26`, `ICE-2.7 to 2.10`, `PC-F21 and F23`, `design §4`."""
 ENTRY = re.compile(r'<a id="([^"]*)"></a>(?:\*\*)?([A-Z]+-[A-Z\d.]+|design §\d+)')

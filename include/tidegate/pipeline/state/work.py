@@ -219,7 +219,7 @@ def _above(place: str) -> Iterator[str]:
 
 
 def _is_table(storage: Storage, folder: str) -> bool:
-    """Return whether a directory is the folder of a table of Iceberg (ICE-2.1) or Hudi (HUDI-T1)."""
+    """Return whether a directory is a table's, of Iceberg (ICE-2.1) or of Hudi (HUDI-T1)."""
     if storage.exists(f"{folder}/.hoodie/hoodie.properties"):
         return True
     metadata = f"{folder}/metadata"
