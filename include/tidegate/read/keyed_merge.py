@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.physical.arrays import boolean_column, flags
+from tidegate.read.key_lookup import KeyLookup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,14 +80,15 @@ def newest_of_each_key(records: KeyedRecords) -> KeyedRecords:
     codes = _codes(records.keys)
     places = np.arange(len(records))
     if not records.ordering:
-        order = np.lexsort((places, codes))
-        return _picked(records, codes, order)
+        return _picked(records, codes, np.argsort(codes, kind="stable"))
     rank = _ranks(records.ordering)
     rank[records.unordered] = _UNORDERED_RANK
     barrier = np.full(codes.max() + 1, -1, np.int64)
     np.maximum.at(barrier, codes[records.unordered], places[records.unordered])
     counting = np.flatnonzero(places >= barrier[codes])
-    order = counting[np.lexsort((counting, rank[counting], codes[counting]))]
+    # Both numbers are below the number of records, and so their combination below its square.
+    combined = codes[counting] * (len(records) + 1) + rank[counting]
+    order = counting[np.argsort(combined, kind="stable")]
     made = _picked(records, codes, order, rank)
     ends = np.flatnonzero(np.append(np.diff(codes[order]) != 0, True))
     return replace(made, barred=barrier[codes[order][ends]] >= 0)
@@ -106,6 +108,7 @@ class StandingRows:
             newest: one record per key.
         """
         self._newest = newest
+        self._lookup = KeyLookup(newest.keys)
         self._met = np.zeros(len(newest), np.bool_)
 
     def apply(self, standing: KeyedRecords) -> tuple[pa.Table, Flags]:
@@ -117,11 +120,9 @@ class StandingRows:
         Returns:
             The rows that stand afterwards, and which of them have marked values.
         """
-        found = pc.index_in(standing.keys, value_set=self._newest.keys)
-        places = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+        places, indices = self._lookup.find(standing.keys)
         if not len(places):
             return standing.rows, standing.marked
-        indices = found.drop_null().to_numpy().astype(np.int64)
         first = np.sort(np.unique(indices, return_index=True)[1])
         first = first[~self._met[indices[first]]]
         places, indices = places[first], indices[first]
@@ -157,8 +158,8 @@ class StandingRows:
 
     def meet(self, keys: pa.Array) -> None:
         """Note that rows of these keys stand elsewhere, so that their records are not left over."""
-        found = pc.index_in(keys, value_set=self._newest.keys).drop_null()
-        self._met[found.to_numpy()] = True
+        _, indices = self._lookup.find(keys)
+        self._met[indices] = True
 
     def _wins(self, places: Indices, indices: Indices, ordering: tuple[pa.Array, ...]) -> Flags:
         newest = self._newest
