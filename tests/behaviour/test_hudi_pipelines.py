@@ -31,7 +31,9 @@ from tidegate.errors import (
 from tidegate.execute.local import LocalExecutor
 from tidegate.model.instant import InstantRange
 from tidegate.model.run import Run
+from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.read.merge import ReadOptions
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -358,3 +360,24 @@ def test_log_that_grew_since_the_plan_is_read_as_planned(tmp_path: Path) -> None
     rows = [row for batch in reader.batches(units, ReadOptions()) for row in batch.to_pylist()]
 
     assert texts(canonical(rows)) == whole("v6_mor_basic")
+
+
+def test_plan_says_what_its_mode_does_not_return(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_replace", tmp_path, mode="complete")
+    keys = {"source": {"read": {"mode": "complete", "keys_repeat": True}, "start": "latest"}}
+    lake.stand_after(lake.writes[0])
+    lake.take(**keys)
+    lake.stand_after(lake.writes[-1])
+
+    (planned,) = lake.pipeline(**keys).plan(Run("run", "cli"), NOW)
+
+    notes = " ".join(read_plan(LocalStorage(), planned.uri).notes)
+    assert "deleted 1 row, which this mode does not return" in notes
+    assert "does not tell which ones are gone" in notes
+
+
+def test_damaged_span_of_a_log_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    rows = Golden("v9_mor_corrupt_torn_middle", "snapshot").rows()
+
+    assert len(rows) == answers("v9_mor_corrupt_torn_middle")["head"]["count"]
+    assert "damaged spans that were skipped: 1" in caplog.text

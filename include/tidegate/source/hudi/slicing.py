@@ -13,7 +13,11 @@ from tidegate.physical.opening import open_rows
 from tidegate.read.open_piece import damage_named
 from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, SliceDetails
 from tidegate.source.hudi.slices.listing import partitions, slices_of
-from tidegate.source.hudi.slices.window_slices import check_not_cleaned, touched_partitions
+from tidegate.source.hudi.slices.window_slices import (
+    check_not_cleaned,
+    touched_partitions,
+    unread_changes,
+)
 from tidegate.source.hudi.table.columns import COMMIT_TIME
 from tidegate.source.hudi.timeline.loaded import State
 from tidegate.source.hudi.timeline.times import order_of
@@ -86,6 +90,7 @@ class HudiSlicing:
         )
         return Units(
             tuple(self._pieces(found, timeline, state, touched)),
+            notes=unread_changes(timeline, writes),
             listed=Listed((InstantAction("write", "read", len(writes)),)),
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.logs.blocks import Block
     from tidegate.source.hudi.logs.counting import Gate
     from tidegate.source.hudi.table.columns import KeyedBy
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -111,6 +114,9 @@ class LogRecords:
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
         counted = counted_blocks(self._blocks(logs), gate, only, originals=bool(instants))
+        if counted.corrupt:
+            names = ", ".join(log.path for log in logs)
+            _LOG.warning("%s: damaged spans that were skipped: %s", names, counted.corrupt)
         schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
         parts = [
             self._records(block, content, wanted, self._by, instants)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiFilesCleaned
 from tidegate.source.hudi.timeline.metadata import Role
+from tidegate.source.words import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -68,6 +69,28 @@ def touched_partitions(
         )
         for partition, found in instants.items()
     }
+
+
+def unread_changes(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[str, ...]:
+    """Return what a window's writes took away, which no mode returns, one sentence each."""
+    deleted = 0
+    replaced: dict[str, int] = {}
+    for _, requested in window:
+        metadata = timeline.metadata_of(requested)
+        deleted += sum(stat.deletes for stat in metadata.files)
+        for partition, groups in metadata.replaced.items():
+            replaced[partition] = replaced.get(partition, 0) + len(groups)
+    notes = []
+    if deleted:
+        rows = "1 row" if deleted == 1 else f"{deleted} rows"
+        notes.append(f"the writes of the window deleted {rows}, which this mode does not return")
+    if replaced:
+        places = first_few([partition or "the table" for partition in sorted(replaced)])
+        notes.append(
+            f"the writes of the window replaced {sum(replaced.values())} file groups in {places}: "
+            "this mode returns the new rows, and does not tell which ones are gone"
+        )
+    return tuple(notes)
 
 
 def check_not_cleaned(timeline: LoadedTimeline, until: Order) -> None:
