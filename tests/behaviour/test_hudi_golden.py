@@ -24,7 +24,7 @@ from golden_hudi import (
 from tidegate.errors import HudiFilesCleaned, HudiPropertyUnsupported, HudiSchemaUnsupported
 from tidegate.model.instant import InstantRange
 from tidegate.read.merge import ReadOptions
-from tidegate.source.hudi.slices.details import LOG_ONLY
+from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -262,6 +262,8 @@ CUT = tuple(case for case in READABLE if "mor" in case and "no_meta" not in case
 @pytest.mark.parametrize("case", CUT)
 def test_rows_are_the_same_however_slices_and_batches_are_cut(case: str) -> None:
     for mode in MODES:
+        if mode in ONLY_WINDOW and is_exempt(case, ["mor_partial_"]):
+            continue  # Refused: their records have only some columns (HUDI-R4).
         table = Golden(case, mode)
         if len(table.writes) > 1:
             start = None if mode == "snapshot" else table.writes[0]

@@ -381,3 +381,25 @@ def test_damaged_span_of_a_log_is_told(caplog: pytest.LogCaptureFixture) -> None
 
     assert len(rows) == answers("v9_mor_corrupt_torn_middle")["head"]["count"]
     assert "damaged spans that were skipped: 1" in caplog.text
+
+
+@pytest.mark.follows("HudiPartialRecords")
+def test_partial_updates_are_read_with_the_rows_that_they_complete(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_partial_event", tmp_path)
+    keys = {"read": {"mode": "latest_state", "keys_repeat": True}, "start": "latest"}
+    lake.stand_after(lake.writes[0])
+    lake.take(source=keys)
+    lake.stand_after(lake.writes[-1])
+    said = tidegate("tidegate load PIPELINE", 1)
+    assert "HudiPartialRecords" in said
+
+    lake.pipeline(source={**keys, "read": {"mode": "complete", "keys_repeat": True}})
+    abandon, take = commands(said)
+    tidegate(f"{abandon} --yes")
+    tidegate(take)
+    tidegate("tidegate publish PIPELINE")
+
+    assert lake.published
+    assert not lake.published - lake.rows_after(lake.writes[-1])

@@ -110,3 +110,16 @@ class HudiFilesCleaned(TerminalError):
         "PIPELINE`, which reads the table as it is now; let the cleaner keep files for longer than "
         "a window takes."
     )
+
+
+class HudiPartialRecords(TerminalError):
+    """Records of a window have only some of a row's columns, and are not merged with the row."""
+
+    path: str
+    instant: str
+    template = (
+        "{path}: the write of {instant} stored only some columns of its rows, as `MERGE INTO` may: "
+        "expected whole rows, because what was written before is not read. Set "
+        "`source.read.mode: complete` or `snapshot`, which complete them; give the window up with "
+        "`tidegate abandon PIPELINE`, and run `tidegate load PIPELINE`."
+    )

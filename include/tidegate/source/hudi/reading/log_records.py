@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from tidegate.errors import SourceFileDamaged
+from tidegate.errors import HudiPartialRecords, SourceFileDamaged
 from tidegate.model.file_slice import DeltaKind
 from tidegate.read.keyed_merge import newest_of_each_key
 from tidegate.read.open_piece import damage_named
@@ -97,6 +97,8 @@ class LogRecords:
             only: if given, only records of these instants are read.
 
         Raises:
+            HudiPartialRecords: records of the window have only some columns, and are not merged with
+                what was there before (HUDI-R4).
             TidegateError: a log is gone, damaged, or has something that is not read.
         """
         asked = (slice, [column.name for column in wanted], only)
@@ -114,6 +116,9 @@ class LogRecords:
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
         counted = counted_blocks(self._blocks(logs), gate, only, originals=bool(instants))
+        partial = next((block for block in counted.blocks if block.is_partial), None)
+        if partial is not None and only is not None:
+            raise HudiPartialRecords(path=partial.path, instant=partial.instant)
         if counted.corrupt:
             names = ", ".join(log.path for log in logs)
             _LOG.warning("%s: damaged spans that were skipped: %s", names, counted.corrupt)
