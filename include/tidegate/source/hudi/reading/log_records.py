@@ -97,8 +97,8 @@ class LogRecords:
             only: if given, only records of these instants are read.
 
         Raises:
-            HudiPartialRecords: records of the window have only some columns, and are not merged with
-                what was there before (HUDI-R4).
+            HudiPartialRecords: records of the window have only some columns, and what was there
+                before is not read (HUDI-R4).
             TidegateError: a log is gone, damaged, or has something that is not read.
         """
         asked = (slice, [column.name for column in wanted], only)
