@@ -19,6 +19,7 @@ from tidegate.source.hudi.logs.decoding import decode_deletes, decode_records
 from tidegate.source.hudi.merge.records import data_records, delete_records, joined_records
 from tidegate.source.hudi.slices.details import details_of
 from tidegate.source.hudi.table.merge_rules import Filling, MergeMode
+from tidegate.source.hudi.table.promotion import widened
 from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection
 
@@ -176,7 +177,7 @@ class LogRecords:
         marked = block.instant in instants or not instants.isdisjoint(block.compacted)
         if block.type is BlockType.DELETE:
             return delete_records(decode_deletes(block, content), by, schema, marked=marked)
-        decoded = decode_records(block, content, schema.names)
+        decoded = widened(decode_records(block, content, schema.names), wanted)
         found = [found_column(column) for column in decoded.schema]
         rows = Projection(wanted, found, {}, block.path).apply(decoded, block.path)
         missing = set(schema.names).difference(decoded.schema.names) if block.is_partial else ()

@@ -23,6 +23,7 @@ from tidegate.source.hudi.merge.records import record_keys, standing_rows
 from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
 from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, details_of
 from tidegate.source.hudi.table.columns import COMMIT_TIME, SliceColumns
+from tidegate.source.hudi.table.promotion import widened
 from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection, Projections
 
@@ -193,6 +194,7 @@ class HudiReader:
     def _conform(
         self, batch: pa.RecordBatch, piece: Piece, wanted: Sequence[Wanted]
     ) -> pa.RecordBatch:
+        batch = widened(batch, wanted)
         key = {"columns": [column.name for column in wanted]}
         projection = self._projections.get(
             batch.schema,
