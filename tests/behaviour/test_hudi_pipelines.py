@@ -49,7 +49,13 @@ FOLLOWED = [
     "v9_mor_compaction_inline",
     "v9_mor_event_time_compacted",
 ]
-CUT = ["v9_mor_many_blocks", "v6_mor_many_blocks", "v9_mor_corrupt_torn_middle", "v9_mor_types"]
+CUT = [
+    "v9_mor_log_only_inmemory",
+    "v9_mor_many_blocks",
+    "v6_mor_many_blocks",
+    "v9_mor_corrupt_torn_middle",
+    "v9_mor_types",
+]
 
 
 @pytest.mark.parametrize("case", FOLLOWED)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _META_FIELDS = "hoodie.populate.meta.fields"
 _THREADS = 16
-_ROWS_PER_LOG_BYTE = 100
+_LOG_BYTES_PER_ROW = 100
 """Bytes of a log for one record, to guess how many a slice without a base file has."""
 
 
@@ -136,7 +136,8 @@ class HudiSlicing:
             only_logs = FileSlice(
                 logs[0].path, LOG_ONLY, logs[0].file_bytes, deltas=logs, details=dict(details)
             )
-            return Piece(only_logs, size // _ROWS_PER_LOG_BYTE, logs[0].file_bytes)
+            rows = max(1, size // _LOG_BYTES_PER_ROW)
+            return Piece(only_logs, rows, logs[0].file_bytes)
         base = FileSlice(
             path(slice.base.path),
             slice.base.file_format,

@@ -114,6 +114,9 @@ class HudiReader:
 
     def _merged(self, piece: Piece, batch_rows: int) -> Iterator[pa.Table]:
         slice = piece.slice
+        is_log_only = slice.file_format == LOG_ONLY
+        if is_log_only and piece.row_start:
+            return  # Its rows were guessed, and cannot be cut: the first part returns all of them.
         details = details_of(slice)
         instants = details.get("instants")
         wanted = self._columns.with_hidden(merging=True, times=instants is not None)
@@ -123,10 +126,9 @@ class HudiReader:
         history = self._logs.history_keys(slice, gate) if only is None else _NO_KEYS
         records = replace(records, marked=records.marked | _among(records.keys, history))
         standing = StandingRows(records)
-        is_log_only = slice.file_format == LOG_ONLY
         if not is_log_only:
             yield from self._base(piece, wanted, standing, history, batch_rows)
-        if is_log_only or piece.row_start == 0:
+        if piece.row_start == 0:
             rest = standing.rest()
             keep = ~rest.deleted
             if instants is not None:
