@@ -298,3 +298,21 @@ def cut(piece: Piece, size: int) -> Iterator[Piece]:
     for start in range(0, piece.rows, size):
         rows = min(size, piece.rows - start)
         yield replace(piece, row_start=start, rows=rows)
+
+
+def test_checkpoint_of_before_an_upgrade_of_the_table_is_continued() -> None:
+    table = Golden("v9_mor_upgraded", "complete")
+    first, *later = table.writes
+    requested = first.id.partition("_")[0]
+    checkpoint = replace(first, id=requested)
+
+    assert table.source.timeline.instants(table.pin, checkpoint) == tuple(later)
+
+
+def test_window_of_before_an_upgrade_of_the_table_has_the_same_rows() -> None:
+    table = Golden("v9_mor_upgraded", "complete")
+    start, end = table.writes[1], table.writes[4]
+    before = [replace(it, id=it.id.partition("_")[0]) for it in (start, end)]
+
+    assert texts(table.rows(InstantRange(*before))) == texts(table.rows(InstantRange(start, end)))
+    assert table.rows(InstantRange(start, end))

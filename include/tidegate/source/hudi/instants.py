@@ -71,7 +71,8 @@ class HudiTimeline:
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier write."""
-        return self._pinned(self._access.timeline(pin), order_of(instant))
+        timeline = self._access.timeline(pin)
+        return self._pinned(timeline, timeline.order(instant))
 
     def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
         """Pin the checkpoint; whether its files are still there is seen when they are listed."""
@@ -126,8 +127,9 @@ class HudiTimeline:
         """
         if pin.head is None:
             return ()
-        timeline, end = self._access.timeline(pin), order_of(pin.head)
-        found = writes_after(timeline, order_of(after) if after else None)
+        timeline = self._access.timeline(pin)
+        end = timeline.order(pin.head)
+        found = writes_after(timeline, timeline.order(after) if after else None)
         return tuple(self._instant(timeline, order) for order in found if order <= end)
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
@@ -166,7 +168,8 @@ class HudiTimeline:
         """List the writes of the active timeline up to the pinned head."""
         if pin.head is None:
             return ()
-        timeline, end = self._access.timeline(pin), order_of(pin.head)
+        timeline = self._access.timeline(pin)
+        end = timeline.order(pin.head)
         return tuple(
             self._instant(timeline, order) for order in active_writes(timeline) if order <= end
         )
@@ -178,7 +181,8 @@ class HudiTimeline:
         interval: DataInterval,  # noqa: ARG002 (the timeline is read as a whole)
     ) -> tuple[Instant, ...]:
         """List the writes of the active timeline up to and including an instant."""
-        return tuple(it for it in self.retained(pin) if order_of(it) <= order_of(before))
+        last = self._access.timeline(pin).order(before)
+        return tuple(it for it in self.retained(pin) if order_of(it) <= last)
 
     def describe(self, pin: Pin, instants: Sequence[Instant]) -> list[InstantReport]:
         """Return what writes did, from their commit metadata."""
@@ -204,12 +208,14 @@ class HudiTimeline:
         """List all writes that are known up to the head, archived ones included."""
         if pin.head is None:
             return ()
-        timeline, end = self._access.timeline(pin), order_of(pin.head)
+        timeline = self._access.timeline(pin)
+        end = timeline.order(pin.head)
         found = sorted({*archived_writes(timeline), *active_writes(timeline)})
         return tuple(self._instant(timeline, order) for order in found if order <= end)
 
     def _before(self, pin: Pin, instant: Instant) -> Instant | None:
-        earlier = [it for it in self._all(pin) if order_of(it) < order_of(instant)]
+        end = self._access.timeline(pin).order(instant)
+        earlier = [it for it in self._all(pin) if order_of(it) < end]
         return earlier[-1] if earlier else None
 
     def _head(self, timeline: LoadedTimeline) -> Order | None:

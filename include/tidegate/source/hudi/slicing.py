@@ -20,7 +20,6 @@ from tidegate.source.hudi.slices.window_slices import (
 )
 from tidegate.source.hudi.table.columns import COMMIT_TIME
 from tidegate.source.hudi.timeline.loaded import State
-from tidegate.source.hudi.timeline.times import order_of
 from tidegate.source.hudi.timeline.writes import writes_after
 from tidegate.source.named_columns import decode_schema
 from tidegate.source.slicing import Units
@@ -69,7 +68,7 @@ class HudiSlicing:
         """
         del event_time, enough
         timeline = self._access.timeline(pin)
-        end = order_of(window.end_inclusive)
+        end = timeline.order(window.end_inclusive)
         state = self._state(timeline, end)
         check_not_cleaned(timeline, state.until)
         start = window.start_exclusive
@@ -81,7 +80,7 @@ class HudiSlicing:
             raise timeline.table.refusal(
                 _META_FIELDS, "true, because changes are told by commit times"
             )
-        writes = [it for it in writes_after(timeline, order_of(start)) if it <= end]
+        writes = [it for it in writes_after(timeline, timeline.order(start)) if it <= end]
         touched = touched_partitions(timeline, writes, state.until)
         found = (
             slice

@@ -10,10 +10,12 @@ from tidegate.errors import SourceFileGone, TimelineFileDamaged
 from tidegate.source.hudi.timeline.actions import ActiveTimeline
 from tidegate.source.hudi.timeline.archive import read_archive
 from tidegate.source.hudi.timeline.metadata import NOTHING, Role, earliest_retained, parse_metadata
+from tidegate.source.hudi.timeline.times import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from tidegate.model.instant import Instant
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.table.properties import TableProperties
     from tidegate.source.hudi.timeline.actions import Action
@@ -40,6 +42,18 @@ class LoadedTimeline:
         names = (entry.name for entry in files.folder(table.timeline_folder))
         self.active = ActiveTimeline.parse(names, table.layout)
         self._metadata: dict[str, CommitMetadata] = {}
+
+    def order(self, instant: Instant) -> Order:
+        """Return completion and requested time of an instant, as this timeline has them.
+
+        An instant that was seen before the table was upgraded has no completion time of its own.
+        """
+        completed, requested = order_of(instant)
+        if self.table.layout == 1 or completed != requested:
+            return completed, requested
+        action = self.active.writes.get(requested)
+        found = action or self.archived.get(requested)
+        return found.order if found is not None else (completed, requested)
 
     @cached_property
     def archived(self) -> Mapping[str, ArchivedInstant]:
