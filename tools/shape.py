@@ -148,7 +148,6 @@ REASONS = {
         "tidegate/source/hudi/merge/*",
         "tidegate/source/hudi/reading/*",
         "tidegate/source/hudi/slices/listing",
-        "tidegate/source/hudi/slices/window_slices",
         "tidegate/source/hudi/table/avro",
         "tidegate/source/hudi/table/columns",
         "tidegate/source/hudi/timeline/archive",

@@ -117,7 +117,7 @@ def changes(
         str | None,
         typer.Option(
             help=(
-                "`append`, `snapshot`, `changelog`, `snapshot_diff` or `lineage_upserts`; by "
+                "A read mode of the source's kind, as `snapshot`, `changelog` or `complete`; by "
                 "default the mode of the pipeline."
             )
         ),

@@ -10,9 +10,10 @@ from tidegate.source.hudi.timeline.metadata import Role
 from tidegate.source.words import first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+    from tidegate.source.hudi.timeline.metadata import CommitMetadata
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,7 @@ def touched_partitions(
             groups.setdefault(partition, set()).update(stat.file_id for stat in stats)
             names = (stat.path.rpartition("/")[2] for stat in stats)
             files.setdefault(partition, set()).update(names)
-    clusterings = [
-        timeline.metadata(action)
-        for action in timeline.active.done
-        if action.kind == "replacecommit" and action.order <= until
-    ]
-    for metadata in clusterings:
-        if metadata.role is not Role.SERVICE:
-            continue
+    for metadata in _clusterings(timeline, window, until):
         for partition, replaced in metadata.replaced.items():
             if not groups.get(partition, set()).isdisjoint(replaced):
                 stats = metadata.written.get(partition, ())
@@ -69,6 +63,27 @@ def touched_partitions(
         )
         for partition, found in instants.items()
     }
+
+
+def _clusterings(
+    timeline: LoadedTimeline, window: Sequence[Order], until: Order
+) -> Iterator[CommitMetadata]:
+    """Yield the clusterings up to a state that may have moved rows of a window, in their order."""
+    active = timeline.active
+    if any(requested not in active.writes for _, requested in window):
+        # The archive is needed only for a window that begins in it.
+        for archived in timeline.archived.values():
+            is_own = archived.requested not in active.writes
+            if is_own and archived.kind == "replacecommit" and archived.order <= until:
+                yield from _if_clustering(archived.metadata)
+    for action in active.done:
+        if action.kind == "replacecommit" and action.order <= until:
+            yield from _if_clustering(timeline.metadata(action))
+
+
+def _if_clustering(metadata: CommitMetadata) -> Iterator[CommitMetadata]:
+    if metadata.role is Role.SERVICE:
+        yield metadata
 
 
 def unread_changes(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[str, ...]:
