@@ -409,3 +409,26 @@ def test_partial_updates_are_read_with_the_rows_that_they_complete(
 
     assert lake.published
     assert not lake.published - lake.rows_after(lake.writes[-1])
+
+
+def test_clean_that_came_after_the_timeline_was_listed_is_noticed(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_cleaned", tmp_path)
+    everything = sorted({path.name[:17] for path in lake.timeline.glob("2*")})
+    lake.stand_after(lake.first)
+    table = Golden(lake.case, "snapshot", lake.table)
+    lake.stand_after(everything[-1])
+
+    with pytest.raises(HudiFilesCleaned):
+        table.source.slicing.units(table.pin, InstantRange(None, table.writes[-1]))
+
+
+def test_clean_at_work_counts_as_if_it_were_done(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_cleaned", tmp_path)
+    for path in lake.timeline.glob("*_*.clean"):
+        path.unlink()
+    table = Golden(lake.case, "snapshot", lake.table)
+
+    with pytest.raises(HudiFilesCleaned):
+        table.source.slicing.units(table.pin, InstantRange(None, table.writes[0]))
+
+    assert texts(table.rows()) == whole(lake.case)

@@ -19,7 +19,7 @@ from tidegate.source.hudi.slices.window_slices import (
     unread_changes,
 )
 from tidegate.source.hudi.table.columns import COMMIT_TIME
-from tidegate.source.hudi.timeline.loaded import State
+from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
 from tidegate.source.hudi.timeline.writes import writes_after
 from tidegate.source.named_columns import decode_schema
 from tidegate.source.slicing import Units
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.slices.file_groups import Slice
     from tidegate.source.hudi.slices.names import LogFile
     from tidegate.source.hudi.slices.window_slices import Touched
-    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+    from tidegate.source.hudi.timeline.loaded import Order
 
 _META_FIELDS = "hoodie.populate.meta.fields"
 _THREADS = 16
@@ -74,19 +74,21 @@ class HudiSlicing:
         start = window.start_exclusive
         if whole or start is None or self._access.config.read.mode == "snapshot":
             places = partitions(self._access.files)
-            found = slices_of(self._access.files, timeline, state, places)
-            return Units(tuple(self._pieces(found, timeline, state, None)))
+            every = list(slices_of(self._access.files, timeline, state, places))
+            self._check_still_there(timeline, state)
+            return Units(tuple(self._pieces(every, timeline, state, None)))
         if COMMIT_TIME not in _names(pin):
             raise timeline.table.refusal(
                 _META_FIELDS, "true, because changes are told by commit times"
             )
         writes = [it for it in writes_after(timeline, timeline.order(start)) if it <= end]
         touched = touched_partitions(timeline, writes, state.until)
-        found = (
+        found = [
             slice
             for slice in slices_of(self._access.files, timeline, state, touched)
             if slice.group in touched[slice.partition].groups
-        )
+        ]
+        self._check_still_there(timeline, state)
         return Units(
             tuple(self._pieces(found, timeline, state, touched)),
             notes=unread_changes(timeline, writes),
@@ -99,6 +101,10 @@ class HudiSlicing:
             return (RowGroup(piece.rows, piece.size_bytes),)
         with damage_named(piece.path), self._open(piece.slice) as file:
             return file.row_groups
+
+    def _check_still_there(self, timeline: LoadedTimeline, state: State) -> None:
+        """Refuse a listing of files that a clean may have thinned since the timeline was listed."""
+        check_not_cleaned(LoadedTimeline(self._access.files, timeline.table), state.until)
 
     def _state(self, timeline: LoadedTimeline, end: Order) -> State:
         """Return the state that is read: of modes that look at a window alone, exactly its end."""

@@ -92,21 +92,28 @@ class LoadedTimeline:
                 list(pool.map(self.metadata, unknown))
 
     def retained_since(self) -> str | None:
-        """Return the requested time whose state the last clean kept; None if there was none.
+        """Return the requested time whose state all cleans kept or keep; None if there are none.
 
         A clean that counts versions of files keeps the newest state only.
         """
-        cleans = [it for it in self.active.done if it.kind == "clean"]
-        if not cleans:
-            return None
-        path = f"{self.table.timeline_folder}/{cleans[-1].file}"
+        cleans = [it for it in self.active.actions if it.kind == "clean"]
+        done = [it for it in cleans if it.is_done]
+        pending = [it for it in cleans if not it.is_done]
+        found = [self._kept_by(it.file) or it.requested for it in done[-1:]]
+        # One at work may have deleted already what it planned.
+        found += [
+            self._kept_by(f"{it.requested}.clean.requested") or it.requested for it in pending
+        ]
+        return max(found, default=None)
+
+    def _kept_by(self, clean: str) -> str | None:
+        path = f"{self.table.timeline_folder}/{clean}"
         try:
-            said = earliest_retained(self._files.read(path))
+            return earliest_retained(self.content(clean))
         except ValueError as damaged:
             raise TimelineFileDamaged(
                 path=self._files.path(path), problem=str(damaged)
             ) from damaged
-        return said or cleans[-1].requested
 
     def state_after(self, write: Order) -> State:
         """Return the state after a write, with the services that were done before the next one."""

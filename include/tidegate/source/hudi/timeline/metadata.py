@@ -113,7 +113,7 @@ def is_clustering_plan(content: bytes) -> bool:
 
 
 def earliest_retained(content: bytes) -> str | None:
-    """Return the instant whose state a clean kept, from its done file; None if it names none.
+    """Return the instant whose state a clean keeps, from its plan or done file; None without one.
 
     Raises:
         ValueError: it is not the metadata of a clean.
@@ -124,7 +124,8 @@ def earliest_retained(content: bytes) -> str | None:
             raw = next(iter(fastavro.reader(io.BytesIO(content))), {})
         else:
             raw = json.loads(content or b"{}")
-        return raw.get("earliestCommitToRetain") or None
+        planned = raw.get("earliestInstantToRetain") or {}
+        return raw.get("earliestCommitToRetain") or planned.get("timestamp") or None
     except (ValueError, AttributeError, EOFError, IndexError) as broken:
         msg = f"no metadata of a clean: {broken!r}"
         raise ValueError(msg) from broken
