@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
+
+from typer.testing import CliRunner
 
 from golden_hudi import NOW, answers, canonical, copied, texts
 from small_lake import load, publish
 from tidegate import read_committed
+from tidegate.cli.app import app
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
+
+    import pytest
 
     from tidegate.model.run import Announced
     from tidegate.pipeline import Pipeline
@@ -31,6 +37,8 @@ class HudiLake:
     case: str
     root: Path
     mode: str = "snapshot"
+    by: tuple[str, ...] = ("k",)
+    """The columns that partition the target."""
 
     def __post_init__(self) -> None:
         self.root.mkdir(exist_ok=True)
@@ -64,7 +72,7 @@ class HudiLake:
         raw = {
             "name": "trips",
             "source": source,
-            "target": {"path": str(self.root / "published"), "partition_by": {"part": "k"}},
+            "target": {"path": str(self.root / "published"), "partition_by": self._keys},
             "commit": {"trigger": "process-time"},
             **keys,
         }
@@ -99,14 +107,43 @@ class HudiLake:
 
     def _rows(self) -> list[dict[str, Any]]:
         table = read_committed(str(self.root / "published")).to_table()
-        return [_own(row) for row in table.to_pylist(maps_as_pydicts="strict")]
+        return [self._own(row) for row in table.to_pylist(maps_as_pydicts="strict")]
 
     def rows_after(self, requested: str) -> Counter[str]:
         """The engine's rows after a write."""
         found = next(it for it in answers(self.case)["snapshots"] if it["as_of"] == requested)
         return texts(found["rows"])
 
+    @property
+    def _keys(self) -> dict[str, str]:
+        return {f"part_{column}": column for column in self.by}
 
-def _own(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of the table: the column of the partition key stands in the path alone."""
-    return {"k" if key == "part" else key: value for key, value in row.items()}
+    def _own(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """A row of the table: the columns of partition keys stand in the path alone."""
+        return {self._keys.get(name, name): value for name, value in row.items()}
+
+
+class Command(Protocol):
+    """Types a command; gives what it wrote."""
+
+    def __call__(self, line: str, code: int = 0) -> str: ...
+
+
+def typed(root: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Let commands find the pipeline of a lake."""
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(root))
+    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{root}/ledger.db")
+
+    def run(line: str, code: int = 0) -> str:
+        program, *arguments = shlex.split(line.replace("PIPELINE", "trips"))
+        assert program == "tidegate"
+        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
+        assert result.exit_code == code, result.output
+        return " ".join(result.output.split())
+
+    return run
+
+
+def commands(text: object) -> list[str]:
+    """The commands that a message names."""
+    return re.findall(r"`(tidegate [^`]*)`", str(text))

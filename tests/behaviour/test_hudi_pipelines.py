@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
-from typer.testing import CliRunner
 
 from golden_hudi import NOW, Golden, answers, canonical, folder, newest_opinion, texts
 from hudi_logs import rows_block
-from small_hudi import HudiLake
+from small_hudi import Command, HudiLake, commands, typed
 from small_lake import load
-from tidegate.cli.app import app
 from tidegate.errors import (
     HollowInstant,
     HudiFilesCleaned,
@@ -127,29 +124,9 @@ def whole(case: str) -> Counter[str]:
 # ── Remedies, typed as they are printed ──
 
 
-class Command(Protocol):
-    """Types a command; gives what it wrote."""
-
-    def __call__(self, line: str, code: int = 0) -> str: ...
-
-
 @pytest.fixture
 def tidegate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
-    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path))
-    monkeypatch.setenv("TIDEGATE_LEDGER", f"sqlite:///{tmp_path}/ledger.db")
-
-    def run(line: str, code: int = 0) -> str:
-        program, *arguments = shlex.split(line.replace("PIPELINE", "trips"))
-        assert program == "tidegate"
-        result = CliRunner().invoke(app, arguments, catch_exceptions=False)
-        assert result.exit_code == code, result.output
-        return " ".join(result.output.split())
-
-    return run
-
-
-def commands(text: object) -> list[str]:
-    return re.findall(r"`(tidegate [^`]*)`", str(text))
+    return typed(tmp_path, monkeypatch)
 
 
 @pytest.mark.follows("HollowInstant")

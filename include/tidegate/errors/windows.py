@@ -16,6 +16,49 @@ class ChangesReadWhole(TerminalError):
     )
 
 
+class ModeChanged(TerminalError):
+    """A window was taken to replace partitions and would add rows, or the other way round."""
+
+    pipeline: str
+    window: int
+    kind: str
+    template = (
+        "pipeline '{pipeline}': window {window} was taken as a window of kind '{kind}', and "
+        "`source.read.mode` now is one that reads it as another kind: rows would count twice, or "
+        "stay for ever. Nothing was planned. Set `source.read.mode` back to read it as it was "
+        "taken."
+    )
+
+
+class PartitionsUnlikeSource(TerminalError):
+    """Partitions of the source are read whole, and the target has no keys to tell them apart."""
+
+    pipeline: str
+    column: str
+    template = (
+        "pipeline '{pipeline}': this `source.read.mode` replaces whole partitions of the source, "
+        "and `target.partition_by` has no key that is the source's partition column "
+        "'{column}' as it is. Nothing was planned. Partition a new target by it, or read with "
+        "`source.read.mode: snapshot`, which replaces everything."
+    )
+
+
+class RowOutsideReplaced(TerminalError):
+    """A row belongs to another partition than its folder in the source says."""
+
+    pipeline: str
+    window: int
+    partition: str
+    replaced: list[str]
+    template = (
+        "pipeline '{pipeline}': window {window} read {replaced} whole and found rows of "
+        "'{partition}' in it: the table's folders are not named by the values of its partition "
+        "columns. Nothing was announced. Use `source.read.mode: snapshot`: give the window up with "
+        "`tidegate abandon {pipeline} {window}`, and `tidegate load {pipeline}` reads everything "
+        "anew."
+    )
+
+
 class PlannedOtherwise(TerminalError):
     """An open window that has a plan is refused with the current configuration."""
 

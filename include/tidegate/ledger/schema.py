@@ -86,7 +86,8 @@ window = sa.Table(
     sa.Column("reserved", sa.BigInteger, nullable=False, default=0),
     sa.CheckConstraint("state IN ('open', 'sealed')", name="window_state"),
     sa.CheckConstraint(
-        "kind IN ('load', 'history', 'rebuild', 'reload', 'restart')", name="window_kind"
+        "kind IN ('load', 'history', 'rebuild', 'reload', 'restart', 'replace')",
+        name="window_kind",
     ),
 )
 # At most one window per pipeline is open (design §4): the database refuses a second one.

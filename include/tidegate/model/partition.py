@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING
 from urllib.parse import unquote_to_bytes
 
 from tidegate.errors import PartitionKeyIllegal, PartitionPathInvalid
 from tidegate.model.wire import SPARSE, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 DEFAULT_NAME = "__DEFAULT_PARTITION__"
 """The directory value for NULL, unless the target has another one."""
@@ -153,6 +157,22 @@ class Partition(Value):
             ),
             default_name,
         )
+
+
+class PartitionGroups:
+    """Partitions by the values of some of their keys.
+
+    Args:
+        groups: combinations of values, all of the same keys.
+    """
+
+    def __init__(self, groups: Iterable[Partition]) -> None:
+        self._values = {frozenset(group.values) for group in groups}
+        self._names = {name for values in self._values for name, _ in values}
+
+    def __contains__(self, partition: Partition) -> bool:
+        """Return whether a partition has the values of one of the groups."""
+        return frozenset(it for it in partition.values if it[0] in self._names) in self._values
 
 
 def escape(text: str) -> str:

@@ -44,6 +44,12 @@ class WindowKind(Enum):
     Moves checkpoint and watermark like a load.
     """
 
+    REPLACE = "replace"
+    """Continues from the checkpoint, and reads whole each partition that changed.
+
+    Earlier contributions to them no longer count. Moves checkpoint and watermark like a load.
+    """
+
     @property
     def moves_checkpoint(self) -> bool:
         """Whether such windows move the checkpoint on, and the watermark with it."""
@@ -52,7 +58,7 @@ class WindowKind(Enum):
     @property
     def replaces(self) -> bool:
         """Whether contributions of earlier windows no longer count where this one contributes."""
-        return self in {WindowKind.REBUILD, WindowKind.RELOAD, WindowKind.RESTART}
+        return self not in {WindowKind.LOAD, WindowKind.HISTORY}
 
     @property
     def replaces_everything(self) -> bool:
@@ -238,6 +244,14 @@ class ScanPlan(Value):
     """What planning left out or found odd, for people."""
     record: PlanRecord | None = None
     """Why the plan is as it is; None in plans of versions without this record."""
+    replaced: tuple[Partition, ...] = field(default=(), metadata={SPARSE: True})
+    """What a window of kind `replace` read whole, by those keys of the target that the source's own
+    partitions have."""
+
+    @property
+    def read_whole(self) -> tuple[Partition, ...]:
+        """The partitions, or groups of them, that have no rows but those of this window."""
+        return self.window.partitions or self.replaced
 
 
 def plan_digest(

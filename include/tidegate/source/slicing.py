@@ -10,6 +10,8 @@ from tidegate.model.plan_record import Listed
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    import pyarrow as pa
+
     from tidegate.errors import TidegateError
     from tidegate.model.event_column import EventColumn
     from tidegate.model.instant import Instant, InstantRange
@@ -30,6 +32,11 @@ class Units:
     """The numbers of what was opened and left out."""
     checks: tuple[Piece, ...] = ()
     """Additional files that are only read to check the others; they return no rows."""
+    replaced: tuple[Mapping[str, pa.Scalar], ...] | None = None
+    """The source's own partitions that are read whole, because they changed: column → value.
+
+    None: what is read comes on top of what earlier windows read, or in place of all of it.
+    """
     refusal: TidegateError | None = field(default=None, compare=False)
     """Why no pipeline may publish the rows, although they can be read."""
 

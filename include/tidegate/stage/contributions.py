@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.message import Contribution, EventTimes, RunSummary, sum_by_name
+from tidegate.model.partition import PartitionGroups
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -46,15 +47,24 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
 
 
 def emptied(
-    messages: Sequence[CommitMessage], scan: ScanPlan, is_known: Callable[[Partition], bool]
+    messages: Sequence[CommitMessage], scan: ScanPlan, known: Callable[[], Iterable[Partition]]
 ) -> Iterator[Contribution]:
     """Yield empty contributions to partitions that a window read whole without finding a row.
 
-    The ledger adds those of a window that replaces everything (design §2).
+    Of partitions that no window had a row for, nothing has to be emptied. The ledger adds those of
+    a window that replaces everything (design §2).
+
+    Args:
+        messages: one per sub-split.
+        scan: the plan.
+        known: lists the partitions that exist; called only if some were read whole.
     """
+    if not scan.read_whole:
+        return
     filled = {part.partition for message in messages for part in message.staged.parts}
-    for partition in scan.window.partitions:
-        if partition not in filled and is_known(partition):
+    whole = PartitionGroups(scan.read_whole)
+    for partition in known():
+        if partition in whole and partition not in filled:
             yield Contribution(
                 window=scan.window.sequence,
                 partition=partition,

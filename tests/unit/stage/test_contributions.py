@@ -117,14 +117,34 @@ def test_rows_that_hold_a_partition_are_added_up_by_rule() -> None:
 
 def test_rebuild_empties_the_partitions_that_it_found_no_row_for_and_that_are_known() -> None:
     window = SimpleNamespace(sequence=7, kind=WindowKind.REBUILD, partitions=tuple(DAYS))
-    scan: Any = SimpleNamespace(digest="p1", window=window)
+    scan: Any = SimpleNamespace(digest="p1", window=window, read_whole=window.partitions)
     messages = [_message(1, [_part(DAYS[0], 0, 4)])]
 
-    found = list(emptied(messages, scan, lambda day: day != DAYS[2]))
+    found = list(emptied(messages, scan, lambda: DAYS[:2]))
 
     assert [(it.partition, it.rows, it.messages, it.kind) for it in found] == [
         (DAYS[1], 0, (), WindowKind.REBUILD)
     ]
+
+
+def test_window_empties_all_known_partitions_of_a_group_that_it_read_whole() -> None:
+    hours = [
+        Partition((*day.values, ("hour", f"{hour:02}"))) for day in DAYS for hour in (8, 9, 10)
+    ]
+    window = SimpleNamespace(sequence=7, kind=WindowKind.REPLACE, partitions=())
+    scan: Any = SimpleNamespace(digest="p1", window=window, read_whole=(DAYS[0], DAYS[2]))
+    messages = [_message(1, [_part(hours[1], 0, 4)])]
+
+    found = list(emptied(messages, scan, lambda: hours[:8]))
+
+    assert [it.partition for it in found] == [hours[0], hours[2], *hours[6:8]]
+
+
+def test_window_that_read_nothing_whole_asks_for_no_partition() -> None:
+    window = SimpleNamespace(sequence=7, kind=WindowKind.REPLACE, partitions=())
+    scan: Any = SimpleNamespace(digest="p1", window=window, read_whole=())
+
+    assert list(emptied([_message(1, [])], scan, known=None)) == []  # type: ignore[arg-type]
 
 
 def test_summary_counts_the_rows_that_failed_each_rule_whatever_its_effect() -> None:

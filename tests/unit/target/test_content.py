@@ -111,7 +111,7 @@ class Life:
 def expected(life: Life) -> Counter[tuple[int, Rows]]:
     """Walk through the windows as they were taken; some begin anew, and know all history."""
     content: list[tuple[int, Rows]] = []
-    anew = {REBUILD, WindowKind.RELOAD, WindowKind.RESTART}
+    anew = {REBUILD, WindowKind.RELOAD, WindowKind.RESTART, WindowKind.REPLACE}
     rebuilt = any(kind in anew for kind, _, _ in life.windows)
     for number, (kind, _, files) in enumerate(life.windows, 1):
         if kind in anew:

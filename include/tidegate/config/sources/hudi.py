@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, model_validator
@@ -16,7 +16,7 @@ from tidegate.config.words import KeyProblem
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-HudiReadMode = Literal["snapshot", "complete", "latest_state", "skip_merge"]
+HudiReadMode = Literal["snapshot", "rebuild_partitions", "complete", "latest_state", "skip_merge"]
 OnHollowInstant = Literal["block", "fail"]
 
 META_COLUMNS = frozenset(
@@ -28,7 +28,7 @@ META_COLUMNS = frozenset(
         "_hoodie_file_name",
     }
 )
-_MODES: tuple[HudiReadMode, ...] = ("snapshot", "complete", "latest_state", "skip_merge")
+_MODES: tuple[HudiReadMode, ...] = get_args(HudiReadMode)
 _ORDERS = frozenset({"none", "path"})
 
 
@@ -46,12 +46,13 @@ class HudiReadConfig(ReadConfig):
 
     mode: Annotated[
         HudiReadMode,
-        words(HudiReadMode, later("with_deletes", "changelog", "rebuild_partitions")),
+        words(HudiReadMode, later("with_deletes", "changelog")),
     ] = "complete"
-    """`snapshot`: the whole current table; `complete`: the current rows of keys that changed in the
-    window; `latest_state`: as Hudi's own incremental query answers, the window's records merged
-    among themselves; `skip_merge`: the window's rows of base files, then those of logs
-    (HUDI-R3 to R5, R8)."""
+    """`snapshot`: the whole current table; `rebuild_partitions`: all rows of the partitions that
+    changed in the window, in place of those that were read before (HUDI-R9); `complete`: the
+    current rows of keys that changed in the window; `latest_state`: as Hudi's own incremental query
+    answers, the window's records merged among themselves; `skip_merge`: the window's rows of base
+    files, then those of logs (HUDI-R3 to R5, R8)."""
     keys_repeat: bool = False
     """Whether a key may stand in the target several times: each window appends the new row of an
     updated key beside the old one."""
@@ -59,7 +60,7 @@ class HudiReadConfig(ReadConfig):
     @property
     def repeats_keys(self) -> bool:
         """Whether an updated row would stand beside the old one in a target of `write: append`."""
-        return self.mode != "snapshot" and not self.keys_repeat
+        return self.mode not in {"snapshot", "rebuild_partitions"} and not self.keys_repeat
 
     @property
     def metadata_columns(self) -> Mapping[str, frozenset[str]]:

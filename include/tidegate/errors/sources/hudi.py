@@ -18,6 +18,19 @@ class HudiPropertyUnsupported(TerminalError):
     )
 
 
+class HudiPartitionUnreadable(TerminalError):
+    """The name of a partition's folder does not tell the values of the partition columns."""
+
+    source: str
+    folder: str
+    expected: str
+    template = (
+        "{source}: partition folder '{folder}': expected {expected}. Nothing was taken. "
+        "`source.read.mode: rebuild_partitions` has to know the partition even where it lost its "
+        "last row; use `snapshot`."
+    )
+
+
 class TimelineFileDamaged(SourceFileDamaged):
     """A file of a timeline cannot be read: half written, or not what its name says."""
 

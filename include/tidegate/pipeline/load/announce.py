@@ -160,10 +160,10 @@ class Announcer:
         state = self.ledger.pipeline.get()
         messages = list(self.loader.messages(item))
         check_balance(self.loader.source.name, (message.noted.balance for message in messages))
-        return drafted(scan, messages, state, now, is_known=self._is_known)
+        return drafted(scan, messages, state, now, known=self._known)
 
-    def _is_known(self, partition: Partition) -> bool:
-        return self.ledger.partitions.find(partition) is not None
+    def _known(self) -> tuple[Partition, ...]:
+        return tuple(state.partition for state in self.ledger.partitions.all())
 
     def _idle(self, now: datetime) -> None:
         state = self.ledger.pipeline.get()

@@ -8,10 +8,11 @@ from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
 from tidegate.model.message import EventTimes
 from tidegate.model.sealed import SealedWindow
+from tidegate.pipeline.load.replacing import check_replaced
 from tidegate.stage.contributions import contributions_of, emptied, summary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from tidegate.model.ledger_rows import PipelineState
@@ -27,7 +28,7 @@ def drafted(
     before: PipelineState,
     now: datetime,
     *,
-    is_known: Callable[[Partition], bool],
+    known: Callable[[], Iterable[Partition]],
 ) -> SealedWindow:
     """Return the announcement of a window, without a number.
 
@@ -36,14 +37,19 @@ def drafted(
         messages: one per sub-split, in plan order.
         before: the pipeline before the announce.
         now: aware UTC clock of the announce.
-        is_known: whether a partition exists, and can be emptied.
+        known: lists the partitions that exist, and can be emptied.
+
+    Raises:
+        RowOutsideReplaced: see `check_replaced`.
     """
+    brought = contributions_of(messages, scan)
+    check_replaced(scan, (item.partition for item in brought))
     return SealedWindow(
         pipeline=scan.pipeline,
         ledger_id=before.ledger_id,
         window=scan.window,
         plan_digest=scan.digest,
-        contributions=(*contributions_of(messages, scan), *emptied(messages, scan, is_known)),
+        contributions=(*brought, *emptied(messages, scan, known)),
         watermark=_step(scan, messages, before.watermark_step, now),
         summary=summary_of(messages, scan),
         announced_at=now,

@@ -15,6 +15,7 @@ from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.load.copying import UncutFiles
 from tidegate.pipeline.load.fingerprint import library_fingerprint
 from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
+from tidegate.pipeline.load.replacing import replaced_partitions
 from tidegate.plan import (
     Scale,
     adapted_target,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, SplitConfig
+    from tidegate.model.partition import Partition
     from tidegate.model.plan import Piece, Pin, Split, Window
     from tidegate.physical import RowGroup
     from tidegate.plan.limits import Volumes
@@ -97,6 +99,7 @@ class _Found:
     splits: tuple[Split, ...]
     target_size: int
     footers_read: int
+    replaced: tuple[Partition, ...]
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,7 @@ class Scanner:
             ),
             notes=found.units.notes,
             record=self._record(found, window, pin),
+            replaced=found.replaced,
         )
         return scan, found.splits
 
@@ -167,6 +171,7 @@ class Scanner:
         )
         if units.refusal is not None:
             raise units.refusal
+        replaced = replaced_partitions(self.config, window, units)
         rebuilt = RebuiltTimes.of(self.config, window.partitions)
         units = rebuilt.within(units) if rebuilt is not None else units
         hints = self.source.hints
@@ -188,7 +193,7 @@ class Scanner:
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
         splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
         splits = with_assembly(splits, fan_out, target, width)
-        return _Found(units, pieces, splits, target, len(footers.paths))
+        return _Found(units, pieces, splits, target, len(footers.paths), replaced)
 
     def _fan_out(self, window: Window) -> FanOut | None:
         """Return what counts partitions by event times; None where the target has none."""

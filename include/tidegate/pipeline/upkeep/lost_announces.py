@@ -85,7 +85,7 @@ class LostAnnounces:
         except (StateFileLost, StateFileDamaged, FormatUnknown):
             return
         number, announced_at = _turn(item)
-        sealed = drafted(scan, messages, before, announced_at, is_known=known.__contains__)
+        sealed = drafted(scan, messages, before, announced_at, known=known.keys)
         # The ledger counts what was announced, whatever happened to the files.
         if _filled(sealed.contributions) == _filled(known.values()):
             yield SealedFile(uri, replace(sealed, number=number))

@@ -17,6 +17,7 @@ from tidegate.model.instant import aware_time
 from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.source.columns import select_columns
+from tidegate.source.hudi.slices.details import REPLACING
 from tidegate.source.hudi.table.columns import META_COLUMNS, KeyedBy, arrow_schema
 from tidegate.source.hudi.table.merge_rules import MergeMode, MergeRules, merge_rules
 from tidegate.source.hudi.timeline.times import instant_of, order_of
@@ -134,8 +135,12 @@ class HudiTimeline:
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
         """Return what the next window may take: in mode `snapshot`, the whole table again."""
-        if self._access.config.read.mode != "snapshot":
-            return Following(self.instants(pin, after), after)
+        mode = self._access.config.read.mode
+        if mode != "snapshot":
+            # The first window has nothing to replace.
+            replaces = mode == REPLACING and after is not None
+            kind = WindowKind.REPLACE if replaces else WindowKind.LOAD
+            return Following(self.instants(pin, after), after, kind)
         caught_up = pin.head is None or (after is not None and after.id == pin.head.id)
         ends = () if caught_up or pin.head is None else (pin.head,)
         return Following(ends, None, WindowKind.RELOAD)
@@ -180,7 +185,12 @@ class HudiTimeline:
         before: Instant,
         interval: DataInterval,  # noqa: ARG002 (the timeline is read as a whole)
     ) -> tuple[Instant, ...]:
-        """List the writes of the active timeline up to and including an instant."""
+        """List the writes of the active timeline up to and including an instant.
+
+        None where windows replace partitions: those of several intervals would add up.
+        """
+        if self._access.config.read.mode == REPLACING:
+            return ()
         last = self._access.timeline(pin).order(before)
         return tuple(it for it in self.retained(pin) if order_of(it) <= last)
 

@@ -11,8 +11,9 @@ from tidegate.model.plan_record import InstantAction, Listed
 from tidegate.physical import RowGroup
 from tidegate.physical.opening import open_rows
 from tidegate.read.open_piece import damage_named
-from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, SliceDetails
+from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, REPLACING, SliceDetails
 from tidegate.source.hudi.slices.listing import partitions, slices_of
+from tidegate.source.hudi.slices.partition_values import partition_values
 from tidegate.source.hudi.slices.window_slices import (
     check_not_cleaned,
     touched_partitions,
@@ -77,12 +78,21 @@ class HudiSlicing:
             every = list(slices_of(self._access.files, timeline, state, places))
             self._check_still_there(timeline, state)
             return Units(tuple(self._pieces(every, timeline, state, None)))
-        if COMMIT_TIME not in _names(pin):
+        schema = decode_schema(pin.details["table_schema"])
+        replaces = self._access.config.read.mode == REPLACING
+        if COMMIT_TIME not in schema.names and not replaces:
             raise timeline.table.refusal(
                 _META_FIELDS, "true, because changes are told by commit times"
             )
         writes = [it for it in writes_after(timeline, timeline.order(start)) if it <= end]
         touched = touched_partitions(timeline, writes, state.until)
+        listed = Listed((InstantAction("write", "read", len(writes)),))
+        if replaces:
+            replaced = partition_values(timeline.table, schema, sorted(touched))
+            every = list(slices_of(self._access.files, timeline, state, touched))
+            self._check_still_there(timeline, state)
+            pieces = tuple(self._pieces(every, timeline, state, None))
+            return Units(pieces, listed=listed, replaced=replaced)
         found = [
             slice
             for slice in slices_of(self._access.files, timeline, state, touched)
@@ -92,7 +102,7 @@ class HudiSlicing:
         return Units(
             tuple(self._pieces(found, timeline, state, touched)),
             notes=unread_changes(timeline, writes),
-            listed=Listed((InstantAction("write", "read", len(writes)),)),
+            listed=listed,
         )
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
@@ -166,8 +176,3 @@ class HudiSlicing:
 def _of_window(slice: Slice, touched: Touched) -> tuple[LogFile, ...]:
     """Return the logs of a window that belong to other slices by now (HUDI-F13)."""
     return tuple(log for log in slice.history if log.path.rpartition("/")[2] in touched.files)
-
-
-def _names(pin: Pin) -> frozenset[str]:
-
-    return frozenset(decode_schema(pin.details["table_schema"]).names)

@@ -14,6 +14,10 @@ ONLY_WINDOW = frozenset({"latest_state", "skip_merge"})
 """Modes in which rows and records of other instants are not looked at (HUDI-R4, R8)."""
 
 
+REPLACING = "rebuild_partitions"
+"""The mode in which the partitions that changed are read whole (HUDI-R9)."""
+
+
 class SliceDetails(TypedDict):
     """`FileSlice.details` of a slice."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -17,6 +18,10 @@ _TYPE = "hoodie.table.type"
 _LAYOUT = "hoodie.timeline.layout.version"
 _BASE_FORMAT = "hoodie.table.base.file.format"
 _DROPS_COLUMNS = "hoodie.datasource.write.drop.partition.columns"
+_PARTITION_FIELDS = "hoodie.table.partition.fields"
+_DATES_AS_FOLDERS = "hoodie.datasource.write.slash.separated.date.partitioning"
+_FORMATS = re.compile("timestamp", re.IGNORECASE)
+"""Key generators that format values; a custom one says so for each column."""
 _VERSIONS = frozenset({5, 6, 8, 9})
 _LAYOUT_2_SINCE = 8
 _ONE_INSTANT_PER_LOG = 8
@@ -116,8 +121,29 @@ class TableProperties:
     @property
     def partition_fields(self) -> tuple[str, ...]:
         """The columns that partition the table, without the kind of their key generator."""
-        said = self.raw.get("hoodie.table.partition.fields", "")
+        said = self.raw.get(_PARTITION_FIELDS, "")
         return tuple(name.partition(":")[0] for name in _names(said))
+
+    @property
+    def has_hive_folders(self) -> bool:
+        """Whether the folders of partitions are named `column=value`."""
+        return self.raw.get("hoodie.datasource.write.hive_style_partitioning", "") == "true"
+
+    @property
+    def encodes_folders(self) -> bool:
+        """Whether the values in the names of folders are URL-encoded."""
+        return self.raw.get("hoodie.datasource.write.partitionpath.urlencode", "") == "true"
+
+    @property
+    def formats_folders(self) -> str | None:
+        """The property by which folders are named by formatted values; None: by the values."""
+        for key in ("hoodie.table.keygenerator.class", "hoodie.table.keygenerator.type"):
+            if _FORMATS.search(self.raw.get(key, "")):
+                return key
+        if self.raw.get(_DATES_AS_FOLDERS, "").lower() == "true":
+            return _DATES_AS_FOLDERS
+        kinds = (it.partition(":")[2] for it in _names(self.raw.get(_PARTITION_FIELDS, "")))
+        return None if all(kind in {"", "SIMPLE"} for kind in kinds) else _PARTITION_FIELDS
 
     @property
     def created_schema(self) -> str | None:
