@@ -21,6 +21,22 @@ from golden_hudi import (
     newest_opinion,
     texts,
 )
+from hudi_opinions import (
+    COMPACTED_OTHERWISE,
+    MERGED_BY_POSITION,
+    OLD_DELETES,
+    OLDER_STATES,
+    OTHER_STATES,
+    PARTITION_FROM_PATH,
+    READABLE,
+    REFUSED,
+    WITH_META,
+    alike,
+    is_exempt,
+    random_states,
+    states,
+    without,
+)
 from tidegate.errors import HudiFilesCleaned, HudiPropertyUnsupported, HudiSchemaUnsupported
 from tidegate.model.instant import InstantRange
 from tidegate.read.merge import ReadOptions
@@ -30,62 +46,8 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tidegate.model.instant import Instant
     from tidegate.model.plan import Piece
     from tidegate.source.reading import SliceReader
-
-REFUSED = {
-    case
-    for case in CASES
-    if any(
-        word in case
-        for word in ("bootstrap", "drop_partition_columns", "schema_on_read", "debezium_my")
-    )
-    and not case.startswith("v9_mor_payload")
-}
-"""Tables that are refused (HUDI-S3); the test of their refusals has the reason for each."""
-READABLE = tuple(case for case in CASES if case not in REFUSED)
-PARTITION_FROM_PATH = {
-    "cow_part_special": "a directory `x=y` of a table without hive style is read as `y`",
-    "mor_part_timestamp": "the partition column comes back as text",
-    "mor_part_urlencode": "windows have the encoded text of the directory",
-}
-"""Spark takes the value of the partition column from the path; Tidegate from the row."""
-MERGED_BY_POSITION = "mor_duplicate_keys"
-"""All rows of a repeated key are updated where the log has positions (HUDI-M14)."""
-REQUESTED_ORDER = ("_occ", "_nbcc_")
-"""`as.of.instant` compares requested times; the states of Tidegate are by completion (HUDI-F2)."""
-COMPACTED_OTHERWISE = {
-    "v8_mor_bucket_compacted",
-    "v8_mor_compaction_done",
-    "v8_mor_event_time_compacted",
-}
-"""The compaction of Hudi 1.0.2 wrote other rows than the table had before it."""
-OLD_DELETES = {"v6_mor_ord_date"}
-"""Only Hudi 0.15 reads them, whose deletes win whatever their ordering value (HUDI-M8)."""
-OLDER_STATES = {
-    "v6_mor_appended_log": "Hudi 0.15 merges blocks of one file otherwise",
-    "log_compaction": "rows of a log compaction have its own commit time (HUDI-CL)",
-}
-"""Windows that the engine answers otherwise."""
-
-
-STOPPED_SCAN = {("fuzz-106", 10)}
-"""Hudi 0.15 stops at the first block that is newer than the last write, here a rollback (HUDI-M2);
-its next state has the rows."""
-
-
-def is_exempt(case: str, *groups: Any) -> bool:
-    """Whether a case is one of those that differ for a known reason."""
-    return any(part in case for group in groups for part in group)
-
-
-def without(*groups: Any, of: Iterable[str] = READABLE) -> tuple[str, ...]:
-    """The cases that do not differ for one of some reasons."""
-    return tuple(case for case in of if not is_exempt(case, *groups))
-
-
-WITH_META = without(["no_meta"])
 
 
 def head(case: str) -> Mapping[str, Any]:
@@ -102,15 +64,6 @@ def test_head_has_the_engines_rows(case: str) -> None:
         return
 
     assert fits(Golden(case, "snapshot").rows(), answer)
-
-
-OTHER_STATES = (
-    PARTITION_FROM_PATH,
-    [MERGED_BY_POSITION],
-    REQUESTED_ORDER,
-    OLD_DELETES,
-    COMPACTED_OTHERWISE,
-)
 
 
 @pytest.mark.parametrize("case", without(*OTHER_STATES))
@@ -167,23 +120,6 @@ def begins_before_a_clean(case: str, asked: Mapping[str, Any]) -> bool:
     return bool(cleans) and asked["begin"] < max(cleans)
 
 
-def states(case: str, table: Golden) -> Iterator[tuple[Instant, list[dict[str, Any]]]]:
-    """The engine's rows after each write."""
-    known = {it.id.partition("_")[0]: it for it in table.writes}
-    for answer in newest_opinion(case, "snapshots", "as_of"):
-        if answer["as_of"] in known and "rows" in answer:
-            yield known[answer["as_of"]], answer["rows"]
-
-
-def alike(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row without what is NULL: columns that were added are NULL in rows of before."""
-    return {
-        key: alike(value) if isinstance(value, dict) else value
-        for key, value in row.items()
-        if value is not None
-    }
-
-
 @pytest.mark.parametrize("case", without(*OTHER_STATES, of=WITH_META))
 def test_complete_window_has_every_row_that_changed_and_no_other_state(case: str) -> None:
     table = Golden(case, "complete")
@@ -202,25 +138,16 @@ def test_complete_window_has_every_row_that_changed_and_no_other_state(case: str
 @pytest.mark.parametrize("case", RANDOM)
 def test_complete_window_of_a_random_table_has_every_row_that_changed(case: str) -> None:
     table = Golden(case, "complete")
-    rows = frames(case, "snapshots.parquet", "_at")
-    known = {it.id.partition("_")[0]: it for it in table.writes}
-    after = {
-        step["at"]: known[instant["requested"]]
-        for step in answers(case)["steps"]
-        for instant in step["instants"]
-        if instant["requested"] in known
-    }
 
     compared = 0
-    right = [at for at in sorted(after) if (case, at) not in STOPPED_SCAN]
-    for one, other in combinations(right, 2):
+    for (one, before), (other, after) in combinations(random_states(case, table), 2):
         try:
-            found = texts(table.rows(InstantRange(after[one], after[other])))
+            found = texts(table.rows(InstantRange(one, other)))
         except HudiFilesCleaned:
             continue
-        old, new = texts(rows.get(one, [])), texts(rows.get(other, []))
-        assert not (new - old) - found, (one, other)
-        assert not found - new, (one, other)
+        old, new = texts(before), texts(after)
+        assert not (new - old) - found, (one.id, other.id)
+        assert not found - new, (one.id, other.id)
         compared += 1
     assert compared
 
@@ -276,7 +203,7 @@ def test_table_is_compared_in_each_version_and_of_each_kind() -> None:
     assert len(RANDOM) == 6
 
 
-MODES = ("snapshot", "complete", "latest_state", "skip_merge")
+MODES = ("snapshot", "complete", "with_deletes", "latest_state", "skip_merge")
 CUT = tuple(case for case in WITH_META if "mor" in case)
 
 
@@ -286,6 +213,10 @@ def test_rows_are_the_same_however_slices_and_batches_are_cut(case: str) -> None
         if mode in ONLY_WINDOW and is_exempt(case, ["mor_partial_"]):
             continue  # Refused: their records have only some columns (HUDI-R4).
         table = Golden(case, mode)
+        if mode == "with_deletes":
+            known = table.source.reading.schema(table.pin).names
+            columns = [*known, "_change_type", "_hoodie_record_key"]
+            table = Golden(case, mode, read={"columns": columns})
         if len(table.writes) > 1:
             start = None if mode == "snapshot" else table.writes[0]
             check_cuts(table, InstantRange(start, table.writes[-1]))

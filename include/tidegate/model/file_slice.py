@@ -24,6 +24,8 @@ class DeltaKind(StrEnum):
     """A log file with records and deletes by key (HUDI-L3)."""
     HISTORY = "history"
     """A log file whose records were merged into a base file since (HUDI-F13)."""
+    PREVIOUS = "previous"
+    """The base file that stood before; only its keys are read (HUDI-R6)."""
 
 
 @dataclass(frozen=True)

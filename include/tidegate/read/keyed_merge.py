@@ -6,7 +6,7 @@ Knows no format. A record is a whole row, a row of which some columns are missin
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -94,6 +94,17 @@ def newest_of_each_key(records: KeyedRecords) -> KeyedRecords:
     return replace(made, barred=barrier[codes[order][ends]] >= 0)
 
 
+class Applied(NamedTuple):
+    """What became of rows that met the records of their keys."""
+
+    rows: pa.Table
+    """Those that stand afterwards."""
+    marked: Flags
+    """Which of them have marked values."""
+    removing: Indices
+    """The deletes that took a row away, as indices of the records."""
+
+
 class StandingRows:
     """Applies merged records to the rows that stood before them, batch after batch.
 
@@ -111,18 +122,15 @@ class StandingRows:
         self._lookup = KeyLookup(newest.keys)
         self._met = np.zeros(len(newest), np.bool_)
 
-    def apply(self, standing: KeyedRecords) -> tuple[pa.Table, Flags]:
+    def apply(self, standing: KeyedRecords) -> Applied:
         """Merge rows with the records of their keys.
 
         Args:
             standing: rows with the columns, and ordering columns of the types, of the records.
-
-        Returns:
-            The rows that stand afterwards, and which of them have marked values.
         """
         places, indices = self._lookup.find(standing.keys)
         if not len(places):
-            return standing.rows, standing.marked
+            return Applied(standing.rows, standing.marked, np.zeros(0, np.int64))
         first = np.sort(np.unique(indices, return_index=True)[1])
         first = first[~self._met[indices[first]]]
         places, indices = places[first], indices[first]
@@ -147,10 +155,15 @@ class StandingRows:
             stays[places[filled]] = False
             made.append(_over(standing, places[filled], self._newest, indices[filled]))
         kept = standing.rows.filter(boolean_column(stays))
-        return (
+        return Applied(
             pa.concat_tables([kept, *(rows for rows, _ in made)]),
             np.concatenate([marked[stays], *(marks for _, marks in made)]),
+            indices[wins & ~exists],
         )
+
+    def records(self, indices: Indices) -> KeyedRecords:
+        """Return some of the records."""
+        return self._newest.take(indices)
 
     def rest(self) -> KeyedRecords:
         """Return the records whose keys no row had, deletes included."""

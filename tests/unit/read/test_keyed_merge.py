@@ -174,7 +174,7 @@ def test_row_is_marked_if_the_marked_record_won(
 ) -> None:
     standing = StandingRows(newest_of_each_key(keyed([found], ordered=True, marked=True)))
 
-    _, marks = standing.apply(keyed([base], ordered=True))
+    marks = standing.apply(keyed([base], ordered=True)).marked
 
     assert list(marks) == marked
 
@@ -183,10 +183,25 @@ def test_row_that_was_deleted_and_is_back_is_marked() -> None:
     found = [Record("a", None, None), Record("a", "late", 1)]
     standing = StandingRows(newest_of_each_key(keyed(found, ordered=True, marked=True)))
 
-    rows, marks = standing.apply(keyed([Record("a", "first", 9)], ordered=True))
+    rows, marks, _ = standing.apply(keyed([Record("a", "first", 9)], ordered=True))
 
     assert rows.column("value").to_pylist() == ["first"]
     assert list(marks) == [True]
+
+
+def test_deletes_that_took_a_row_away_are_told() -> None:
+    found = [
+        Record("a", None, 5),
+        Record("b", None, 1),
+        Record("c", "new", 5),
+        Record("d", None, 5),
+    ]
+    standing = StandingRows(newest_of_each_key(keyed(found, ordered=True)))
+
+    base = [Record("b", "newer", 9), Record("c", "old", 1), Record("a", "old", 1)]
+    removing = standing.apply(keyed(base, ordered=True)).removing
+
+    assert standing.records(removing).keys.to_pylist() == ["a"]
 
 
 def test_greater_of_several_ordering_columns_is_found_column_by_column() -> None:

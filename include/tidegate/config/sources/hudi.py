@@ -12,11 +12,14 @@ from tidegate.config.reading import LimitsConfig, ReadConfig
 from tidegate.config.section import AnyPath, later, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.words import KeyProblem
+from tidegate.model.row_kind import CHANGE_TYPE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-HudiReadMode = Literal["snapshot", "rebuild_partitions", "complete", "latest_state", "skip_merge"]
+HudiReadMode = Literal[
+    "snapshot", "rebuild_partitions", "complete", "with_deletes", "latest_state", "skip_merge"
+]
 OnHollowInstant = Literal["block", "fail"]
 
 META_COLUMNS = frozenset(
@@ -29,6 +32,8 @@ META_COLUMNS = frozenset(
     }
 )
 _MODES: tuple[HudiReadMode, ...] = get_args(HudiReadMode)
+_REPEATING = frozenset({"complete", "latest_state", "skip_merge"})
+_WITH_KINDS = frozenset({"with_deletes"})
 _ORDERS = frozenset({"none", "path"})
 
 
@@ -46,13 +51,14 @@ class HudiReadConfig(ReadConfig):
 
     mode: Annotated[
         HudiReadMode,
-        words(HudiReadMode, later("with_deletes", "changelog")),
+        words(HudiReadMode, later("changelog")),
     ] = "complete"
     """`snapshot`: the whole current table; `rebuild_partitions`: all rows of the partitions that
     changed in the window, in place of those that were read before (HUDI-R9); `complete`: the
-    current rows of keys that changed in the window; `latest_state`: as Hudi's own incremental query
-    answers, the window's records merged among themselves; `skip_merge`: the window's rows of base
-    files, then those of logs (HUDI-R3 to R5, R8)."""
+    current rows of keys that changed in the window; `with_deletes`: the same, and the keys that
+    were deleted, told apart by `_change_type` (HUDI-R6); `latest_state`: as Hudi's own incremental
+    query answers, the window's records merged among themselves; `skip_merge`: the window's rows of
+    base files, then those of logs (HUDI-R3 to R5, R8)."""
     keys_repeat: bool = False
     """Whether a key may stand in the target several times: each window appends the new row of an
     updated key beside the old one."""
@@ -60,12 +66,18 @@ class HudiReadConfig(ReadConfig):
     @property
     def repeats_keys(self) -> bool:
         """Whether an updated row would stand beside the old one in a target of `write: append`."""
-        return self.mode not in {"snapshot", "rebuild_partitions"} and not self.keys_repeat
+        return self.mode in _REPEATING and not self.keys_repeat
+
+    @property
+    def emits_kinds(self) -> bool:
+        """Whether rows have a `_change_type`, so that not every one is a new row."""
+        return self.mode in _WITH_KINDS
 
     @property
     def metadata_columns(self) -> Mapping[str, frozenset[str]]:
         """The columns that the writer adds to every row; each mode has them."""
-        return dict.fromkeys(_MODES, META_COLUMNS)
+        known = dict.fromkeys(_MODES, META_COLUMNS)
+        return known | dict.fromkeys(_WITH_KINDS, META_COLUMNS | {CHANGE_TYPE})
 
 
 class HudiSourceConfig(SourceConfig):

@@ -16,8 +16,9 @@ from tidegate.errors import (
 from tidegate.model.instant import aware_time
 from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
+from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.source.columns import select_columns
-from tidegate.source.hudi.slices.details import REPLACING
+from tidegate.source.hudi.slices.details import REPLACING, WITH_DELETES
 from tidegate.source.hudi.table.columns import META_COLUMNS, KeyedBy, arrow_schema
 from tidegate.source.hudi.table.merge_rules import MergeMode, MergeRules, merge_rules
 from tidegate.source.hudi.timeline.times import instant_of, order_of
@@ -247,13 +248,16 @@ class HudiTimeline:
         table, config = timeline.table, self._access.config
         # Changes are read with the newest columns, a state with its own, as Hudi does.
         schema_of = head if config.read.mode == "snapshot" else newest_write(timeline)
+        tells_deletes = config.read.mode == WITH_DELETES
         whole = pa.schema(
             [
+                *([pa.field(CHANGE_TYPE, pa.string())] if tells_deletes else ()),
                 *(pa.field(name, pa.string()) for name in META_COLUMNS if table.has_meta_fields),
                 *self._table_schema(timeline, schema_of),
             ]
         )
-        known = [name for name in whole.names if name not in META_COLUMNS]
+        added = (*META_COLUMNS, CHANGE_TYPE)
+        known = [name for name in whole.names if name not in added]
         chosen = select_columns(
             whole, config.read.columns or known, self._extra_columns, self._access.name
         )
@@ -270,6 +274,8 @@ class HudiTimeline:
             "names": chosen.names,
             "keyed_by": by.to_json(),
         }
+        if tells_deletes:
+            details["properties"] = table.naming
         if table.has_mixed_logs:
             done = {key: action.completed for key, action in timeline.active.writes.items()}
             details["gate"] = {"first": timeline.active.first or "", "done": done}

@@ -11,15 +11,22 @@ from tidegate.model.plan_record import InstantAction, Listed
 from tidegate.physical import RowGroup
 from tidegate.physical.opening import open_rows
 from tidegate.read.open_piece import damage_named
-from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, REPLACING, SliceDetails
+from tidegate.source.hudi.slices.deletes import WindowDeletes
+from tidegate.source.hudi.slices.details import (
+    LOG_ONLY,
+    ONLY_WINDOW,
+    REPLACING,
+    WITH_DELETES,
+    SliceDetails,
+)
 from tidegate.source.hudi.slices.listing import partitions, slices_of
-from tidegate.source.hudi.slices.partition_values import partition_values
 from tidegate.source.hudi.slices.window_slices import (
     check_not_cleaned,
     touched_partitions,
     unread_changes,
 )
 from tidegate.source.hudi.table.columns import COMMIT_TIME
+from tidegate.source.hudi.table.partition_values import partition_values
 from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
 from tidegate.source.hudi.timeline.writes import writes_after
 from tidegate.source.named_columns import decode_schema
@@ -29,12 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from tidegate.model.event_column import EventColumn
+    from tidegate.model.file_slice import Deltas
     from tidegate.model.instant import InstantRange
     from tidegate.model.plan import Pin
     from tidegate.physical import PhysicalRows
     from tidegate.source.hudi.access import TableAccess
     from tidegate.source.hudi.slices.file_groups import Slice
-    from tidegate.source.hudi.slices.names import LogFile
+    from tidegate.source.hudi.slices.names import BaseFile, LogFile
     from tidegate.source.hudi.slices.window_slices import Touched
     from tidegate.source.hudi.timeline.loaded import Order
 
@@ -93,12 +101,14 @@ class HudiSlicing:
             self._check_still_there(timeline, state)
             pieces = tuple(self._pieces(every, timeline, state, None))
             return Units(pieces, listed=listed, replaced=replaced)
-        found = [
-            slice
-            for slice in slices_of(self._access.files, timeline, state, touched)
-            if slice.group in touched[slice.partition].groups
-        ]
+        standing = list(slices_of(self._access.files, timeline, state, touched))
+        found = [it for it in standing if it.group in touched[it.partition].groups]
         self._check_still_there(timeline, state)
+        if self._access.config.read.mode == WITH_DELETES:
+            files = self._access.files
+            deletes = WindowDeletes(files, timeline, writes, timeline.order(start), state.until)
+            changed = self._with_deletes(found, standing, deletes, timeline, state, touched)
+            return Units(tuple(changed), listed=listed)
         return Units(
             tuple(self._pieces(found, timeline, state, touched)),
             notes=unread_changes(timeline, writes),
@@ -130,22 +140,54 @@ class HudiSlicing:
         touched: Mapping[str, Touched] | None,
     ) -> Iterator[Piece]:
         def piece(slice: Slice) -> Piece:
-            details: SliceDetails = {"partition": slice.partition, "group": slice.group}
-            history: tuple[LogFile, ...] = ()
-            if timeline.table.has_mixed_logs:
-                details["until"] = state.until
-            if touched is not None:
-                details["instants"] = touched[slice.partition].instants
-                history = _of_window(slice, touched[slice.partition])
-            return self._piece(slice, details, history)
+            details = _details(slice, timeline, state)
+            if touched is None:
+                return self._piece(slice, details)
+            of_window = touched[slice.partition]
+            details["instants"] = of_window.instants
+            return self._piece(slice, details, self._history(slice, of_window))
 
         with ThreadPoolExecutor(_THREADS) as pool:
             yield from pool.map(piece, found)
 
-    def _piece(self, slice: Slice, details: SliceDetails, history: tuple[LogFile, ...]) -> Piece:
+    def _with_deletes(
+        self,
+        found: Iterable[Slice],
+        standing: Iterable[Slice],
+        deletes: WindowDeletes,
+        timeline: LoadedTimeline,
+        state: State,
+        touched: Mapping[str, Touched],
+    ) -> Iterator[Piece]:
+        """Yield the slices of a window, and those that are not there any more (HUDI-R6)."""
+        rewritten = deletes.rewritten()
+
+        def piece(slice: Slice, state: State, *, only_deletes: bool = False) -> Piece:
+            details = _details(slice, timeline, state)
+            of_window = touched[slice.partition]
+            details["instants"] = of_window.instants
+            deltas = self._history(slice, of_window)
+            before = rewritten.get((slice.partition, slice.group))
+            if before is not None:
+                details["removed_by"] = before.by
+                deltas += (self._previous(before.previous),)
+            if only_deletes:
+                details["only_deletes"] = True
+            return self._piece(slice, details, deltas)
+
+        for slice in found:
+            yield piece(slice, state)
+        for ended in deletes.ended({(it.partition, it.group) for it in standing}):
+            if ended.removed_by is None:
+                yield piece(ended.slice, ended.state, only_deletes=True)
+                continue
+            details = _details(ended.slice, timeline, ended.state)
+            details["gone_since"] = ended.removed_by
+            yield self._piece(ended.slice, details)
+
+    def _piece(self, slice: Slice, details: SliceDetails, others: Deltas = ()) -> Piece:
         path = self._access.files.path
-        logs = tuple(self._delta(log, DeltaKind.LOG) for log in slice.logs)
-        logs += tuple(self._delta(log, DeltaKind.HISTORY) for log in history)
+        logs = (*(self._delta(log, DeltaKind.LOG) for log in slice.logs), *others)
         if slice.base is None:
             size = sum(log.size_bytes for log in slice.logs)
             only_logs = FileSlice(
@@ -164,6 +206,18 @@ class HudiSlicing:
             rows = file.rows
         return Piece(base, rows, base.file_bytes)
 
+    def _history(self, slice: Slice, touched: Touched) -> Deltas:
+        """Return the logs of a window that belong to other slices by now (HUDI-F13)."""
+        return tuple(
+            self._delta(log, DeltaKind.HISTORY)
+            for log in slice.history
+            if log.path.rpartition("/")[2] in touched.files
+        )
+
+    def _previous(self, base: BaseFile) -> Delta:
+        path, size = self._access.files.path(base.path), base.size_bytes
+        return Delta(path, DeltaKind.PREVIOUS, base.file_format, size, rows=0, sequence=0)
+
     def _delta(self, log: LogFile, kind: DeltaKind) -> Delta:
         path = self._access.files.path(log.path)
         return Delta(path, kind, "log", log.size_bytes, rows=0, sequence=0)
@@ -173,6 +227,8 @@ class HudiSlicing:
         return open_rows(self._access.files.open(below), slice.file_format)
 
 
-def _of_window(slice: Slice, touched: Touched) -> tuple[LogFile, ...]:
-    """Return the logs of a window that belong to other slices by now (HUDI-F13)."""
-    return tuple(log for log in slice.history if log.path.rpartition("/")[2] in touched.files)
+def _details(slice: Slice, timeline: LoadedTimeline, state: State) -> SliceDetails:
+    details: SliceDetails = {"partition": slice.partition, "group": slice.group}
+    if timeline.table.has_mixed_logs:
+        details["until"] = state.until
+    return details

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from tidegate.physical.arrays import boolean_column, flags
 from tidegate.read.keyed_merge import KeyedRecords
-from tidegate.source.hudi.table.columns import IS_DELETED, KEY, OPERATION
+from tidegate.source.hudi.table.columns import COMMIT_TIME, IS_DELETED, KEY, OPERATION
 from tidegate.source.hudi.table.merge_rules import Filling, MergeMode
 
 if TYPE_CHECKING:
@@ -82,24 +82,28 @@ def _keyed(
 
 
 def delete_records(
-    deletes: Deletes, by: KeyedBy, schema: pa.Schema, *, marked: bool
+    deletes: Deletes, by: KeyedBy, schema: pa.Schema, instant: str, *, marked: bool
 ) -> KeyedRecords:
     """Return the records of a delete block.
 
     Args:
         deletes: its content.
         by: how they are keyed.
-        schema: of the rows of data blocks; those of deletes are NULL.
+        schema: of the rows of data blocks; those of deletes are NULL, but for the commit time.
+        instant: of the block.
         marked: whether they are marked.
     """
     count = len(deletes.keys)
-    nulls = [pa.nulls(count, column.type) for column in schema]
+    columns = [
+        pa.repeat(instant, count) if column.name == COMMIT_TIME else pa.nulls(count, column.type)
+        for column in schema
+    ]
     ordering: tuple[pa.Array, ...] = ()
     unordered = np.zeros(0, np.bool_)
     if by.mode == MergeMode.EVENT_TIME and by.ordering:
         ordering, unordered = _typed(deletes, [schema.field(name).type for name in by.ordering])
     return KeyedRecords(
-        rows=pa.Table.from_arrays(nulls, schema=schema),
+        rows=pa.Table.from_arrays(columns, schema=schema),
         keys=deletes.keys.cast(pa.string()),
         deleted=np.ones(count, np.bool_),
         marked=np.full(count, marked),

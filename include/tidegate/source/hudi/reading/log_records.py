@@ -68,17 +68,15 @@ class EveryBlock:
 class LogRecords:
     """Loads the log records of slices; keeps those of the last one."""
 
-    def __init__(self, files: TableFiles, by: KeyedBy, key_columns: Sequence[Wanted]) -> None:
+    def __init__(self, files: TableFiles, by: KeyedBy) -> None:
         """Prepare.
 
         Args:
             files: of the table.
             by: how its rows are keyed.
-            key_columns: the columns of their keys.
         """
         self._files = files
         self._by = by
-        self._key_columns = key_columns
         self._last: tuple[object, KeyedRecords] | None = None
 
     def merged(
@@ -130,19 +128,26 @@ class LogRecords:
         ]
         return newest_of_each_key(joined_records(parts, schema))
 
-    def history_keys(self, slice: FileSlice, gate: Gate) -> pa.Array:
-        """Read the keys of a window's records that were merged into base files since (HUDI-R5)."""
+    def history(self, slice: FileSlice, gate: Gate, wanted: Sequence[Wanted]) -> KeyedRecords:
+        """Read a window's records that were merged into base files since (HUDI-R5).
+
+        They are not merged among themselves: the base file tells what became of them.
+
+        Args:
+            slice: with these logs as deltas.
+            gate: tells which instants are visible.
+            wanted: their columns, with those of the key.
+        """
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.HISTORY]
         counted = counted_blocks(self._blocks(logs), gate, instants)
-        wanted = self._key_columns
         schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
         by = replace(self._by, mode=MergeMode.COMMIT_TIME.value, filling=Filling.NOTHING.value)
         parts = [
             self._records(block, content, wanted, by, instants)
             for block, content in self._contents(counted.blocks)
         ]
-        return joined_records(parts, schema).keys
+        return joined_records(parts, schema)
 
     def _blocks(self, logs: Sequence[Delta]) -> Iterator[Block]:
         for log in logs:
@@ -176,7 +181,8 @@ class LogRecords:
         schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
         marked = block.instant in instants or not instants.isdisjoint(block.compacted)
         if block.type is BlockType.DELETE:
-            return delete_records(decode_deletes(block, content), by, schema, marked=marked)
+            deletes = decode_deletes(block, content)
+            return delete_records(deletes, by, schema, block.instant, marked=marked)
         decoded = widened(decode_records(block, content, schema.names), wanted)
         found = [found_column(column) for column in decoded.schema]
         rows = Projection(wanted, found, {}, block.path).apply(decoded, block.path)

@@ -11,7 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.errors import SourceFileDamaged
+from tidegate.model.file_slice import DeltaKind, FileSlice
 from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.plan import Piece
+from tidegate.model.row_kind import CHANGE_TYPE, RowKind
 from tidegate.physical.arrays import boolean_column, flags
 from tidegate.physical.opening import open_rows
 from tidegate.read.keyed_merge import StandingRows
@@ -20,21 +23,25 @@ from tidegate.read.open_piece import damage_named, open_piece
 from tidegate.read.pieces import read_pieces
 from tidegate.read.removed import WHOLE
 from tidegate.source.hudi.merge.records import record_keys, standing_rows
+from tidegate.source.hudi.merge.tombstones import Tombstones
+from tidegate.source.hudi.reading.deleted_keys import DeletedKeys, Gone, told_by
 from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
-from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, details_of
+from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, WITH_DELETES, details_of
 from tidegate.source.hudi.table.columns import COMMIT_TIME, SliceColumns
 from tidegate.source.hudi.table.promotion import widened
+from tidegate.source.hudi.table.properties import TableProperties
 from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection, Projections
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-    from tidegate.model.file_slice import FileSlice
-    from tidegate.model.plan import Piece, Pin
+    from tidegate.model.file_slice import Delta
+    from tidegate.model.plan import Pin
     from tidegate.physical import PhysicalRows
     from tidegate.physical.arrays import Flags
     from tidegate.physical.whole_file import WholeFile
+    from tidegate.read.keyed_merge import KeyedRecords
     from tidegate.read.merge import ReadOptions
     from tidegate.source.column_kernels import Wanted
     from tidegate.source.hudi.files import TableFiles
@@ -58,9 +65,11 @@ class HudiReader:
         self._mode = mode
         self._columns = SliceColumns(pin.details)
         self._gate = pin.details.get("gate")
-        self._logs = LogRecords(files, self._columns.keyed_by, self._columns.keys)
+        self._logs = LogRecords(files, self._columns.keyed_by)
         self._projections = Projections()
         self._plain = self._columns.with_hidden(merging=False, times=False)
+        properties = TableProperties(pin.identity, pin.details.get("properties", {}))
+        self._tombstones = Tombstones(self._columns, properties)
 
     @property
     def schema(self) -> pa.Schema:
@@ -79,12 +88,15 @@ class HudiReader:
                 yield from read_pieces(run, self, options)
                 continue
             for piece in run:
-                yield from self._passing(self._merged(piece, options.batch_rows), options)
+                for found in self._merged(piece, options.batch_rows):
+                    yield from self._passing(piece, found, options)
 
     def merge_read(self, file: PhysicalRows, piece: Piece) -> MergedPiece:
         """Return how a plain piece is read of its open file."""
         names = _present(self._plain, file.schema)
-        conforming = Conforming(names, lambda batch, _: self._conform(batch, piece, self._plain))
+        conforming = Conforming(
+            names, lambda batch, _: _upserted(self._conform(batch, piece, self._plain))
+        )
         return MergedPiece(file, piece, conforming, WHOLE)
 
     def alike(self, piece: Piece) -> Hashable:
@@ -112,7 +124,8 @@ class HudiReader:
         del piece
         return None
 
-    def _merged(self, piece: Piece, batch_rows: int) -> Iterator[pa.Table]:
+    def _merged(self, piece: Piece, batch_rows: int) -> Iterator[pa.Table | Gone]:
+        """Read the rows of a piece, and in mode `with_deletes` the keys that are gone."""
         slice = piece.slice
         is_log_only = slice.file_format == LOG_ONLY
         if is_log_only and piece.row_start:
@@ -123,33 +136,62 @@ class HudiReader:
         only = frozenset(instants) if instants is not None and self._mode in ONLY_WINDOW else None
         gate = self._gate_of(slice)
         records = self._logs.merged(slice, gate, wanted, only=only)
-        history = self._logs.history_keys(slice, gate) if only is None else _NO_KEYS
+        tells = self._mode == WITH_DELETES and instants is not None
+        telling = self._columns.telling_deletes() if tells else self._columns.keys
+        earlier = self._logs.history(slice, gate, telling) if only is None else None
+        history = _NO_KEYS if earlier is None else earlier.keys
         records = replace(records, marked=records.marked | _among(records.keys, history))
         standing = StandingRows(records)
+        deleted = DeletedKeys(self._perhaps_gone(slice, earlier), records) if tells else None
         if not is_log_only:
-            yield from self._base(piece, wanted, standing, history, batch_rows)
+            yield from self._base(piece, wanted, standing, deleted, history, batch_rows)
         if piece.row_start == 0:
             rest = standing.rest()
             keep = ~rest.deleted
             if instants is not None:
                 keep &= rest.marked
             yield rest.rows.filter(pa.array(keep))
+            if deleted is not None:
+                yield told_by(rest)
+                yield deleted.rest()
+
+    def _perhaps_gone(self, slice: FileSlice, earlier: KeyedRecords | None) -> Gone:
+        """Return keys that were deleted in logs of before, and those of the base file before."""
+        found = [Gone(_NO_KEYS, _NO_KEYS)] if earlier is None else [told_by(earlier)]
+        for delta in slice.deltas:
+            if delta.kind is DeltaKind.PREVIOUS:
+                keys = self._keys_of(delta)
+                since = details_of(slice).get("removed_by", "")
+                found.append(Gone(keys, pa.repeat(since, len(keys))))
+        keys, times = (pa.concat_arrays(parts) for parts in zip(*found, strict=True))
+        return Gone(keys, times)
+
+    def _keys_of(self, delta: Delta) -> pa.Array:
+        piece = Piece(FileSlice(delta.path, delta.file_format, delta.file_bytes), 0, 0)
+        with damage_named(delta.path), self.open(piece) as file:
+            names = _present(self._columns.keys, file.schema)
+            parts = [
+                record_keys(self._conform(batch, piece, self._columns.keys), self._columns.keyed_by)
+                for _, batch in file.batches(names, 0, file.rows)
+            ]
+        return pa.concat_arrays([_NO_KEYS, *parts])
 
     def _base(
         self,
         piece: Piece,
         wanted: Sequence[Wanted],
         standing: StandingRows,
+        deleted: DeletedKeys | None,
         history: pa.Array,
         batch_rows: int,
-    ) -> Iterator[pa.Table]:
+    ) -> Iterator[pa.Table | Gone]:
         instants = details_of(piece.slice).get("instants")
         written = None if instants is None else pa.array(instants, pa.string())
         by = self._columns.keyed_by
         file, located = open_piece(piece, self.open)
         with damage_named(piece.path), file:
             names = _present(wanted, file.schema)
-            self._meet(file, piece, standing, 0, located.row_start)
+            self._meet(file, piece, standing, deleted, 0, located.row_start)
             for _, batch in file.batches(names, located.row_start, located.row_end, batch_rows):
                 rows = self._conform(batch, piece, wanted)
                 marks = np.zeros(rows.num_rows, np.bool_)
@@ -161,13 +203,23 @@ class HudiReader:
                 if self._mode == "skip_merge":
                     yield pa.Table.from_batches([rows])
                     continue
-                made, marks = standing.apply(standing_rows(rows, by, marks))
-                yield made if instants is None else made.filter(pa.array(marks))
+                merged = standing.apply(standing_rows(rows, by, marks))
+                wanted_rows = None if instants is None else pa.array(merged.marked)
+                yield merged.rows if wanted_rows is None else merged.rows.filter(wanted_rows)
+                if deleted is not None:
+                    deleted.meet(record_keys(rows, by))
+                    yield told_by(standing.records(merged.removing))
             if located.row_start == 0:
-                self._meet(file, piece, standing, located.row_end, file.rows)
+                self._meet(file, piece, standing, deleted, located.row_end, file.rows)
 
     def _meet(
-        self, file: PhysicalRows, piece: Piece, standing: StandingRows, start: int, end: int
+        self,
+        file: PhysicalRows,
+        piece: Piece,
+        standing: StandingRows,
+        deleted: DeletedKeys | None,
+        start: int,
+        end: int,
     ) -> None:
         """Tell which keys stand in a range of rows that another piece reads (HUDI-P8)."""
         instants = details_of(piece.slice).get("instants")
@@ -180,18 +232,31 @@ class HudiReader:
             if only is not None:
                 written = _among(rows.column(COMMIT_TIME), pa.array(only, pa.string()))
                 rows = rows.filter(boolean_column(written))
-            standing.meet(record_keys(rows, self._columns.keyed_by))
+            keys = record_keys(rows, self._columns.keyed_by)
+            standing.meet(keys)
+            if deleted is not None:
+                deleted.meet(keys)
 
     def _passing(
-        self, tables: Iterable[pa.Table], options: ReadOptions
+        self, piece: Piece, found: pa.Table | Gone, options: ReadOptions
     ) -> Iterator[pa.RecordBatch]:
-        names = list(self._columns.names)
-        for table in tables:
-            for batch in table.select(names).to_batches(max_chunksize=options.batch_rows):
-                passing = options.filter
-                rows = batch if passing is None else batch.filter(passing.mask(batch))
-                if rows.num_rows:
-                    yield rows
+        """Yield what is returned of a piece; deletes pass the filter, as they have only a key."""
+        details = details_of(piece.slice)
+        since = details.get("gone_since")
+        if isinstance(found, pa.Table) and since is not None:
+            keys = record_keys(found, self._columns.keyed_by).combine_chunks()
+            found = Gone(keys, pa.repeat(since, len(keys)))
+        if isinstance(found, Gone):
+            made = self._tombstones.rows(details["partition"], *found)
+            yield from made.to_batches(max_chunksize=options.batch_rows)
+            return
+        if details.get("only_deletes"):
+            return
+        names, passing = list(self._columns.names), options.filter
+        for batch in found.select(names).to_batches(max_chunksize=options.batch_rows):
+            rows = batch if passing is None else batch.filter(passing.mask(batch))
+            if rows.num_rows:
+                yield _upserted(rows)
 
     def _conform(
         self, batch: pa.RecordBatch, piece: Piece, wanted: Sequence[Wanted]
@@ -217,7 +282,15 @@ class HudiReader:
 
 
 def _is_plain(slice: FileSlice) -> bool:
-    return not slice.deltas and "instants" not in details_of(slice)
+    return not slice.deltas and details_of(slice).keys().isdisjoint({"instants", "gone_since"})
+
+
+def _upserted(rows: pa.RecordBatch) -> pa.RecordBatch:
+    """Return rows with their kind, if it is asked for: they replace one of their key, if any."""
+    place = rows.schema.get_field_index(CHANGE_TYPE)
+    if place < 0:
+        return rows
+    return rows.set_column(place, CHANGE_TYPE, pa.repeat(RowKind.UPSERT.value, len(rows)))
 
 
 def _present(wanted: Sequence[Wanted], schema: pa.Schema) -> list[str]:

@@ -14,6 +14,8 @@ ONLY_WINDOW = frozenset({"latest_state", "skip_merge"})
 """Modes in which rows and records of other instants are not looked at (HUDI-R4, R8)."""
 
 
+WITH_DELETES = "with_deletes"
+"""The mode in which deleted keys are returned beside changed rows (HUDI-R6)."""
 REPLACING = "rebuild_partitions"
 """The mode in which the partitions that changed are read whole (HUDI-R9)."""
 
@@ -31,6 +33,12 @@ class SliceDetails(TypedDict):
     instants: NotRequired[tuple[str, ...]]
     """The instants of the window that may have written rows of the slice; without it, the whole
     state is read."""
+    only_deletes: NotRequired[bool]
+    """Whether the rows that were written are returned of another slice, which has them by now."""
+    removed_by: NotRequired[str]
+    """The first instant that deleted rows of `DeltaKind.PREVIOUS`."""
+    gone_since: NotRequired[str]
+    """The instant that removed the whole slice: all of its rows are returned as deleted."""
 
 
 def details_of(slice: FileSlice) -> SliceDetails:

@@ -52,7 +52,7 @@ def touched_partitions(
             groups.setdefault(partition, set()).update(stat.file_id for stat in stats)
             names = (stat.path.rpartition("/")[2] for stat in stats)
             files.setdefault(partition, set()).update(names)
-    for metadata in _clusterings(timeline, window, until):
+    for metadata in clusterings(timeline, window, until):
         for partition, replaced in metadata.replaced.items():
             if not groups.get(partition, set()).isdisjoint(replaced):
                 stats = metadata.written.get(partition, ())
@@ -65,7 +65,7 @@ def touched_partitions(
     }
 
 
-def _clusterings(
+def clusterings(
     timeline: LoadedTimeline, window: Sequence[Order], until: Order
 ) -> Iterator[CommitMetadata]:
     """Yield the clusterings up to a state that may have moved rows of a window, in their order."""

@@ -20,11 +20,12 @@ if TYPE_CHECKING:
 
 COMMIT_TIME = "_hoodie_commit_time"
 KEY = "_hoodie_record_key"
+PARTITION = "_hoodie_partition_path"
 META_COLUMNS = (
     COMMIT_TIME,
     "_hoodie_commit_seqno",
     KEY,
-    "_hoodie_partition_path",
+    PARTITION,
     "_hoodie_file_name",
 )
 """The columns that the writer adds to every row, in its order."""
@@ -92,6 +93,14 @@ class SliceColumns:
         if not with_time:
             return self.keys
         return (*self.keys, wanted_column(self.table.field(COMMIT_TIME)))
+
+    def telling_deletes(self) -> tuple[Wanted, ...]:
+        """Return the columns that tell of a record's key whether it was deleted, and when."""
+        marker = self.keyed_by.marker
+        names = (COMMIT_TIME, IS_DELETED, OPERATION, *(marker[:1] if marker else ()))
+        known = set(self.table.names)
+        others = (wanted_column(self.table.field(name)) for name in names if name in known)
+        return (*self.keys, *others)
 
     def with_hidden(self, *, merging: bool, times: bool) -> tuple[Wanted, ...]:
         """Return the columns of the result, followed by those that are needed only to get there.

@@ -19,7 +19,12 @@ _LAYOUT = "hoodie.timeline.layout.version"
 _BASE_FORMAT = "hoodie.table.base.file.format"
 _DROPS_COLUMNS = "hoodie.datasource.write.drop.partition.columns"
 _PARTITION_FIELDS = "hoodie.table.partition.fields"
+_KEY_FIELDS = "hoodie.table.recordkey.fields"
+_HIVE = "hoodie.datasource.write.hive_style_partitioning"
+_ENCODES = "hoodie.datasource.write.partitionpath.urlencode"
+_GENERATORS = ("hoodie.table.keygenerator.class", "hoodie.table.keygenerator.type")
 _DATES_AS_FOLDERS = "hoodie.datasource.write.slash.separated.date.partitioning"
+_NAMING = (_PARTITION_FIELDS, _KEY_FIELDS, _HIVE, _ENCODES, *_GENERATORS, _DATES_AS_FOLDERS)
 _FORMATS = re.compile("timestamp", re.IGNORECASE)
 """Key generators that format values; a custom one says so for each column."""
 _VERSIONS = frozenset({5, 6, 8, 9})
@@ -110,7 +115,7 @@ class TableProperties:
     @property
     def key_fields(self) -> tuple[str, ...]:
         """The columns of the record key; empty if the writer makes keys."""
-        return _names(self.raw.get("hoodie.table.recordkey.fields", ""))
+        return _names(self.raw.get(_KEY_FIELDS, ""))
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
@@ -127,23 +132,28 @@ class TableProperties:
     @property
     def has_hive_folders(self) -> bool:
         """Whether the folders of partitions are named `column=value`."""
-        return self.raw.get("hoodie.datasource.write.hive_style_partitioning", "") == "true"
+        return self.raw.get(_HIVE, "") == "true"
 
     @property
     def encodes_folders(self) -> bool:
         """Whether the values in the names of folders are URL-encoded."""
-        return self.raw.get("hoodie.datasource.write.partitionpath.urlencode", "") == "true"
+        return self.raw.get(_ENCODES, "") == "true"
 
     @property
     def formats_folders(self) -> str | None:
         """The property by which folders are named by formatted values; None: by the values."""
-        for key in ("hoodie.table.keygenerator.class", "hoodie.table.keygenerator.type"):
+        for key in _GENERATORS:
             if _FORMATS.search(self.raw.get(key, "")):
                 return key
         if self.raw.get(_DATES_AS_FOLDERS, "").lower() == "true":
             return _DATES_AS_FOLDERS
         kinds = (it.partition(":")[2] for it in _names(self.raw.get(_PARTITION_FIELDS, "")))
         return None if all(kind in {"", "SIMPLE"} for kind in kinds) else _PARTITION_FIELDS
+
+    @property
+    def naming(self) -> Mapping[str, str]:
+        """The properties that say how keys and folders are named, without all others."""
+        return {key: self.raw[key] for key in _NAMING if key in self.raw}
 
     @property
     def created_schema(self) -> str | None:

@@ -2,69 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from tidegate.source.hudi.files import TableFiles
+from hudi_timelines import END, TIMES, clustered, order, timeline, wrote
 from tidegate.source.hudi.slices.window_slices import touched_partitions, unread_changes
-from tidegate.source.hudi.table.properties import TableProperties
-from tidegate.source.hudi.timeline.loaded import LoadedTimeline
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from tidegate.source.hudi.timeline.loaded import Order
-
-TIMES = [f"2026010100000000{number}" for number in range(1, 9)]
-END = ("99990101000000000", "99990101000000000")
-
-
-def wrote(*groups: str, operation: str = "INSERT", **more: Any) -> dict[str, Any]:
-    stats = [{"fileId": group, "path": f"p/{group}.parquet", "numDeletes": 0} for group in groups]
-    return {"operationType": operation, "partitionToWriteStats": {"p": stats}, **more}
-
-
-def clustered(old: str, new: str) -> dict[str, Any]:
-    return wrote(new, operation="CLUSTER", partitionToReplaceFileIds={"p": [old]})
-
-
-def timeline(
-    root: Path, active: list[dict[str, Any]], archived: list[dict[str, Any]] | None = None
-) -> LoadedTimeline:
-    """A timeline whose archived actions come before the active ones."""
-    folder = root / ".hoodie" / "timeline"
-    (folder / "history").mkdir(parents=True)
-    kept = archived or []
-    rows = [
-        {
-            "instantTime": TIMES[place],
-            "completionTime": TIMES[place],
-            "action": kind(raw),
-            "metadata": json.dumps(raw).encode(),
-        }
-        for place, raw in enumerate(kept)
-    ]
-    if rows:
-        pq.write_table(pa.Table.from_pylist(rows), folder / "history" / "a.parquet")
-        (folder / "history" / "_version_").write_text("1")
-        manifest = json.dumps({"files": [{"fileName": "a.parquet", "fileLen": 1}]})
-        (folder / "history" / "manifest_1").write_text(manifest)
-    for place, raw in enumerate(active, start=len(kept)):
-        name = f"{TIMES[place]}_{TIMES[place]}.{kind(raw)}"
-        (folder / name).write_text(json.dumps(raw))
-    properties = {"hoodie.table.version": "9", "hoodie.table.type": "COPY_ON_WRITE"}
-    return LoadedTimeline(TableFiles(str(root)), TableProperties("lake", properties))
-
-
-def kind(raw: dict[str, Any]) -> str:
-    return "replacecommit" if "partitionToReplaceFileIds" in raw else "commit"
-
-
-def order(place: int) -> Order:
-    return TIMES[place], TIMES[place]
 
 
 def test_groups_are_those_that_the_writes_wrote(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from tidegate.errors import HudiPartitionUnreadable
-from tidegate.source.hudi.slices.partition_values import partition_values
+from tidegate.source.hudi.table.partition_values import partition_values
 from tidegate.source.hudi.table.properties import TableProperties
 
 SCHEMA = pa.schema(

@@ -1,0 +1,67 @@
+"""Find out which keys of a slice a window deleted: those that no row has afterwards (HUDI-R6)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from tidegate.physical.arrays import boolean_column
+from tidegate.read.key_lookup import KeyLookup
+from tidegate.source.hudi.table.columns import COMMIT_TIME
+
+if TYPE_CHECKING:
+    from tidegate.read.keyed_merge import KeyedRecords
+
+
+class Gone(NamedTuple):
+    """Keys without a row."""
+
+    keys: pa.Array
+    times: pa.Array
+    """The requested times of the instants that deleted them."""
+
+
+def told_by(records: KeyedRecords) -> Gone:
+    """Return the keys of deletes of a window, of merged records that met no row or took one away.
+
+    Args:
+        records: with a column of commit times.
+    """
+    own = boolean_column(records.deleted & records.marked)
+    times = records.rows.column(COMMIT_TIME).combine_chunks()
+    return Gone(records.keys.filter(own), times.filter(own))
+
+
+class DeletedKeys:
+    """Keys that may be gone although no log record of the slice says so.
+
+    They were deleted by a record that is part of a base file by now, or stood in the base file
+    before. Keys of log records are left out, because the records themselves tell.
+    """
+
+    def __init__(self, found: Gone, records: KeyedRecords) -> None:
+        """Prepare.
+
+        Args:
+            found: keys that may be gone; may repeat.
+            records: of the slice's logs, one per key.
+        """
+        table = pa.table({"key": found.keys, "time": found.times})
+        newest = table.group_by("key").aggregate([("time", "max")])
+        self._keys = newest.column("key").combine_chunks()
+        self._times = newest.column("time_max").combine_chunks()
+        self._stand = np.zeros(len(self._keys), np.bool_)
+        self._lookup = KeyLookup(self._keys)
+        self.meet(records.keys)
+
+    def meet(self, keys: pa.Array) -> None:
+        """Note that rows or records have these keys."""
+        _, indices = self._lookup.find(keys)
+        self._stand[indices] = True
+
+    def rest(self) -> Gone:
+        """Return the keys that nothing had."""
+        gone = pa.array(np.flatnonzero(~self._stand))
+        return Gone(self._keys.take(gone), self._times.take(gone))

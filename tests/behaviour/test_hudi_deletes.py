@@ -1,0 +1,100 @@
+"""Windows with deletes turn each state of a Hudi table into each later one (HUDI-R6)."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from golden_hudi import RANDOM, Golden, completed, texts
+from hudi_opinions import (
+    OTHER_STATES,
+    REQUESTED_ORDER,
+    WITH_META,
+    alike,
+    is_exempt,
+    random_states,
+    states,
+    without,
+)
+from tidegate.errors import HudiFilesCleaned
+from tidegate.model.instant import InstantRange
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from tidegate.model.instant import Instant
+
+    State = tuple[Instant, list[dict[str, Any]]]
+
+KEY, FOLDER, TIME = "_hoodie_record_key", "_hoodie_partition_path", "_hoodie_commit_time"
+KIND = "_change_type"
+META = (KEY, FOLDER, TIME)
+BASED_ON_AN_OLDER_FILE = "_inflight_base_left"
+"""Hudi based a base file on one that is older than a log: a row went back without a write of it."""
+
+
+def opened(case: str, mode: str, *columns: str) -> Golden:
+    """The table with the columns that tell keys and times."""
+    known = Golden(case, "snapshot")
+    names = known.source.reading.schema(known.pin).names
+    return Golden(case, mode, read={"columns": [*names, *columns, *META]})
+
+
+def own_states(case: str) -> Iterator[State]:
+    """The states as Tidegate reads them, in the order of completion."""
+    table = opened(case, "snapshot")
+    for instant in table.writes:
+        yield instant, table.rows(InstantRange(None, instant))
+
+
+def followed(
+    before: Iterable[Mapping[str, Any]], changes: Iterable[Mapping[str, Any]]
+) -> list[Mapping[str, Any]]:
+    """Apply changes to a state: of a key's the latest, of one write's the row."""
+    standing = {(row[FOLDER], row[KEY]): row for row in before}
+    newest: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for row in sorted(changes, key=lambda row: (row[TIME], row[KIND] == "UPSERT")):
+        newest[row[FOLDER], row[KEY]] = row
+    for key, row in newest.items():
+        standing.pop(key, None)
+        if row[KIND] == "UPSERT":
+            standing[key] = {name: value for name, value in row.items() if name != KIND}
+    return list(standing.values())
+
+
+def check(case: str, found: Iterable[State]) -> int:
+    """Compare all pairs of states; the number of those whose files are there."""
+    table = opened(case, "with_deletes", KIND)
+    compared = 0
+    for (one, before), (other, after) in combinations(found, 2):
+        try:
+            changes = table.rows(InstantRange(one, other))
+        except HudiFilesCleaned:
+            continue
+        expected = texts([alike(row) for row in after])
+        assert texts([alike(row) for row in followed(before, changes)]) == expected, (
+            completed(one),
+            completed(other),
+        )
+        compared += 1
+    return compared
+
+
+@pytest.mark.parametrize("case", without(*OTHER_STATES, [BASED_ON_AN_OLDER_FILE], of=WITH_META))
+def test_state_with_the_changes_of_a_window_is_the_engines_next_state(case: str) -> None:
+    table = Golden(case, "snapshot")
+    found = list(states(case, table))
+
+    assert check(case, found) or len(found) < 2 or is_exempt(case, ["cleaned", "archived"])
+
+
+@pytest.mark.parametrize("case", [it for it in WITH_META if is_exempt(it, REQUESTED_ORDER)])
+def test_state_with_changes_done_out_of_order_is_the_next_state(case: str) -> None:
+    check(case, own_states(case))
+
+
+@pytest.mark.parametrize("case", RANDOM)
+def test_state_of_a_random_table_with_changes_is_the_engines_next_state(case: str) -> None:
+    assert check(case, random_states(case, Golden(case, "snapshot")))
