@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from golden_hudi import RANDOM, Golden, completed, texts
+from golden_hudi import NOW, RANDOM, Golden, completed, texts
 from hudi_opinions import (
     OTHER_STATES,
     REQUESTED_ORDER,
@@ -18,11 +19,14 @@ from hudi_opinions import (
     states,
     without,
 )
-from tidegate.errors import HudiFilesCleaned
+from small_hudi import Command, HudiLake, commands, typed
+from small_lake import load
+from tidegate.errors import HudiDeletesLost, HudiFilesCleaned
 from tidegate.model.instant import InstantRange
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from tidegate.model.instant import Instant
 
@@ -71,7 +75,7 @@ def check(case: str, found: Iterable[State]) -> int:
     for (one, before), (other, after) in combinations(found, 2):
         try:
             changes = table.rows(InstantRange(one, other))
-        except HudiFilesCleaned:
+        except (HudiFilesCleaned, HudiDeletesLost):
             continue
         expected = texts([alike(row) for row in after])
         assert texts([alike(row) for row in followed(before, changes)]) == expected, (
@@ -98,3 +102,81 @@ def test_state_with_changes_done_out_of_order_is_the_next_state(case: str) -> No
 @pytest.mark.parametrize("case", RANDOM)
 def test_state_of_a_random_table_with_changes_is_the_engines_next_state(case: str) -> None:
     assert check(case, random_states(case, Golden(case, "snapshot")))
+
+
+# ── In a pipeline ──
+
+
+COLUMNS = ["k", "ts", "v", "p", KIND, *META]
+FEED = {"source": {"read": {"mode": "with_deletes", "columns": COLUMNS}}}
+
+
+def published(lake: HudiLake) -> list[dict[str, Any]]:
+    """All published changes."""
+    names = (*lake.by, "ts", "v", KIND, *META) if "k" in lake.by else COLUMNS
+    return [dict(zip(names, row, strict=True)) for row in lake.columns(*names).elements()]
+
+
+def test_published_changes_add_up_to_the_table(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_replace", tmp_path, by=("p",))
+
+    for requested in lake.writes:
+        lake.stand_after(requested)
+        lake.take(**FEED)
+        state = texts(followed([], published(lake)))
+        assert state == lake.rows_after(requested)
+
+
+def test_deletes_are_published_in_the_partition_of_their_row(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_part_plain", tmp_path, by=("p",))
+    for requested in lake.writes:
+        lake.stand_after(requested)
+        lake.take(**FEED)
+
+    gone = [row for row in published(lake) if row[KIND] == "DELETE"]
+
+    assert [(row["k"], row["p"], row["v"], row[KEY], row[TIME]) for row in gone] == [
+        ("b", "2024-01-02", None, "b", lake.writes[2])
+    ]
+
+
+def test_filter_leaves_out_rows_and_no_delete(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_part_plain", tmp_path, by=("p",))
+    read = {"mode": "with_deletes", "columns": COLUMNS, "filter": "ts > 10"}
+    for requested in lake.writes:
+        lake.stand_after(requested)
+        lake.take(source={"read": read})
+
+    found = [(row["k"], row["p"], row[KIND]) for row in published(lake)]
+
+    assert sorted(found) == [("a", "2024-01-01", "UPSERT"), ("b", "2024-01-02", "DELETE")]
+
+
+@pytest.fixture
+def tidegate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
+    return typed(tmp_path, monkeypatch)
+
+
+@pytest.mark.follows("HudiDeletesLost")
+def test_feed_whose_deletes_were_cleaned_begins_anew(tmp_path: Path, tidegate: Command) -> None:
+    lake = HudiLake("v9_cow_basic", tmp_path, by=("k",))
+    columns = ["k", "ts", "v", KIND, *META]
+    feed = {"source": {"read": {"mode": "with_deletes", "columns": columns}}}
+    lake.stand_after(lake.writes[1])
+    lake.take(**feed)
+    lake.stand_after(lake.writes[2])
+    next(lake.table.glob(f"*_{lake.writes[1]}.parquet")).unlink()
+    with pytest.raises(HudiDeletesLost) as refused:
+        load(lake.pipeline(**feed), now=NOW)
+
+    (reset,) = commands(refused.value)
+    tidegate(f"{reset} --yes")
+    tidegate("tidegate publish trips")
+
+    assert lake.columns("k", "v") == rows_of_the_table(lake)
+    assert {row[KIND] for row in published(lake)} == {"UPSERT"}
+
+
+def rows_of_the_table(lake: HudiLake) -> Counter[tuple[Any, ...]]:
+    table = Golden(lake.case, "snapshot", lake.table)
+    return Counter((row["k"], row["v"]) for row in table.rows())

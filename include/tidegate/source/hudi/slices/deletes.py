@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import HudiFilesCleaned
+from tidegate.errors import HudiDeletesLost
 from tidegate.source.hudi.slices.listing import slices_of
 from tidegate.source.hudi.slices.names import BaseFile, parse_name
-from tidegate.source.hudi.slices.window_slices import check_not_cleaned, clusterings
+from tidegate.source.hudi.slices.window_slices import clusterings
 from tidegate.source.hudi.timeline.loaded import State
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class WindowDeletes:
         """Return file groups of which base files were written anew without rows of before.
 
         Raises:
-            HudiFilesCleaned: the base file of before is not there any more.
+            HudiDeletesLost: the base file of before is not there any more.
         """
         first: dict[Group, str] = {}
         deleting: dict[Group, str] = {}
@@ -96,11 +96,11 @@ class WindowDeletes:
             standing: the file groups at the end.
 
         Raises:
-            HudiFilesCleaned: files of the state before the window may be gone.
+            HudiDeletesLost: files of the state before the window may be gone.
         """
         removed = self._removed()
         if removed:
-            check_not_cleaned(self._timeline, self._start)
+            self._check_kept(self._start[1])
             state = State(self._timeline, self._start)
             for slice in slices_of(self._files, self._timeline, state, removed):
                 by = removed[slice.partition].get(slice.group)
@@ -150,12 +150,19 @@ class WindowDeletes:
                     found[group] = file
         gone = sorted(wanted.keys() - found.keys())
         if gone:
-            raise HudiFilesCleaned(
-                source=self._timeline.table.source,
-                instant=wanted[gone[0]],
-                retained=self._timeline.retained_since() or "later ones",
-            )
+            raise self._lost(wanted[gone[0]])
         return found
+
+    def _check_kept(self, instant: str) -> None:
+        retained = self._timeline.retained_since()
+        if retained is not None and instant < retained:
+            raise self._lost(instant)
+
+    def _lost(self, instant: str) -> HudiDeletesLost:
+        retained = self._timeline.retained_since() or "a later time"
+        return HudiDeletesLost(
+            source=self._timeline.table.source, instant=instant, retained=retained
+        )
 
     def _is_named(self, file: BaseFile) -> bool:
         """Return whether the commit names the file, and not another one of a failed task."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from hudi_timelines import END, TIMES, clustered, order, timeline
-from tidegate.errors import HudiFilesCleaned
+from tidegate.errors import HudiDeletesLost
 from tidegate.source.hudi.files import TableFiles
 from tidegate.source.hudi.slices.deletes import WindowDeletes
 
@@ -76,7 +76,7 @@ def test_file_before_that_was_cleaned_is_an_error(tmp_path: Path) -> None:
     found = deletes(tmp_path, [wrote(0, None), wrote(1, 0, deletes=1)], [1])
     (tmp_path / "p" / f"a_0_{TIMES[0]}.parquet").unlink()
 
-    with pytest.raises(HudiFilesCleaned, match=TIMES[0]):
+    with pytest.raises(HudiDeletesLost, match=TIMES[0]):
         found.rewritten()
 
 
