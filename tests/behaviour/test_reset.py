@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 from dying import Killed, deaths
-from small_lake import NOW, SmallLake, day, load, publish
+from small_lake import NOW, SmallLake, day, load, publish, stand_as_before
 from tidegate.cli import output
 from tidegate.cli.app import app
 from tidegate.errors import PartitionBusy, ResetUnfinished, TidegateError
@@ -151,6 +151,35 @@ def test_everything_is_dropped_but_what_tidegate_did_not_write(lake: SmallLake) 
     assert after["windows"] == []
     assert sequences(lake) == [2]
     assert lake.ids() == {FIRST: ids[:3], SECOND: [ids[3]]}
+    assert tidegate("fsck", "orders").exit_code == 0
+
+
+@pytest.mark.follows("AnnounceOutdated")
+@pytest.mark.parametrize("loaded", [False, True], ids=["at once", "after a load"])
+def test_copy_of_before_a_drop_that_was_put_back_is_dropped_again(
+    lake: SmallLake, *, loaded: bool
+) -> None:
+    ids = lake.commit({1: 3, 2: 1, 9: 1})
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    places = (lake.target, lake.work)
+    for place in places:
+        shutil.copytree(place, lake.root / "copy" / place.name)
+    tidegate("reset", "orders", "--drop-target", "--yes")
+    for place in places:
+        stand_as_before(place, lake.root / "copy" / place.name)
+    ids += lake.commit({1: 1})
+    if loaded:
+        tidegate("load", "orders")
+        assert "fsck orders --rebuild" in tidegate("publish", "orders").output
+    refused = refusal_of("fsck", "orders", "--rebuild")
+    assert refused["code"] == "AnnounceOutdated"
+
+    follow(refused["message"], "tidegate reset")
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+
+    assert lake.ids() == {FIRST: [*ids[:3], ids[5]], SECOND: [ids[3]]}
     assert tidegate("fsck", "orders").exit_code == 0
 
 

@@ -227,6 +227,21 @@ class StateFileLost(TerminalError):
     )
 
 
+class AnnounceOutdated(TerminalError):
+    """A work directory has announces of before its ledger began anew."""
+
+    pipeline: str
+    path: str
+    window: int
+    template = (
+        "pipeline '{pipeline}': {path}: is the announce of window {window} from before the ledger "
+        "began anew, as by `reset --drop-target`: work directory and target were put back from a "
+        "copy of that time, and this ledger does not take them back. Nothing was restored. Put "
+        "the ledger of that time back as well, or delete what was published and begin again with "
+        "`tidegate reset {pipeline} --drop-target`."
+    )
+
+
 class StateFileDamaged(TerminalError):
     """A file that a pipeline wrote to its work directory is not as it was written."""
 

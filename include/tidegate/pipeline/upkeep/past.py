@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerBehind, StateFileDamaged, StateFileLost
+from tidegate.errors import AnnounceOutdated, LedgerBehind, StateFileDamaged, StateFileLost
 from tidegate.errors.commands import command
 from tidegate.pipeline.state.abandoned import all_abandoned_plans
 from tidegate.pipeline.state.plan_files import read_plan
@@ -84,7 +84,10 @@ class PastReader:
             for item in sealed
             if not self._came_too_late(item) and not self._was_replaced(item, sealed)
         )
-        self._check_whole(announces, plans, known)
+        too_late = {
+            item.sealed.window.sequence: item for item in sealed if self._came_too_late(item)
+        }
+        self._check_whole(announces, plans, known, too_late)
         self._check_plans(announces, known)
         self._check_commits(announces, plans, lost)
         numbers = (
@@ -170,13 +173,21 @@ class PastReader:
             if self._may_be_replayed(sequence, known):
                 raise
             is_lost = isinstance(broken, StateFileLost)
-            remedy = _anew(sequence) if is_lost else f"let {self._rebuild} find what stands"
+            remedy = self._anew(sequence) if is_lost else f"let {self._rebuild} find what stands"
             raise type(broken)(**{**broken.values, "remedy": remedy}) from broken
 
     def _check_whole(
-        self, announces: Announces, plans: Sequence[CommitFile], known: Mapping[int, str]
+        self,
+        announces: Announces,
+        plans: Sequence[CommitFile],
+        known: Mapping[int, str],
+        too_late: Mapping[int, SealedFile],
     ) -> None:
         lacking = announces.lacks(known, plans)
+        for sequence in (announces.missing, lacking[0] if lacking else None):
+            if sequence is not None and sequence in too_late:
+                path = layout.sealed_file(too_late[sequence].plan_uri)
+                raise AnnounceOutdated(pipeline=self.ledger.name, path=path, window=sequence)
         if announces.missing is not None:
             digest = known.get(announces.missing)
             self._refuse(announces.missing, digest, known)
@@ -187,7 +198,7 @@ class PastReader:
         if self._may_be_replayed(sequence, known):
             remedy = f"{_written_by_replay(self.ledger, sequence)}, then go on with {self._rebuild}"
         else:
-            remedy = _anew(sequence)
+            remedy = self._anew(sequence)
         raise StateFileLost(path=_sealed_path(self.roots, sequence, digest), remedy=remedy)
 
     def _may_be_replayed(self, sequence: int, known: Mapping[int, str]) -> bool:
@@ -199,6 +210,13 @@ class PastReader:
         except StateFileDamaged:
             pass
         return sequence in known
+
+    def _anew(self, sequence: int) -> str:
+        nothing = f"nothing else tells what window {sequence} brought, and nothing was restored"
+        if self.ledger.pipeline.find() is None:
+            return f"start a new pipeline with a new name and a new target: {nothing}"
+        reset = command("reset", self.ledger.name, "--drop-target")
+        return f"delete what was published and begin again with `{reset}`: {nothing}"
 
     @property
     def _rebuild(self) -> str:
@@ -230,13 +248,6 @@ def lost_announce(
     if is_told:
         remedy = f"write it anew with `{command('fsck', ledger.name, '--rebuild')}`"
     return StateFileLost(path=_sealed_path(roots, sequence, digest), remedy=remedy)
-
-
-def _anew(sequence: int) -> str:
-    return (
-        "start a new pipeline with a new name and a new target: nothing else tells what window "
-        f"{sequence} brought, and nothing was restored"
-    )
 
 
 def _written_by_replay(ledger: Ledger, sequence: int) -> str:
