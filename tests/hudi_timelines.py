@@ -64,3 +64,33 @@ def kind(raw: dict[str, Any]) -> str:
 
 def order(place: int) -> Order:
     return TIMES[place], TIMES[place]
+
+
+def rewrote(place: int, previous: int | None, deletes: int = 0, group: str = "a") -> dict[str, Any]:
+    stat = {
+        "fileId": group,
+        "path": f"p/{group}_0_{TIMES[place]}.parquet",
+        "prevCommit": "null" if previous is None else TIMES[previous],
+        "numDeletes": deletes,
+    }
+    return {"operationType": "UPSERT", "partitionToWriteStats": {"p": [stat]}}
+
+
+def overwrote(place: int, *groups: str, group: str = "new") -> dict[str, Any]:
+    raw = rewrote(place, None, group=group)
+    return {
+        **raw,
+        "operationType": "INSERT_OVERWRITE",
+        "partitionToReplaceFileIds": {"p": list(groups)},
+    }
+
+
+def with_files(root: Path, writes: list[dict[str, Any]]) -> LoadedTimeline:
+    """A timeline of writes whose files are all there."""
+    found = timeline(root, writes)
+    (root / "p").mkdir(exist_ok=True)
+    (root / "p" / ".hoodie_partition_metadata").write_text("")
+    for raw in writes:
+        for stat in raw["partitionToWriteStats"]["p"]:
+            (root / stat["path"]).write_text("")
+    return found

@@ -21,7 +21,7 @@ from hudi_opinions import (
 )
 from small_hudi import Command, HudiLake, commands, typed
 from small_lake import load
-from tidegate.errors import HudiDeletesLost, HudiFilesCleaned
+from tidegate.errors import HudiChangesLost, HudiFilesCleaned
 from tidegate.model.instant import InstantRange
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def check(case: str, found: Iterable[State]) -> int:
     for (one, before), (other, after) in combinations(found, 2):
         try:
             changes = table.rows(InstantRange(one, other))
-        except (HudiFilesCleaned, HudiDeletesLost):
+        except (HudiFilesCleaned, HudiChangesLost):
             continue
         expected = texts([alike(row) for row in after])
         assert texts([alike(row) for row in followed(before, changes)]) == expected, (
@@ -157,7 +157,7 @@ def tidegate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     return typed(tmp_path, monkeypatch)
 
 
-@pytest.mark.follows("HudiDeletesLost")
+@pytest.mark.follows("HudiChangesLost")
 def test_feed_whose_deletes_were_cleaned_begins_anew(tmp_path: Path, tidegate: Command) -> None:
     lake = HudiLake("v9_cow_basic", tmp_path, by=("k",))
     columns = ["k", "ts", "v", KIND, *META]
@@ -166,7 +166,7 @@ def test_feed_whose_deletes_were_cleaned_begins_anew(tmp_path: Path, tidegate: C
     lake.take(**feed)
     lake.stand_after(lake.writes[2])
     next(lake.table.glob(f"*_{lake.writes[1]}.parquet")).unlink()
-    with pytest.raises(HudiDeletesLost) as refused:
+    with pytest.raises(HudiChangesLost) as refused:
         load(lake.pipeline(**feed), now=NOW)
 
     (reset,) = commands(refused.value)

@@ -260,7 +260,7 @@ class PipelineConfig(Section):
             problem = (
                 f"'{read.output_mode}' emits row kinds, which `target.write: append` would publish "
                 "as if every one were a new row; add `_change_type` to `source.read.columns`, "
-                "so that readers can tell them apart, or use 'append'"
+                f"so that readers can tell them apart, or use '{read.plainest_mode}'"
             )
             key = "on_non_append" if read.mode == "append" else "mode"
             raise KeyProblem(problem, key=f"source.read.{key}")

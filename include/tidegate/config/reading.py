@@ -65,6 +65,11 @@ class ReadConfig(Section):
         return self.mode
 
     @property
+    def plainest_mode(self) -> str:
+        """The mode to propose in place of one that emits row kinds."""
+        return "append"
+
+    @property
     def keeps_deleted(self) -> bool:
         """Whether deleted rows are read, and marked."""
         return False

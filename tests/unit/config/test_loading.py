@@ -492,11 +492,13 @@ MISTAKES = {
         "beside the old one; use 'snapshot', or set `source.read.keys_repeat: true` if that is "
         "wanted, as for a table that only gets new keys",
     ),
-    "mode of a later version": (
+    "changes whose kinds nobody sees": (
         "source: {kind: hudi, path: /x, read: {mode: changelog}}",
         "source.read.mode",
         3,
-        "'changelog' is not in this version of Tidegate",
+        "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
+        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
+        "them apart, or use 'rebuild_partitions'",
     ),
     "start of a whole state": (
         "source: {kind: hudi, path: /x, start: latest, read: {mode: snapshot}}",

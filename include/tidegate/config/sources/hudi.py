@@ -18,7 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 HudiReadMode = Literal[
-    "snapshot", "rebuild_partitions", "complete", "with_deletes", "latest_state", "skip_merge"
+    "snapshot",
+    "rebuild_partitions",
+    "complete",
+    "with_deletes",
+    "changelog",
+    "latest_state",
+    "skip_merge",
 ]
 OnHollowInstant = Literal["block", "fail"]
 
@@ -33,7 +39,10 @@ META_COLUMNS = frozenset(
 )
 _MODES: tuple[HudiReadMode, ...] = get_args(HudiReadMode)
 _REPEATING = frozenset({"complete", "latest_state", "skip_merge"})
-_WITH_KINDS = frozenset({"with_deletes"})
+_OF_CHANGES = {
+    "with_deletes": {CHANGE_TYPE},
+    "changelog": {CHANGE_TYPE, "_change_ordinal", "_partial"},
+}
 _ORDERS = frozenset({"none", "path"})
 
 
@@ -51,14 +60,15 @@ class HudiReadConfig(ReadConfig):
 
     mode: Annotated[
         HudiReadMode,
-        words(HudiReadMode, later("changelog")),
+        words(HudiReadMode),
     ] = "complete"
     """`snapshot`: the whole current table; `rebuild_partitions`: all rows of the partitions that
     changed in the window, in place of those that were read before (HUDI-R9); `complete`: the
     current rows of keys that changed in the window; `with_deletes`: the same, and the keys that
-    were deleted, told apart by `_change_type` (HUDI-R6); `latest_state`: as Hudi's own incremental
-    query answers, the window's records merged among themselves; `skip_merge`: the window's rows of
-    base files, then those of logs (HUDI-R3 to R5, R8)."""
+    were deleted, told apart by `_change_type` (HUDI-R6); `changelog`: what each write wrote and
+    deleted, not merged (HUDI-R7); `latest_state`: as Hudi's own incremental query answers, the
+    window's records merged among themselves; `skip_merge`: the window's rows of base files, then
+    those of logs (HUDI-R3 to R5, R8)."""
     keys_repeat: bool = False
     """Whether a key may stand in the target several times: each window appends the new row of an
     updated key beside the old one."""
@@ -71,13 +81,17 @@ class HudiReadConfig(ReadConfig):
     @property
     def emits_kinds(self) -> bool:
         """Whether rows have a `_change_type`, so that not every one is a new row."""
-        return self.mode in _WITH_KINDS
+        return self.mode in _OF_CHANGES
+
+    @property
+    def plainest_mode(self) -> str:
+        """The mode to propose in place of one that emits row kinds."""
+        return "rebuild_partitions"
 
     @property
     def metadata_columns(self) -> Mapping[str, frozenset[str]]:
         """The columns that the writer adds to every row; each mode has them."""
-        known = dict.fromkeys(_MODES, META_COLUMNS)
-        return known | dict.fromkeys(_WITH_KINDS, META_COLUMNS | {CHANGE_TYPE})
+        return {mode: META_COLUMNS | _OF_CHANGES.get(mode, set()) for mode in _MODES}
 
 
 class HudiSourceConfig(SourceConfig):
@@ -130,8 +144,12 @@ class HudiSourceConfig(SourceConfig):
 
     @property
     def reads_standing_rows(self) -> bool:
-        """Whether the first window reads the current table: also with `earliest` (HUDI-R3)."""
-        return self.start.kind in {"full", "earliest"}
+        """Whether the first window reads the current table: also with `earliest` (HUDI-R3).
+
+        A changelog from `earliest` has every write that the timeline still knows.
+        """
+        is_told = self.read.mode == "changelog" and self.start.kind == "earliest"
+        return self.start.kind in {"full", "earliest"} and not is_told
 
     @model_validator(mode="after")
     def _fits(self) -> HudiSourceConfig:

@@ -125,15 +125,15 @@ class HudiFilesCleaned(TerminalError):
     )
 
 
-class HudiDeletesLost(TerminalError):
-    """The files that tell which keys a window deleted were cleaned."""
+class HudiChangesLost(TerminalError):
+    """The files that tell what a window changed were cleaned."""
 
     source: str
     instant: str
     retained: str
     template = (
-        "{source}: cannot tell which keys were deleted: the files of {instant}, before the window, "
-        "are needed for that, and the cleaner of the table keeps files since {retained} only. "
+        "{source}: cannot tell what was changed or deleted: the files of {instant} are needed for "
+        "that, and the cleaner of the table keeps files since {retained} only. "
         "Nothing was taken. To begin anew with the rows that the table has now, run, with "
         "`source.start: full`, `tidegate reset PIPELINE`; let the cleaner keep files for longer "
         "than the pipeline may stand still."

@@ -18,8 +18,8 @@ from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.source.columns import select_columns
-from tidegate.source.hudi.slices.details import REPLACING, WITH_DELETES
-from tidegate.source.hudi.table.columns import META_COLUMNS, KeyedBy, arrow_schema
+from tidegate.source.hudi.slices.details import CHANGELOG, REPLACING, WITH_DELETES
+from tidegate.source.hudi.table.columns import META_COLUMNS, OF_CHANGES, KeyedBy, arrow_schema
 from tidegate.source.hudi.table.merge_rules import MergeMode, MergeRules, merge_rules
 from tidegate.source.hudi.timeline.times import instant_of, order_of
 from tidegate.source.hudi.timeline.writes import (
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from tidegate.model.instant import DataInterval, Instant
     from tidegate.source.hudi.access import TableAccess
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+
+_ADDED = {WITH_DELETES: (CHANGE_TYPE,), CHANGELOG: tuple(OF_CHANGES)}
 
 
 class HudiTimeline:
@@ -248,16 +250,15 @@ class HudiTimeline:
         table, config = timeline.table, self._access.config
         # Changes are read with the newest columns, a state with its own, as Hudi does.
         schema_of = head if config.read.mode == "snapshot" else newest_write(timeline)
-        tells_deletes = config.read.mode == WITH_DELETES
+        added = _ADDED.get(config.read.mode, ())
         whole = pa.schema(
             [
-                *([pa.field(CHANGE_TYPE, pa.string())] if tells_deletes else ()),
+                *(pa.field(name, OF_CHANGES[name]) for name in added),
                 *(pa.field(name, pa.string()) for name in META_COLUMNS if table.has_meta_fields),
                 *self._table_schema(timeline, schema_of),
             ]
         )
-        added = (*META_COLUMNS, CHANGE_TYPE)
-        known = [name for name in whole.names if name not in added]
+        known = [name for name in whole.names if name not in {*META_COLUMNS, *added}]
         chosen = select_columns(
             whole, config.read.columns or known, self._extra_columns, self._access.name
         )
@@ -274,7 +275,7 @@ class HudiTimeline:
             "names": chosen.names,
             "keyed_by": by.to_json(),
         }
-        if tells_deletes:
+        if added:
             details["properties"] = table.naming
         if table.has_mixed_logs:
             done = {key: action.completed for key, action in timeline.active.writes.items()}

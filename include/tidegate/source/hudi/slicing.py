@@ -11,15 +11,19 @@ from tidegate.model.plan_record import InstantAction, Listed
 from tidegate.physical import RowGroup
 from tidegate.physical.opening import open_rows
 from tidegate.read.open_piece import damage_named
+from tidegate.source.hudi.slices.changes import Removed, WindowChanges
 from tidegate.source.hudi.slices.deletes import WindowDeletes
 from tidegate.source.hudi.slices.details import (
+    CHANGELOG,
     LOG_ONLY,
     ONLY_WINDOW,
     REPLACING,
     WITH_DELETES,
     SliceDetails,
 )
+from tidegate.source.hudi.slices.file_groups import Slice
 from tidegate.source.hudi.slices.listing import partitions, slices_of
+from tidegate.source.hudi.slices.names import BaseFile
 from tidegate.source.hudi.slices.window_slices import (
     check_not_cleaned,
     touched_partitions,
@@ -28,21 +32,20 @@ from tidegate.source.hudi.slices.window_slices import (
 from tidegate.source.hudi.table.columns import COMMIT_TIME
 from tidegate.source.hudi.table.partition_values import partition_values
 from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
-from tidegate.source.hudi.timeline.writes import writes_after
+from tidegate.source.hudi.timeline.writes import active_writes, archived_writes, writes_after
 from tidegate.source.named_columns import decode_schema
 from tidegate.source.slicing import Units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tidegate.model.event_column import EventColumn
     from tidegate.model.file_slice import Deltas
-    from tidegate.model.instant import InstantRange
+    from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.plan import Pin
     from tidegate.physical import PhysicalRows
     from tidegate.source.hudi.access import TableAccess
-    from tidegate.source.hudi.slices.file_groups import Slice
-    from tidegate.source.hudi.slices.names import BaseFile, LogFile
+    from tidegate.source.hudi.slices.names import LogFile
     from tidegate.source.hudi.slices.window_slices import Touched
     from tidegate.source.hudi.timeline.loaded import Order
 
@@ -81,21 +84,26 @@ class HudiSlicing:
         state = self._state(timeline, end)
         check_not_cleaned(timeline, state.until)
         start = window.start_exclusive
-        if whole or start is None or self._access.config.read.mode == "snapshot":
+        mode = self._access.config.read.mode
+        reads_writes = mode == CHANGELOG and not whole and self._reads_writes(window)
+        schema = decode_schema(pin.details["table_schema"])
+        is_changes = reads_writes or not (whole or start is None or mode in {"snapshot", REPLACING})
+        if is_changes and COMMIT_TIME not in schema.names:
+            raise timeline.table.refusal(
+                _META_FIELDS, "true, because changes are told by commit times"
+            )
+        if reads_writes:
+            known = self._writes(timeline, start)
+            return self._changelog(timeline, [it for it in known if it <= end], state)
+        if whole or start is None or mode == "snapshot":
             places = partitions(self._access.files)
             every = list(slices_of(self._access.files, timeline, state, places))
             self._check_still_there(timeline, state)
             return Units(tuple(self._pieces(every, timeline, state, None)))
-        schema = decode_schema(pin.details["table_schema"])
-        replaces = self._access.config.read.mode == REPLACING
-        if COMMIT_TIME not in schema.names and not replaces:
-            raise timeline.table.refusal(
-                _META_FIELDS, "true, because changes are told by commit times"
-            )
         writes = [it for it in writes_after(timeline, timeline.order(start)) if it <= end]
         touched = touched_partitions(timeline, writes, state.until)
         listed = Listed((InstantAction("write", "read", len(writes)),))
-        if replaces:
+        if mode == REPLACING:
             replaced = partition_values(timeline.table, schema, sorted(touched))
             every = list(slices_of(self._access.files, timeline, state, touched))
             self._check_still_there(timeline, state)
@@ -104,7 +112,7 @@ class HudiSlicing:
         standing = list(slices_of(self._access.files, timeline, state, touched))
         found = [it for it in standing if it.group in touched[it.partition].groups]
         self._check_still_there(timeline, state)
-        if self._access.config.read.mode == WITH_DELETES:
+        if mode == WITH_DELETES:
             files = self._access.files
             deletes = WindowDeletes(files, timeline, writes, timeline.order(start), state.until)
             changed = self._with_deletes(found, standing, deletes, timeline, state, touched)
@@ -114,6 +122,44 @@ class HudiSlicing:
             notes=unread_changes(timeline, writes),
             listed=listed,
         )
+
+    def _reads_writes(self, window: InstantRange) -> bool:
+        """Return whether a window has a start, or begins with the table's first write."""
+        return window.start_exclusive is not None or self._access.config.start.kind == "earliest"
+
+    def _writes(self, timeline: LoadedTimeline, start: Instant | None) -> Iterable[Order]:
+        if start is not None:
+            return writes_after(timeline, timeline.order(start))
+        return sorted({*archived_writes(timeline), *active_writes(timeline)})
+
+    def _changelog(self, timeline: LoadedTimeline, writes: Sequence[Order], state: State) -> Units:
+        """List the files of each write (HUDI-R7).
+
+        Raises:
+            HudiChangesLost: one of them is not there any more.
+        """
+        pieces = []
+        for found in WindowChanges(self._access.files, timeline, writes):
+            if isinstance(found, Removed):
+                details = _details(found.slice, timeline, found.state)
+                details |= {"gone_since": found.instant, "ordinal": found.ordinal}
+                pieces.append(self._piece(found.slice, details))
+                continue
+            file = found.file
+            slice = Slice(
+                found.partition,
+                file.group,
+                file if isinstance(file, BaseFile) else None,
+                () if isinstance(file, BaseFile) else (file,),
+            )
+            details = _details(slice, timeline, state)
+            details |= {"instants": (found.instant,), "ordinal": found.ordinal}
+            before = found.previous
+            if before is not None:
+                details["removed_by"] = found.instant
+            pieces.append(self._piece(slice, details, (self._previous(before),) if before else ()))
+        listed = Listed((InstantAction("write", "read", len(writes)),))
+        return Units(tuple(pieces), listed=listed)
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a base file; a slice of logs only is one group."""

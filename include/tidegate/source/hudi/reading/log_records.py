@@ -128,6 +128,20 @@ class LogRecords:
         ]
         return newest_of_each_key(joined_records(parts, schema))
 
+    def unmerged(
+        self, slice: FileSlice, gate: Gate, wanted: Sequence[Wanted]
+    ) -> Iterator[tuple[KeyedRecords, bool]]:
+        """Read the records of a slice's instants, block by block, as they were written (HUDI-R7).
+
+        Yields:
+            Records, and whether they have only some of the columns.
+        """
+        instants = frozenset(details_of(slice).get("instants", ()))
+        logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
+        counted = counted_blocks(self._blocks(logs), gate, instants)
+        for block, content in self._contents(counted.blocks):
+            yield self._records(block, content, wanted, self._by, instants), block.is_partial
+
     def history(self, slice: FileSlice, gate: Gate, wanted: Sequence[Wanted]) -> KeyedRecords:
         """Read a window's records that were merged into base files since (HUDI-R5).
 

@@ -26,8 +26,20 @@ from tidegate.source.hudi.merge.records import record_keys, standing_rows
 from tidegate.source.hudi.merge.tombstones import Tombstones
 from tidegate.source.hudi.reading.deleted_keys import DeletedKeys, Gone, told_by
 from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
-from tidegate.source.hudi.slices.details import LOG_ONLY, ONLY_WINDOW, WITH_DELETES, details_of
-from tidegate.source.hudi.table.columns import COMMIT_TIME, SliceColumns
+from tidegate.source.hudi.slices.details import (
+    CHANGELOG,
+    LOG_ONLY,
+    ONLY_WINDOW,
+    WITH_DELETES,
+    details_of,
+)
+from tidegate.source.hudi.table.columns import (
+    COMMIT_TIME,
+    OPERATION,
+    ORDINAL,
+    PARTIAL,
+    SliceColumns,
+)
 from tidegate.source.hudi.table.promotion import widened
 from tidegate.source.hudi.table.properties import TableProperties
 from tidegate.source.named_columns import found_column
@@ -46,7 +58,15 @@ if TYPE_CHECKING:
     from tidegate.source.column_kernels import Wanted
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.logs.counting import Gate
+    from tidegate.source.hudi.slices.details import SliceDetails
 
+_BEFORE = "-U"
+_KINDS = {
+    "I": RowKind.INSERT,
+    _BEFORE: RowKind.UPDATE_BEFORE,
+    "U": RowKind.UPDATE_AFTER,
+}
+"""The writer's words for the kinds of rows, as Flink stores them."""
 _NO_KEYS = pa.nulls(0, pa.string())
 
 
@@ -94,9 +114,7 @@ class HudiReader:
     def merge_read(self, file: PhysicalRows, piece: Piece) -> MergedPiece:
         """Return how a plain piece is read of its open file."""
         names = _present(self._plain, file.schema)
-        conforming = Conforming(
-            names, lambda batch, _: _upserted(self._conform(batch, piece, self._plain))
-        )
+        conforming = Conforming(names, lambda batch, _: self._standing(batch, piece))
         return MergedPiece(file, piece, conforming, WHOLE)
 
     def alike(self, piece: Piece) -> Hashable:
@@ -133,10 +151,13 @@ class HudiReader:
         details = details_of(slice)
         instants = details.get("instants")
         wanted = self._columns.with_hidden(merging=True, times=instants is not None)
+        if is_log_only and instants is not None and self._mode == CHANGELOG:
+            yield from self._unmerged(slice, wanted)
+            return
         only = frozenset(instants) if instants is not None and self._mode in ONLY_WINDOW else None
         gate = self._gate_of(slice)
         records = self._logs.merged(slice, gate, wanted, only=only)
-        tells = self._mode == WITH_DELETES and instants is not None
+        tells = self._mode in {WITH_DELETES, CHANGELOG} and instants is not None
         telling = self._columns.telling_deletes() if tells else self._columns.keys
         earlier = self._logs.history(slice, gate, telling) if only is None else None
         history = _NO_KEYS if earlier is None else earlier.keys
@@ -154,6 +175,18 @@ class HudiReader:
             if deleted is not None:
                 yield told_by(rest)
                 yield deleted.rest()
+
+    def _unmerged(self, slice: FileSlice, wanted: Sequence[Wanted]) -> Iterator[pa.Table | Gone]:
+        for records, is_partial in self._logs.unmerged(slice, self._gate_of(slice), wanted):
+            rows, stays = records.rows, ~records.deleted
+            if OPERATION in rows.column_names:
+                # The row before an update is a row of its own; the merge takes it for a delete.
+                stays |= flags(pc.equal(rows.column(OPERATION), _BEFORE).fill_null(False))
+            if PARTIAL in rows.column_names:
+                place = rows.column_names.index(PARTIAL)
+                rows = rows.set_column(place, PARTIAL, pa.repeat(is_partial, len(rows)))
+            yield told_by(replace(records, marked=~stays))
+            yield rows.filter(pa.array(stays))
 
     def _perhaps_gone(self, slice: FileSlice, earlier: KeyedRecords | None) -> Gone:
         """Return keys that were deleted in logs of before, and those of the base file before."""
@@ -248,15 +281,25 @@ class HudiReader:
             found = Gone(keys, pa.repeat(since, len(keys)))
         if isinstance(found, Gone):
             made = self._tombstones.rows(details["partition"], *found)
-            yield from made.to_batches(max_chunksize=options.batch_rows)
+            for batch in made.to_batches(max_chunksize=options.batch_rows):
+                yield _numbered(batch, details)
             return
         if details.get("only_deletes"):
             return
         names, passing = list(self._columns.names), options.filter
+        if CHANGE_TYPE in names:
+            found = _told_apart(found, is_changelog=self._mode == CHANGELOG)
         for batch in found.select(names).to_batches(max_chunksize=options.batch_rows):
             rows = batch if passing is None else batch.filter(passing.mask(batch))
             if rows.num_rows:
-                yield _upserted(rows)
+                yield _numbered(rows, details)
+
+    def _standing(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
+        rows = self._conform(batch, piece, self._plain)
+        if CHANGE_TYPE not in rows.schema.names:
+            return rows
+        upserts = _told_apart(pa.Table.from_batches([rows]), is_changelog=False)
+        return _numbered(upserts.combine_chunks().to_batches()[0], details_of(piece.slice))
 
     def _conform(
         self, batch: pa.RecordBatch, piece: Piece, wanted: Sequence[Wanted]
@@ -285,12 +328,26 @@ def _is_plain(slice: FileSlice) -> bool:
     return not slice.deltas and details_of(slice).keys().isdisjoint({"instants", "gone_since"})
 
 
-def _upserted(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with their kind, if it is asked for: they replace one of their key, if any."""
-    place = rows.schema.get_field_index(CHANGE_TYPE)
-    if place < 0:
-        return rows
-    return rows.set_column(place, CHANGE_TYPE, pa.repeat(RowKind.UPSERT.value, len(rows)))
+def _told_apart(rows: pa.Table, *, is_changelog: bool) -> pa.Table:
+    """Return rows with their kind: that of the writer in a changelog, else `UPSERT`."""
+    kinds = pa.nulls(len(rows), pa.string())
+    if is_changelog and OPERATION in rows.column_names:
+        written = rows.column(OPERATION)
+        for operation, kind in _KINDS.items():
+            kinds = pc.if_else(pc.equal(written, operation).fill_null(False), kind.value, kinds)
+    place = rows.column_names.index(CHANGE_TYPE)
+    return rows.set_column(place, CHANGE_TYPE, pc.fill_null(kinds, RowKind.UPSERT.value))
+
+
+def _numbered(rows: pa.RecordBatch, details: SliceDetails) -> pa.RecordBatch:
+    """Return rows with the number of their write, and whether they lack columns, if asked for."""
+    made = rows
+    for name, value in ((ORDINAL, details.get("ordinal", 0)), (PARTIAL, False)):
+        place = made.schema.get_field_index(name)
+        if place >= 0:
+            filled = pc.fill_null(made.column(place), value)
+            made = made.set_column(place, made.schema.field(place), filled)
+    return made
 
 
 def _present(wanted: Sequence[Wanted], schema: pa.Schema) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import HudiDeletesLost
-from tidegate.source.hudi.slices.listing import slices_of
+from tidegate.errors import HudiChangesLost
+from tidegate.source.hudi.slices.listing import FolderFiles, slices_of
 from tidegate.source.hudi.slices.names import BaseFile, parse_name
 from tidegate.source.hudi.slices.window_slices import clusterings
 from tidegate.source.hudi.timeline.loaded import State
@@ -73,7 +73,7 @@ class WindowDeletes:
         """Return file groups of which base files were written anew without rows of before.
 
         Raises:
-            HudiDeletesLost: the base file of before is not there any more.
+            HudiChangesLost: the base file of before is not there any more.
         """
         first: dict[Group, str] = {}
         deleting: dict[Group, str] = {}
@@ -96,7 +96,7 @@ class WindowDeletes:
             standing: the file groups at the end.
 
         Raises:
-            HudiDeletesLost: files of the state before the window may be gone.
+            HudiChangesLost: files of the state before the window may be gone.
         """
         removed = self._removed()
         if removed:
@@ -139,10 +139,9 @@ class WindowDeletes:
 
     def _base_files(self, wanted: Mapping[Group, str]) -> dict[Group, BaseFile]:
         found: dict[Group, BaseFile] = {}
+        folders = FolderFiles(self._files)
         for partition in sorted({partition for partition, _ in wanted}):
-            for entry in self._files.folder(partition):
-                path = f"{partition}/{entry.name}" if partition else entry.name
-                file = parse_name(path, entry.size_bytes)
+            for file in folders.of(partition):
                 if not isinstance(file, BaseFile):
                     continue
                 group = partition, file.group
@@ -158,9 +157,9 @@ class WindowDeletes:
         if retained is not None and instant < retained:
             raise self._lost(instant)
 
-    def _lost(self, instant: str) -> HudiDeletesLost:
+    def _lost(self, instant: str) -> HudiChangesLost:
         retained = self._timeline.retained_since() or "a later time"
-        return HudiDeletesLost(
+        return HudiChangesLost(
             source=self._timeline.table.source, instant=instant, retained=retained
         )
 

@@ -20,6 +20,10 @@ REPLACING = "rebuild_partitions"
 """The mode in which the partitions that changed are read whole (HUDI-R9)."""
 
 
+CHANGELOG = "changelog"
+"""The mode in which the records of each write are returned, not merged (HUDI-R7)."""
+
+
 class SliceDetails(TypedDict):
     """`FileSlice.details` of a slice."""
 
@@ -37,6 +41,8 @@ class SliceDetails(TypedDict):
     """Whether the rows that were written are returned of another slice, which has them by now."""
     removed_by: NotRequired[str]
     """The first instant that deleted rows of `DeltaKind.PREVIOUS`."""
+    ordinal: NotRequired[int]
+    """In a changelog: the number of the write in the window."""
     gone_since: NotRequired[str]
     """The instant that removed the whole slice: all of its rows are returned as deleted."""
 

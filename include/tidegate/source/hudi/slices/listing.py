@@ -9,10 +9,10 @@ from tidegate.source.hudi.slices.file_groups import Slice, latest_slices
 from tidegate.source.hudi.slices.names import parse_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tidegate.source.hudi.files import TableFiles
-    from tidegate.source.hudi.slices.names import BaseFile
+    from tidegate.source.hudi.slices.names import BaseFile, LogFile
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
 
 _METAFILE = ".hoodie_partition_metadata"
@@ -37,6 +37,26 @@ def partitions(files: TableFiles) -> list[str]:
                 ]
             waiting = below
     return sorted(found)
+
+
+class FolderFiles:
+    """The files in the folders of partitions, each folder listed once."""
+
+    def __init__(self, files: TableFiles) -> None:
+        self._files = files
+        self._known: dict[str, list[BaseFile | LogFile]] = {}
+
+    def of(self, partition: str) -> Sequence[BaseFile | LogFile]:
+        """Return the base files and logs of a partition."""
+        if partition not in self._known:
+            entries = self._files.folder(partition)
+            named = (
+                parse_name(f"{partition}/{it.name}" if partition else it.name, it.size_bytes)
+                for it in entries
+                if not it.is_folder
+            )
+            self._known[partition] = [file for file in named if file is not None]
+        return self._known[partition]
 
 
 def slices_of(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from tidegate.errors import HudiSchemaUnsupported
+from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.model.wire import Value
 from tidegate.physical.avro_types import read_columns
 from tidegate.source.hudi.table.avro import avro_schema
@@ -29,6 +30,9 @@ META_COLUMNS = (
     "_hoodie_file_name",
 )
 """The columns that the writer adds to every row, in its order."""
+ORDINAL, PARTIAL = "_change_ordinal", "_partial"
+OF_CHANGES = {CHANGE_TYPE: pa.string(), ORDINAL: pa.int32(), PARTIAL: pa.bool_()}
+"""The columns of changes: of them, `with_deletes` has the kind alone."""
 IS_DELETED, OPERATION = "_hoodie_is_deleted", "_hoodie_operation"
 
 

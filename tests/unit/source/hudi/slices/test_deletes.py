@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hudi_timelines import END, TIMES, clustered, order, timeline
-from tidegate.errors import HudiDeletesLost
+from hudi_timelines import END, TIMES, clustered, order, overwrote, rewrote, with_files
+from tidegate.errors import HudiChangesLost
 from tidegate.source.hudi.files import TableFiles
 from tidegate.source.hudi.slices.deletes import WindowDeletes
 
@@ -16,33 +16,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def wrote(place: int, previous: int | None, deletes: int = 0, group: str = "a") -> dict[str, Any]:
-    stat = {
-        "fileId": group,
-        "path": f"p/{group}_0_{TIMES[place]}.parquet",
-        "prevCommit": "null" if previous is None else TIMES[previous],
-        "numDeletes": deletes,
-    }
-    return {"operationType": "UPSERT", "partitionToWriteStats": {"p": [stat]}}
-
-
-def overwrote(place: int, *groups: str, group: str = "new") -> dict[str, Any]:
-    raw = wrote(place, None, group=group)
-    return {
-        **raw,
-        "operationType": "INSERT_OVERWRITE",
-        "partitionToReplaceFileIds": {"p": list(groups)},
-    }
-
-
 def deletes(root: Path, writes: list[dict[str, Any]], window: Sequence[int]) -> WindowDeletes:
     """The deletes of a window over writes whose files are all there."""
-    found = timeline(root, writes)
-    (root / "p").mkdir(exist_ok=True)
-    (root / "p" / ".hoodie_partition_metadata").write_text("")
-    for raw in writes:
-        for stat in raw["partitionToWriteStats"]["p"]:
-            (root / stat["path"]).write_text("")
+    found = with_files(root, writes)
     places = list(window)
     return WindowDeletes(
         TableFiles(str(root)), found, [order(place) for place in places], order(places[0] - 1), END
@@ -50,7 +26,7 @@ def deletes(root: Path, writes: list[dict[str, Any]], window: Sequence[int]) -> 
 
 
 def test_keys_before_are_those_of_the_file_before_the_first_write(tmp_path: Path) -> None:
-    writes = [wrote(0, None), wrote(1, 0), wrote(2, 1, deletes=1), wrote(3, 2, deletes=2)]
+    writes = [rewrote(0, None), rewrote(1, 0), rewrote(2, 1, deletes=1), rewrote(3, 2, deletes=2)]
 
     found = deletes(tmp_path, writes, [1, 2, 3]).rewritten()
 
@@ -62,8 +38,10 @@ def test_keys_before_are_those_of_the_file_before_the_first_write(tmp_path: Path
 @pytest.mark.parametrize(
     "writes",
     [
-        pytest.param([wrote(0, None), wrote(1, 0)], id="nothing deleted"),
-        pytest.param([wrote(0, None, group="b"), wrote(1, None, deletes=1)], id="nothing before"),
+        pytest.param([rewrote(0, None), rewrote(1, 0)], id="nothing deleted"),
+        pytest.param(
+            [rewrote(0, None, group="b"), rewrote(1, None, deletes=1)], id="nothing before"
+        ),
     ],
 )
 def test_files_that_tell_no_delete_are_not_read(
@@ -73,15 +51,15 @@ def test_files_that_tell_no_delete_are_not_read(
 
 
 def test_file_before_that_was_cleaned_is_an_error(tmp_path: Path) -> None:
-    found = deletes(tmp_path, [wrote(0, None), wrote(1, 0, deletes=1)], [1])
+    found = deletes(tmp_path, [rewrote(0, None), rewrote(1, 0, deletes=1)], [1])
     (tmp_path / "p" / f"a_0_{TIMES[0]}.parquet").unlink()
 
-    with pytest.raises(HudiDeletesLost, match=TIMES[0]):
+    with pytest.raises(HudiChangesLost, match=TIMES[0]):
         found.rewritten()
 
 
 def test_file_of_a_task_that_failed_is_not_the_one_before(tmp_path: Path) -> None:
-    found = deletes(tmp_path, [wrote(0, None), wrote(1, 0, deletes=1)], [1])
+    found = deletes(tmp_path, [rewrote(0, None), rewrote(1, 0, deletes=1)], [1])
     (tmp_path / "p" / f"a_9_{TIMES[0]}.parquet").write_text("")
 
     (rewritten,) = found.rewritten().values()
@@ -90,7 +68,7 @@ def test_file_of_a_task_that_failed_is_not_the_one_before(tmp_path: Path) -> Non
 
 
 def test_groups_that_were_overwritten_are_gone_as_they_stood_before(tmp_path: Path) -> None:
-    writes = [wrote(0, None), wrote(1, None, group="b"), wrote(2, 0), overwrote(3, "a", "b")]
+    writes = [rewrote(0, None), rewrote(1, None, group="b"), rewrote(2, 0), overwrote(3, "a", "b")]
 
     found = list(deletes(tmp_path, writes, [2, 3]).ended({("p", "new")}))
 
@@ -100,7 +78,7 @@ def test_groups_that_were_overwritten_are_gone_as_they_stood_before(tmp_path: Pa
 
 
 def test_groups_that_the_window_made_and_removed_leave_nothing(tmp_path: Path) -> None:
-    writes = [wrote(0, None), wrote(1, None, group="b"), overwrote(2, "b")]
+    writes = [rewrote(0, None), rewrote(1, None, group="b"), overwrote(2, "b")]
 
     assert list(deletes(tmp_path, writes, [1, 2]).ended({("p", "a"), ("p", "new")})) == []
 
@@ -108,7 +86,7 @@ def test_groups_that_the_window_made_and_removed_leave_nothing(tmp_path: Path) -
 def test_group_that_was_clustered_is_read_as_after_its_last_write(tmp_path: Path) -> None:
     moved = clustered("a", "c")
     moved["partitionToWriteStats"]["p"][0]["path"] = f"p/c_0_{TIMES[3]}.parquet"
-    writes = [wrote(0, None), wrote(1, 0), wrote(2, 1, deletes=1), moved]
+    writes = [rewrote(0, None), rewrote(1, 0), rewrote(2, 1, deletes=1), moved]
 
     (ended,) = deletes(tmp_path, writes, [1, 2]).ended({("p", "c")})
 
@@ -119,7 +97,7 @@ def test_group_that_was_clustered_is_read_as_after_its_last_write(tmp_path: Path
 def test_rows_that_were_clustered_before_they_were_overwritten_are_gone(tmp_path: Path) -> None:
     moved = clustered("a", "c")
     moved["partitionToWriteStats"]["p"][0]["path"] = f"p/c_0_{TIMES[1]}.parquet"
-    writes = [wrote(0, None), moved, overwrote(2, "c")]
+    writes = [rewrote(0, None), moved, overwrote(2, "c")]
 
     (ended,) = deletes(tmp_path, writes, [1, 2]).ended({("p", "new")})
 
