@@ -22,7 +22,7 @@ UNPARTITIONED_KEY = "all"
 
 # PC-P03: control characters, DEL, and these.
 _ESCAPED = re.compile(r"[\x00-\x1f\x7f\"#%'*/:=?\[\\\]^{}]")
-_PERCENT = re.compile(r"%([0-9a-fA-F]{2})")
+_PERCENT = re.compile(r"(?:%[0-9a-fA-F]{2})+")
 _KEY_SAFE = re.compile(r"[A-Za-z0-9_.:+-]")
 _KEY_LEGAL = re.compile(r"^[A-Za-z0-9_.~:+-]{1,250}$")
 _KEY_NULL = "_null_"
@@ -187,8 +187,20 @@ def escape(text: str) -> str:
 
 
 def unescape(text: str) -> str:
-    """Undo `escape`; a `%` without two hexadecimal digits stays as it is (PC-P04)."""
-    return _PERCENT.sub(lambda match: chr(int(match.group(1), 16)), text)
+    """Undo `escape`; a `%` without two hexadecimal digits stays as it is (PC-P04).
+
+    Hive and Spark escape ASCII only. Other writers (pyarrow, polars, DuckDB) escape the bytes of
+    UTF-8; bytes that are none stand for the characters of their numbers, as Spark reads them.
+    """
+    return _PERCENT.sub(_unescaped, text)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    found = unquote_to_bytes(match.group())
+    try:
+        return found.decode()
+    except UnicodeDecodeError:
+        return found.decode("latin-1")
 
 
 def _encode_key(value: str | None) -> str:
