@@ -39,9 +39,14 @@ def block(kind: int, header: Mapping[int, str], content: bytes = b"", version: i
     return MAGIC + struct.pack(">Q", length) + inner + struct.pack(">Q", length + len(MAGIC))
 
 
-def rows_block(instant: str, rows: Sequence[Mapping[str, Any]], **header: str) -> bytes:
-    """A data block of Avro rows with the columns of `ROW`."""
-    schema = fastavro.parse_schema(json.loads(json.dumps(ROW)))
+def rows_block(
+    instant: str,
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, Any] = ROW,
+    **header: str,
+) -> bytes:
+    """A data block of Avro rows."""
+    schema = fastavro.parse_schema(json.loads(json.dumps(columns)))
     encoded = []
     for row in rows:
         file = io.BytesIO()
@@ -49,7 +54,7 @@ def rows_block(instant: str, rows: Sequence[Mapping[str, Any]], **header: str) -
         encoded.append(struct.pack(">I", len(file.getvalue())) + file.getvalue())
     content = struct.pack(">II", 3, len(rows)) + b"".join(encoded)
     extra = {int(key.removeprefix("h")): value for key, value in header.items()}
-    return block(AVRO, {INSTANT: instant, SCHEMA: json.dumps(ROW), **extra}, content)
+    return block(AVRO, {INSTANT: instant, SCHEMA: json.dumps(columns), **extra}, content)
 
 
 def rollback_block(instant: str, target: str) -> bytes:

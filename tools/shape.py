@@ -143,6 +143,7 @@ REASONS = {
         "tidegate/source/hudi/files",
         "tidegate/source/hudi/hints",
         "tidegate/source/hudi/instants",
+        "tidegate/source/hudi/pieces",
         "tidegate/source/hudi/slicing",
         "tidegate/source/hudi/source",
         "tidegate/source/hudi/merge/*",

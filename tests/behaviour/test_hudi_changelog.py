@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from golden_hudi import RANDOM, Golden, texts
+from hudi_logs import rows_block
 from hudi_opinions import (
     OTHER_STATES,
     WITH_META,
@@ -36,11 +37,11 @@ COMPLETED_BY_THE_MERGE = "overwrite_non_defaults"
 """Records of that payload lack values that the merge takes from the row before."""
 
 
-def opened(case: str, **keys: Any) -> Golden:
+def opened(case: str, place: Path | None = None, **keys: Any) -> Golden:
     known = Golden(case, "snapshot")
     names = known.source.reading.schema(known.pin).names
     columns = [*names, *OF_CHANGES, KEY, FOLDER, TIME]
-    return Golden(case, "changelog", read={"columns": columns}, **keys)
+    return Golden(case, "changelog", place, read={"columns": columns}, **keys)
 
 
 def orders_by_time(case: str) -> bool:
@@ -111,6 +112,50 @@ def test_records_that_lose_by_their_ordering_value_are_changes_all_the_same() ->
     standing = {row["v"] for row in Golden(changed.case, "snapshot").rows()}
     stale = {row["v"] for row in rows} - standing
     assert any("late" in text for text in stale if text)
+
+
+FLINK = {
+    "type": "record",
+    "name": "row",
+    "fields": [
+        {"name": name, "type": ["null", kind], "default": None}
+        for name, kind in {
+            TIME: "string",
+            KEY: "string",
+            "_hoodie_operation": "string",
+            "k": "string",
+            "ts": "long",
+            "v": "string",
+        }.items()
+    ],
+}
+"""What Flink's changelog mode writes: no schema of the table names the column of operations."""
+
+
+def test_changes_of_flink_have_their_kinds(tmp_path: Path) -> None:
+    lake = HudiLake("v9_mor_commit_time", tmp_path)
+    table = opened(lake.case, place=lake.table)
+    first, second = table.writes[:2]
+    written = second.id.partition("_")[0]
+    (log,) = lake.table.rglob(f".*_{written}.log.*")
+    rows = [("a", "U", "new"), ("a", "-U", "old"), ("z", "I", "fresh"), ("b", "D", "gone")]
+    content = [
+        {TIME: written, KEY: key, "k": key, "ts": 50, "v": text, "_hoodie_operation": operation}
+        for key, operation, text in reversed(rows)
+    ]
+    log.write_bytes(rows_block(written, content, FLINK))
+
+    changes = table.rows(InstantRange(first, second))
+    merged = Golden(lake.case, "snapshot", lake.table).rows(InstantRange(None, second))
+
+    assert {(row[KEY], row[KIND], row["v"]) for row in changes} == {
+        ("a", "UPDATE_BEFORE", "old"),
+        ("a", "UPDATE_AFTER", "new"),
+        ("z", "INSERT", "fresh"),
+        ("b", "DELETE", None),
+    }
+    standing = {row["k"]: row["v"] for row in merged}
+    assert (standing["a"], standing["z"], "b" in standing) == ("new", "fresh", False)
 
 
 def test_partial_records_are_marked_and_lack_what_was_not_set() -> None:

@@ -14,7 +14,7 @@ from tidegate.errors import SourceFileDamaged
 from tidegate.model.file_slice import DeltaKind, FileSlice
 from tidegate.model.ignored_deletes import IgnoredDeletes
 from tidegate.model.plan import Piece
-from tidegate.model.row_kind import CHANGE_TYPE, RowKind
+from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.physical.arrays import boolean_column, flags
 from tidegate.physical.opening import open_rows
 from tidegate.read.keyed_merge import StandingRows
@@ -24,20 +24,23 @@ from tidegate.read.pieces import read_pieces
 from tidegate.read.removed import WHOLE
 from tidegate.source.hudi.merge.records import record_keys, standing_rows
 from tidegate.source.hudi.merge.tombstones import Tombstones
+from tidegate.source.hudi.reading.change_columns import (
+    marked_partial,
+    numbered,
+    stays_a_row,
+    told_apart,
+)
 from tidegate.source.hudi.reading.deleted_keys import DeletedKeys, Gone, told_by
 from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
 from tidegate.source.hudi.slices.details import (
     CHANGELOG,
     LOG_ONLY,
+    OF_CHANGES,
     ONLY_WINDOW,
-    WITH_DELETES,
     details_of,
 )
 from tidegate.source.hudi.table.columns import (
     COMMIT_TIME,
-    OPERATION,
-    ORDINAL,
-    PARTIAL,
     SliceColumns,
 )
 from tidegate.source.hudi.table.promotion import widened
@@ -58,15 +61,7 @@ if TYPE_CHECKING:
     from tidegate.source.column_kernels import Wanted
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.logs.counting import Gate
-    from tidegate.source.hudi.slices.details import SliceDetails
 
-_BEFORE = "-U"
-_KINDS = {
-    "I": RowKind.INSERT,
-    _BEFORE: RowKind.UPDATE_BEFORE,
-    "U": RowKind.UPDATE_AFTER,
-}
-"""The writer's words for the kinds of rows, as Flink stores them."""
 _NO_KEYS = pa.nulls(0, pa.string())
 
 
@@ -157,13 +152,16 @@ class HudiReader:
         only = frozenset(instants) if instants is not None and self._mode in ONLY_WINDOW else None
         gate = self._gate_of(slice)
         records = self._logs.merged(slice, gate, wanted, only=only)
-        tells = self._mode in {WITH_DELETES, CHANGELOG} and instants is not None
+        tells = self._mode in OF_CHANGES and instants is not None
         telling = self._columns.telling_deletes() if tells else self._columns.keys
         earlier = self._logs.history(slice, gate, telling) if only is None else None
         history = _NO_KEYS if earlier is None else earlier.keys
         records = replace(records, marked=records.marked | _among(records.keys, history))
         standing = StandingRows(records)
-        deleted = DeletedKeys(self._perhaps_gone(slice, earlier), records) if tells else None
+        deleted = None
+        if tells and piece.row_start == 0:
+            # The first part tells of the keys that no part has.
+            deleted = DeletedKeys(self._perhaps_gone(slice, earlier), records)
         if not is_log_only:
             yield from self._base(piece, wanted, standing, deleted, history, batch_rows)
         if piece.row_start == 0:
@@ -178,15 +176,9 @@ class HudiReader:
 
     def _unmerged(self, slice: FileSlice, wanted: Sequence[Wanted]) -> Iterator[pa.Table | Gone]:
         for records, is_partial in self._logs.unmerged(slice, self._gate_of(slice), wanted):
-            rows, stays = records.rows, ~records.deleted
-            if OPERATION in rows.column_names:
-                # The row before an update is a row of its own; the merge takes it for a delete.
-                stays |= flags(pc.equal(rows.column(OPERATION), _BEFORE).fill_null(False))
-            if PARTIAL in rows.column_names:
-                place = rows.column_names.index(PARTIAL)
-                rows = rows.set_column(place, PARTIAL, pa.repeat(is_partial, len(rows)))
+            stays = stays_a_row(records)
             yield told_by(replace(records, marked=~stays))
-            yield rows.filter(pa.array(stays))
+            yield marked_partial(records.rows.filter(pa.array(stays)), is_partial=is_partial)
 
     def _perhaps_gone(self, slice: FileSlice, earlier: KeyedRecords | None) -> Gone:
         """Return keys that were deleted in logs of before, and those of the base file before."""
@@ -239,9 +231,10 @@ class HudiReader:
                 merged = standing.apply(standing_rows(rows, by, marks))
                 wanted_rows = None if instants is None else pa.array(merged.marked)
                 yield merged.rows if wanted_rows is None else merged.rows.filter(wanted_rows)
+                if self._mode in OF_CHANGES and instants is not None:
+                    yield told_by(standing.records(merged.removing))
                 if deleted is not None:
                     deleted.meet(record_keys(rows, by))
-                    yield told_by(standing.records(merged.removing))
             if located.row_start == 0:
                 self._meet(file, piece, standing, deleted, located.row_end, file.rows)
 
@@ -282,24 +275,24 @@ class HudiReader:
         if isinstance(found, Gone):
             made = self._tombstones.rows(details["partition"], *found)
             for batch in made.to_batches(max_chunksize=options.batch_rows):
-                yield _numbered(batch, details)
+                yield numbered(batch, details)
             return
         if details.get("only_deletes"):
             return
         names, passing = list(self._columns.names), options.filter
         if CHANGE_TYPE in names:
-            found = _told_apart(found, is_changelog=self._mode == CHANGELOG)
+            found = told_apart(found, is_changelog=self._mode == CHANGELOG)
         for batch in found.select(names).to_batches(max_chunksize=options.batch_rows):
             rows = batch if passing is None else batch.filter(passing.mask(batch))
             if rows.num_rows:
-                yield _numbered(rows, details)
+                yield numbered(rows, details)
 
     def _standing(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
         rows = self._conform(batch, piece, self._plain)
         if CHANGE_TYPE not in rows.schema.names:
             return rows
-        upserts = _told_apart(pa.Table.from_batches([rows]), is_changelog=False)
-        return _numbered(upserts.combine_chunks().to_batches()[0], details_of(piece.slice))
+        upserts = told_apart(pa.Table.from_batches([rows]), is_changelog=False)
+        return numbered(upserts.combine_chunks().to_batches()[0], details_of(piece.slice))
 
     def _conform(
         self, batch: pa.RecordBatch, piece: Piece, wanted: Sequence[Wanted]
@@ -326,28 +319,6 @@ class HudiReader:
 
 def _is_plain(slice: FileSlice) -> bool:
     return not slice.deltas and details_of(slice).keys().isdisjoint({"instants", "gone_since"})
-
-
-def _told_apart(rows: pa.Table, *, is_changelog: bool) -> pa.Table:
-    """Return rows with their kind: that of the writer in a changelog, else `UPSERT`."""
-    kinds = pa.nulls(len(rows), pa.string())
-    if is_changelog and OPERATION in rows.column_names:
-        written = rows.column(OPERATION)
-        for operation, kind in _KINDS.items():
-            kinds = pc.if_else(pc.equal(written, operation).fill_null(False), kind.value, kinds)
-    place = rows.column_names.index(CHANGE_TYPE)
-    return rows.set_column(place, CHANGE_TYPE, pc.fill_null(kinds, RowKind.UPSERT.value))
-
-
-def _numbered(rows: pa.RecordBatch, details: SliceDetails) -> pa.RecordBatch:
-    """Return rows with the number of their write, and whether they lack columns, if asked for."""
-    made = rows
-    for name, value in ((ORDINAL, details.get("ordinal", 0)), (PARTIAL, False)):
-        place = made.schema.get_field_index(name)
-        if place >= 0:
-            filled = pc.fill_null(made.column(place), value)
-            made = made.set_column(place, made.schema.field(place), filled)
-    return made
 
 
 def _present(wanted: Sequence[Wanted], schema: pa.Schema) -> list[str]:

@@ -23,6 +23,9 @@ REPLACING = "rebuild_partitions"
 CHANGELOG = "changelog"
 """The mode in which the records of each write are returned, not merged (HUDI-R7)."""
 
+OF_CHANGES = frozenset({WITH_DELETES, CHANGELOG})
+"""Modes in which rows have a kind."""
+
 
 class SliceDetails(TypedDict):
     """`FileSlice.details` of a slice."""

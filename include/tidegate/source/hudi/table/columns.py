@@ -15,7 +15,7 @@ from tidegate.source.hudi.table.avro import avro_schema
 from tidegate.source.named_columns import decode_schema, wanted_column
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from tidegate.source.column_kernels import Wanted
 
@@ -102,9 +102,7 @@ class SliceColumns:
         """Return the columns that tell of a record's key whether it was deleted, and when."""
         marker = self.keyed_by.marker
         names = (COMMIT_TIME, IS_DELETED, OPERATION, *(marker[:1] if marker else ()))
-        known = set(self.table.names)
-        others = (wanted_column(self.table.field(name)) for name in names if name in known)
-        return (*self.keys, *others)
+        return (*self.keys, *self._known(names))
 
     def with_hidden(self, *, merging: bool, times: bool) -> tuple[Wanted, ...]:
         """Return the columns of the result, followed by those that are needed only to get there.
@@ -121,6 +119,11 @@ class SliceColumns:
             hidden += [IS_DELETED, OPERATION, *(by.marker[:1] if by.marker else ())]
         if times:
             hidden.append(COMMIT_TIME)
-        names = dict.fromkeys((*self.names, *hidden))
+        return self._known(dict.fromkeys((*self.names, *hidden)))
+
+    def _known(self, names: Iterable[str]) -> tuple[Wanted, ...]:
+        """Return the columns of the table, and that of operations, which no schema names."""
         known = set(self.table.names)
-        return tuple(wanted_column(self.table.field(name)) for name in names if name in known)
+        fields = {OPERATION: pa.field(OPERATION, pa.string())}
+        fields |= {name: self.table.field(name) for name in names if name in known}
+        return tuple(wanted_column(fields[name]) for name in names if name in fields)
