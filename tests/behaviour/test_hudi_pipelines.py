@@ -285,6 +285,27 @@ def test_table_is_looked_at_by_commands(tmp_path: Path, tidegate: Command) -> No
     assert texts(rows) == lake.rows_after(end)
 
 
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("with_deletes", ["DELETE", "UPSERT"]),
+        ("changelog", ["DELETE", "UPSERT"]),
+        ("rebuild_partitions", []),
+    ],
+)
+def test_changes_are_shown_with_their_kinds(
+    mode: str, expected: list[str], tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_part_plain", tmp_path)
+    lake.file()
+
+    said = tidegate(f"tidegate changes trips --mode {mode} --from {lake.writes[0]} --json")
+
+    rows = json.loads(said)["rows"]
+    assert rows
+    assert sorted({row["_change_type"] for row in rows if "_change_type" in row}) == expected
+
+
 def test_folder_without_properties_is_no_table(tmp_path: Path, tidegate: Command) -> None:
     lake = HudiLake("v9_mor_basic", tmp_path)
     lake.file()

@@ -253,12 +253,12 @@ class HudiTimeline:
         added = _ADDED.get(config.read.mode, ())
         whole = pa.schema(
             [
-                *(pa.field(name, OF_CHANGES[name]) for name in added),
                 *(pa.field(name, pa.string()) for name in META_COLUMNS if table.has_meta_fields),
                 *self._table_schema(timeline, schema_of),
+                *(pa.field(name, OF_CHANGES[name]) for name in added),
             ]
         )
-        known = [name for name in whole.names if name not in {*META_COLUMNS, *added}]
+        known = [name for name in whole.names if name not in META_COLUMNS]
         chosen = select_columns(
             whole, config.read.columns or known, self._extra_columns, self._access.name
         )
