@@ -294,8 +294,8 @@ def ending(root: Path) -> dict[str, Any]:
         "markers": markers,
         "owner": owner,
         "ledger": ledger_content(root),
-        "rows": row_ids(published),
-        "visible rows": visible_row_ids(published),
+        "rows": listed_rows(published),
+        "visible rows": visible_rows(published),
         "quarantined": quarantined(root),
         "exchanged": exchanged(root),
     }
@@ -360,24 +360,26 @@ def _plain(key: str, item: Any) -> Any:
     return item
 
 
-def row_ids(published: Path) -> list[int]:
-    """Read the ids of all rows of all files that a marker lists."""
+def listed_rows(published: Path) -> list[str]:
+    """Read the rows of all files that a marker lists."""
     files = [
         marker.parent / file["name"]
         for marker in published.rglob("_SUCCESS")
         for file in json.loads(marker.read_bytes())["files"]
     ]
-    return _ids(files)
+    return _rows(files)
 
 
-def visible_row_ids(published: Path) -> list[int]:
-    """Read the ids of all rows of all files that an engine sees when it lists the table."""
-    return _ids(visible_below(published))
+def visible_rows(published: Path) -> list[str]:
+    """Read the rows of all files that an engine sees when it lists the table."""
+    return _rows(visible_below(published))
 
 
-def _ids(files: Iterable[Path]) -> list[int]:
+def _rows(files: Iterable[Path]) -> list[str]:
     return sorted(
-        value for file in files for value in pq.read_table(file, columns=["id"])["id"].to_pylist()
+        str(row)
+        for file in files
+        for row in pq.read_table(file, partitioning=None).to_pylist(maps_as_pydicts="strict")
     )
 
 

@@ -28,6 +28,8 @@ import pytest
 from crash.changed_rows import CHANGES as CHANGED_ROWS
 from crash.changed_rows import PUBLISHED
 from crash.faults import Stopper, stopping_storage
+from crash.hudi_partitions import PARTITIONS as HUDI_PARTITIONS
+from crash.hudi_partitions import PUBLISHED as PUBLISHED_PARTITIONS
 from crash.power import CUTS
 from crash.scenario import APPENDS, Life, ending, exchanged
 from crash.scenario import ASSEMBLED as ASSEMBLED_ROWS
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 WALKERS = 2
 ASSEMBLED = ("--scenario", "assembled")
 CHANGES = ("--scenario", "changes")
+PARTITIONS = ("--scenario", "partitions")
 IN_TURN = ("--cut", "none", "--cut", "lost", "--cut", "gone", "--cut", "doubled")
 
 
@@ -74,10 +77,12 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
         pytest.param(6, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
         pytest.param(15, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
+        pytest.param(6, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
         pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),
         pytest.param(1, CHANGES, marks=pytest.mark.slow, id="changed rows copied throughout"),
+        pytest.param(1, PARTITIONS, marks=pytest.mark.slow, id="partitions copied throughout"),
         *(
             pytest.param(1, (*of, "--cut", cut), marks=pytest.mark.slow, id=f"{name}cut, {cut}")
             for name, of in (("", ()), ("changed rows ", CHANGES))
@@ -120,6 +125,19 @@ def test_undisturbed_life_of_changed_rows_exchanges_and_publishes_what_a_commit_
     # One file of each side of the commit, in the load and in the replay.
     assert len(between) == 4
     assert exchanged(life.root) == []
+
+
+def test_undisturbed_life_of_hudis_partitions_publishes_and_empties_them(tmp_path: Path) -> None:
+    life = Life(
+        tmp_path / "root", *HUDI_PARTITIONS.make_source(tmp_path / "source"), HUDI_PARTITIONS
+    )
+    life.prepare()
+
+    life.live()
+
+    rows = read_committed(life.root / "published" / "orders").to_table().to_pylist()
+    assert {(row["k"], row["day"]) for row in rows} == PUBLISHED_PARTITIONS
+    assert len(rows) == len(PUBLISHED_PARTITIONS)
 
 
 def test_undisturbed_life_of_assembled_rows_hands_them_on(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, Any
 
 from crash.changed_rows import CHANGES
 from crash.faults import Stopper, forbid_other_changes, stopping_storage, watch_database
+from crash.hudi_partitions import PARTITIONS
 from crash.mistakes import MISTAKES
 from crash.power import CUTS, Disk, chance
 from crash.promises import answer_questions, broken_promise
@@ -57,7 +58,12 @@ for _name in (
     importlib.import_module(_name)
 
 
-SCENARIOS = {"appends": APPENDS, "assembled": ASSEMBLED, "changes": CHANGES}
+SCENARIOS = {
+    "appends": APPENDS,
+    "assembled": ASSEMBLED,
+    "changes": CHANGES,
+    "partitions": PARTITIONS,
+}
 
 _COPIES = 64
 """How many copies of a disk are kept at a time."""

@@ -35,9 +35,9 @@ class ListedFileGone(SourceFileGone):
 
     template = (
         "{path}: expected, as it was listed; not found. Restore it and run again. If the source "
-        "deleted it, read the partitions of its rows without it with `tidegate rebuild PIPELINE "
-        "PARTITION`. If a window that is open needs it, give the window up with `tidegate abandon "
-        "PIPELINE`: `tidegate load PIPELINE` then takes the folder as it stands."
+        "deleted it and a window that is open needs it, give the window up with `tidegate abandon "
+        "PIPELINE`: `tidegate load PIPELINE` then takes the folder as it stands. Otherwise read "
+        "the partitions of its rows without it with `tidegate rebuild PIPELINE PARTITION`."
     )
 
 
@@ -46,10 +46,10 @@ class ListedFileChanged(SourceFileDamaged):
 
     template = (
         "{path}: expected, as it was listed, {problem}. Restore it and run again. If the source "
-        "rewrote it, run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that "
-        "the file had, and of those that it has now. If a window that is open needs it as it was, "
-        "give the window up with `tidegate abandon PIPELINE`: `tidegate load PIPELINE` then takes "
-        "the folder as it stands."
+        "rewrote it and a window that is open needs it as it was, give the window up with "
+        "`tidegate abandon PIPELINE`: `tidegate load PIPELINE` then takes the folder as it stands. "
+        "Otherwise run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that "
+        "the file had, and of those that it has now."
     )
 
 
