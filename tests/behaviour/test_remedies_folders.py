@@ -143,7 +143,7 @@ def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
     if again.startswith("replay"):
         text = tidegate(f"tidegate {again}", 1)
         assert text.startswith("ListedFileChanged")
-        assert "If the source rewrote it, run `tidegate rebuild" in text
+        assert "Otherwise run `tidegate rebuild" in text
 
     tidegate.printed(text, "rebuild")
     tidegate("tidegate load orders", 3)
