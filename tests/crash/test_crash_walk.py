@@ -77,7 +77,7 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
         pytest.param(6, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
         pytest.param(15, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
-        pytest.param(6, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
+        pytest.param(12, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
         pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),
