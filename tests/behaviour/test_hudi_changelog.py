@@ -165,8 +165,22 @@ def test_partial_records_are_marked_and_lack_what_was_not_set() -> None:
     partial = [row for row in changed.rows(InstantRange(first, last)) if row[PARTIAL]]
 
     assert partial
-    assert all(row["k"] is None or row[KEY] == row["k"] for row in partial)
+    assert all(row[KEY] == row["k"] for row in partial)
     assert any(None in row.values() for row in partial)
+
+
+FROM_FULL = ["v9_mor_basic", "v9_mor_log_only_inmemory", "v9_mor_many_blocks"]
+
+
+@pytest.mark.parametrize("case", FROM_FULL)
+def test_first_window_of_a_full_start_is_the_whole_table_also_of_logs_without_a_base_file(
+    case: str,
+) -> None:
+    found = opened(case).rows()
+
+    own = [{name: row[name] for name in row if name not in OF_CHANGES} for row in found]
+    assert texts(own) == texts(Golden(case, "snapshot").rows())
+    assert {row[KIND] for row in found} == {"UPSERT"}
 
 
 def test_compaction_and_clustering_are_no_changes() -> None:

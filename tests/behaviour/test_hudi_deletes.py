@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from golden_hudi import NOW, RANDOM, Golden, completed, texts
+from golden_hudi import NOW, RANDOM, Golden, completed, folder, texts
 from hudi_opinions import (
     OTHER_STATES,
     REQUESTED_ORDER,
@@ -21,8 +21,10 @@ from hudi_opinions import (
 )
 from small_hudi import Command, HudiLake, commands, typed
 from small_lake import load
+from tidegate.config import read_source
 from tidegate.errors import HudiChangesLost, HudiFilesCleaned
 from tidegate.model.instant import InstantRange
+from tidegate.source import overlooked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -180,3 +182,27 @@ def test_feed_whose_deletes_were_cleaned_begins_anew(tmp_path: Path, tidegate: C
 def rows_of_the_table(lake: HudiLake) -> Counter[tuple[Any, ...]]:
     table = Golden(lake.case, "snapshot", lake.table)
     return Counter((row["k"], row["v"]) for row in table.rows())
+
+
+@pytest.mark.parametrize(
+    ("case", "mode", "by", "missing"),
+    [
+        ("v9_mor_basic", "with_deletes", "v", ["`v`"]),
+        ("v9_mor_basic", "changelog", "v", ["`v`"]),
+        ("v9_mor_basic", "with_deletes", "k", []),
+        ("v9_mor_basic", "with_deletes", "_hoodie_partition_path", []),
+        ("v9_mor_basic", "complete", "v", []),
+        ("v9_cow_cdc_before_after", "changelog", "v", []),
+        ("v9_cow_cdc_before_after", "with_deletes", "v", ["`v`"]),
+        ("v9_cow_part_hive", "with_deletes", "p", []),
+    ],
+)
+def test_note_of_a_check_names_the_keys_that_rows_of_deletes_do_not_have(
+    case: str, mode: str, by: str, missing: list[str]
+) -> None:
+    config = read_source({"kind": "hudi", "path": str(folder(case)), "read": {"mode": mode}})
+
+    notes = overlooked(config, [by])
+
+    assert [note for name in missing for note in notes if name in note] == list(notes)
+    assert len(notes) == len(missing)

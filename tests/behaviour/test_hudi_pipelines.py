@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,11 +14,13 @@ from golden_hudi import NOW, Golden, answers, canonical, folder, newest_opinion,
 from hudi_logs import rows_block
 from small_hudi import Command, HudiLake, commands, typed
 from small_lake import load
+from tidegate.cli.status_view import summary_line
 from tidegate.errors import (
     HollowInstant,
     HudiFilesCleaned,
     HudiHistoryLost,
     HudiInstantGone,
+    HudiInstantUnfinished,
     LogBlockUnreadable,
     NoLogFile,
     PlacesOverlap,
@@ -33,8 +36,6 @@ from tidegate.read.merge import ReadOptions
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from staged_reads import StagedReads
 
 FOLLOWED = [
@@ -226,6 +227,25 @@ def test_half_written_instant_takes_nothing_until_it_is_whole(
     assert lake.published == whole("v9_mor_basic")
 
 
+@pytest.mark.follows("HudiInstantUnfinished")
+def test_instant_that_is_empty_takes_nothing_until_it_has_its_content(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    lake.pipeline()
+    last = max(lake.timeline.glob("2*_*"))
+    content = last.read_bytes()
+    last.write_bytes(b"")
+    with pytest.raises(HudiInstantUnfinished, match=last.name):
+        load(lake.pipeline(), now=NOW)
+
+    last.write_bytes(content)
+    tidegate("tidegate load PIPELINE")
+    tidegate("tidegate publish PIPELINE")
+
+    assert lake.published == whole("v9_mor_basic")
+
+
 @pytest.mark.follows("LogBlockUnreadable", "NoLogFile")
 @pytest.mark.parametrize(
     ("error", "place"), [(NoLogFile, 0), (LogBlockUnreadable, 21)], ids=["magic", "type"]
@@ -380,13 +400,6 @@ def test_plan_says_what_its_mode_does_not_return(tmp_path: Path) -> None:
     assert "does not tell which ones are gone" in notes
 
 
-def test_damaged_span_of_a_log_is_told(caplog: pytest.LogCaptureFixture) -> None:
-    rows = Golden("v9_mor_corrupt_torn_middle", "snapshot").rows()
-
-    assert len(rows) == answers("v9_mor_corrupt_torn_middle")["head"]["count"]
-    assert "damaged spans that were skipped: 1" in caplog.text
-
-
 @pytest.mark.follows("HudiPartialRecords")
 def test_partial_updates_are_read_with_the_rows_that_they_complete(
     tmp_path: Path, tidegate: Command
@@ -430,3 +443,20 @@ def test_clean_at_work_counts_as_if_it_were_done(tmp_path: Path) -> None:
         table.source.slicing.units(table.pin, InstantRange(None, table.writes[0]))
 
     assert texts(table.rows()) == whole(lake.case)
+
+
+@pytest.mark.parametrize("split", [{}, {"max_rows": 1}], ids=["one piece", "pieces"])
+@pytest.mark.parametrize("case", ["v6_mor_corrupt_garbage_tail", "v9_mor_corrupt_torn_middle"])
+def test_skipped_spans_are_said_by_the_load_and_counted_once(
+    case: str, tmp_path: Path, split: dict[str, int]
+) -> None:
+    lake = HudiLake(case, tmp_path)
+
+    announced = lake.take(source={"split": split})
+
+    assert sum(lake.published.values()) == answers(case)["head"]["count"]
+    ((log, spans),) = announced.summary.damaged.items()
+    assert spans == 1
+    assert Path(log).is_relative_to(lake.table)
+    assert Path(log).is_file()
+    assert "1 damaged span of 1 log file skipped" in summary_line(announced.summary)

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from golden_hudi import Golden, canonical, texts
-from tidegate.errors import HudiPropertyUnsupported, LogBlockUnreadable
+from tidegate.errors import HudiLogUnsupported, HudiPropertyUnsupported
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -28,7 +28,7 @@ FOLDER = os.environ.get(VARIABLE)
 ROOT = Path(FOLDER).parent / "hudi-public" if FOLDER else None
 FOUND = sorted(ROOT.rglob("*.zip")) if ROOT else []
 ZIPS = {path.relative_to(path.parents[2]).as_posix(): path for path in FOUND}
-REFUSED = {"lance": HudiPropertyUnsupported, "hfile_log_block": LogBlockUnreadable}
+REFUSED = {"lance": HudiPropertyUnsupported, "hfile_log_block": HudiLogUnsupported}
 MERGED_BY_POSITION = "table_duplicate_keys"
 """All rows of a repeated key are updated in that answer (HUDI-M14)."""
 

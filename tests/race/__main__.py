@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from race import beginnings, explore
+from race.hudi_table import WalkedTable, watch_files
 from race.mistakes import MISTAKES
 from race.scheduler import Drawn, Listed, parse_turns
+from race.table import SourceTable
 from race.verbs import VERBS
 from race.walk import Race, run
 from race.world import World
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from race.scheduler import Turn
+    from race.table import RacedTable
     from race.walk import Ran
 
 HOW: dict[str, Callable[[explore.Runner], Iterator[Ran]]] = {
@@ -39,6 +42,15 @@ HOW: dict[str, Callable[[explore.Runner], Iterator[Ran]]] = {
     "two": explore.two_changes,
 }
 """Ways to explore a pair; `lost` restores the ledger before everything settles."""
+ICEBERG = "iceberg"
+TABLES: dict[str, Callable[[Path], RacedTable]] = {
+    ICEBERG: SourceTable,
+    "cleaned-6": functools.partial(WalkedTable, walk="walk-served-6"),
+    "cleaned-9": functools.partial(WalkedTable, walk="walk-served-9"),
+    "archived-6": functools.partial(WalkedTable, walk="walk-served-6", skipped=6),
+    "changes-9": functools.partial(WalkedTable, walk="walk-served-9", mode="with_deletes"),
+    "archived-9": functools.partial(WalkedTable, walk="walk-served-9", skipped=6),
+}
 _T = TypeVar("_T")
 _RUNS_BETWEEN_COLLECTIONS = 50
 _LINES, _WIDTH = 12, 300
@@ -47,7 +59,9 @@ _LINES, _WIDTH = 12, 300
 def main() -> int:
     """Walk, say what was found, and exit with 1 if that was something."""
     given = _arguments().parse_args()
-    world = World(given.folder)
+    world = World(given.folder, TABLES[given.table])
+    if given.table != ICEBERG:
+        watch_files(world.stage)
     given.folder.mkdir(parents=True, exist_ok=True)
     beginnings.make(world)
     for name in given.mistake:
@@ -83,6 +97,7 @@ def _shortened(text: str) -> str:
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m race")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("--table", choices=sorted(TABLES), default=ICEBERG)
     parser.add_argument("--mistake", choices=sorted(MISTAKES), action="append", default=[])
     parser.add_argument("--most", type=int, default=20, help="end after so many wrong runs")
     parser.add_argument("--share", default="0/1", help="of the pairs or seeds")

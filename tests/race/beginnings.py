@@ -31,7 +31,7 @@ def make(world: World) -> None:
             world.save_ledger("older")
     world.show(3)
     load(session)
-    session.pipeline().publish(day(2), session.owner, session.now())
+    session.pipeline().publish(day(session, 2), session.owner, session.now())
     world.show(4)
     world.save(BUSY)
     if session.told.refused:

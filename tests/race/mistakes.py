@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import sqlalchemy as sa
 
 from race.doubles import RacingPart
@@ -14,6 +15,7 @@ from tidegate.model.plan import WindowKind
 from tidegate.pipeline import Pipeline
 from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.upkeep import restore
+from tidegate.source.hudi.files import TableFiles
 from tidegate.target.owner import Grounds
 
 if TYPE_CHECKING:
@@ -113,6 +115,21 @@ def restored_by_the_clock() -> None:
     restore._Step = wrong  # type: ignore[misc, assignment]
 
 
+def gone_logs_are_empty() -> None:
+    """Read a log that the cleaner of a Hudi table took away as one without records."""
+    look = TableFiles.open
+
+    def wrong(self: TableFiles, below: str) -> Any:
+        try:
+            return look(self, below)
+        except FileNotFoundError:
+            if ".log." not in below:
+                raise
+            return pa.BufferReader(b"")
+
+    TableFiles.open = wrong  # type: ignore[method-assign]
+
+
 def nobody_owns() -> None:
     """Ask nobody whose a target is."""
     Grounds.check = lambda *_, **__: True  # type: ignore[method-assign]
@@ -131,4 +148,5 @@ MISTAKES: dict[str, Callable[[], None]] = {
     "backup-believed": backup_believed,
     "restored-by-the-clock": restored_by_the_clock,
     "nobody-owns": nobody_owns,
+    "gone-logs-are-empty": gone_logs_are_empty,
 }

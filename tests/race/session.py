@@ -6,9 +6,11 @@ again, restores the ledger, or lets the successor finish.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from crash.scenario import in_turn
 from tidegate.errors import TidegateError, TransientError
 from tidegate.model.run import Run
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 OURS = "orders"
 OTHERS = ("twin", "other")
 """Pipelines that have no business at the target of ours, unless they were first."""
+_COMMANDS = re.compile(r"`tidegate (\w+)")
 _PATIENCE = 5
 """How often a verb is tried again."""
 LOST = {"LedgerLost", "LedgerBehind"}
@@ -33,6 +36,8 @@ FORGOTTEN = {"WindowNotFound", "PartitionNotFound"}
 """Refusals of what a ledger that was written again does not know."""
 OWNED = {"TargetOwned"}
 """Refusals of a pipeline that came second."""
+CLEANED = {"SourceFileGone", "HudiFilesCleaned", "HudiChangesLost"}
+"""Refusals of a window whose files the source deleted: it is given up, or the pipeline reset."""
 NO_HISTORY = {"SnapshotNotFound", "HistoryTruncated"}
 """Refusals of a replay whose commits were expired."""
 
@@ -88,12 +93,40 @@ class Session:
                 if last in LOST:
                     self.restore()
                     continue
+                if last in CLEANED and self.follow(refused, ends):
+                    continue
                 self.told.refused.append(last)
                 if last not in ends | self._understood:
                     self.told.wrong.append(f"{last}: {refused}")
                 return None
         self.told.refused.append(last)
+        if last in CLEANED:
+            self.told.wrong.append(f"{last} after {_PATIENCE} loads")
         return None
+
+    def follow(self, refused: TidegateError, ends: set[str]) -> bool:
+        """Type the command that an error prints; whether the verb is to be tried again."""
+        commands = _COMMANDS.findall(str(refused))
+        act = self._reset if "reset" in commands else self._abandon
+        assert {"reset", "abandon"}.intersection(commands), refused
+        try:
+            act()
+        except TransientError:
+            self.pause()
+        except TidegateError as other:
+            if other.code not in {"WindowNotFound", "AbandonRefused", *LOST, *CLEANED, *OVERTAKEN}:
+                self.told.wrong.append(f"{other.code}: {other}")
+        return refused.code not in ends
+
+    def _abandon(self) -> None:
+        opened, now = self.pipeline(), self.now()
+        held = opened.ledger.windows.open()
+        if held is not None:
+            opened.abandon(held.window.sequence, self.owner, now, by="ada", comment="cleaned")
+
+    def _reset(self) -> None:
+        opened, now = self.pipeline(), self.now()
+        opened.finish_load(opened.reset(self.run(now), now), now, in_turn)
 
     @property
     def _understood(self) -> set[str]:

@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 from pyiceberg.catalog.sql import SqlCatalog
+
+from tidegate.model.partition import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 BAD_AMOUNT = 5_000
 DAY_1 = datetime(2026, 2, 1, tzinfo=UTC)
@@ -30,8 +36,55 @@ COMMITS: tuple[dict[int, int], ...] = (
 )
 _WITH_BAD_ROW = {3, 4}
 
-Rows = Counter[tuple[str, int]]
-"""Partition path and id → how often."""
+PIPELINE: dict[str, Any] = {
+    "source": {"kind": "iceberg", "on_expired_cursor": "from_oldest"},
+    "event_time": "at",
+    "rows": [{"name": "sane", "where": "amount < 1000", "on_failure": "hold"}],
+    "target": {"partition_by": {"dt": "day(at)"}},
+}
+
+Rows = Counter[tuple[str, Any]]
+"""Partition path and id, or what else tells a row, → how often."""
+
+
+class RacedTable(Protocol):
+    """A table that grows while others read it, and what a pipeline file says about it."""
+
+    commits: int
+    """How often it grows."""
+    keys: Mapping[str, Any]
+    """Keys of a pipeline file over it: also of `source`, but not where it stands."""
+    columns: tuple[str, ...]
+    """Columns of what is published that tell a row."""
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """The keys of `source` that say where it stands."""
+        ...
+
+    def make(self) -> None:
+        """Write all that it will be."""
+        ...
+
+    def show(self, number: int, *, expired: bool = False) -> None:
+        """Let it stand as it did after a commit."""
+        ...
+
+    def instants(self) -> list[str]:
+        """Give the ids of what checkpoints name, oldest first."""
+        ...
+
+    def partition(self, number: int) -> Partition:
+        """Give a partition of the target."""
+        ...
+
+    def rows_after(self, number: int) -> Rows:
+        """Count its rows as it stands after a commit."""
+        ...
+
+    def standing(self, found: Rows) -> Rows:
+        """Count the rows that those add up to which were published."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -39,11 +92,19 @@ class SourceTable:
     """The table below one folder."""
 
     folder: Path
+    commits: int = len(COMMITS)
+    keys: Mapping[str, Any] = field(default_factory=lambda: PIPELINE)
+    columns: tuple[str, ...] = ("id",)
 
     @property
     def path(self) -> Path:
         """The table's directory, as pipeline files name it."""
         return self.folder / "table"
+
+    @property
+    def place(self) -> Mapping[str, str]:
+        """The keys of `source` that say where it stands."""
+        return {"metadata": str(self.path)}
 
     @property
     def _hint(self) -> Path:
@@ -66,6 +127,24 @@ class SourceTable:
     def show(self, number: int, *, expired: bool = False) -> None:
         """Let the table stand as it did after a commit, perhaps without the oldest snapshots."""
         self._hint.write_text(self._metadata(number, expired=expired).name)
+
+    def instants(self) -> list[str]:
+        """Give the ids of the snapshots, oldest first."""
+        snapshots = json.loads(self._metadata(len(COMMITS)).read_bytes())["snapshots"]
+        found = sorted(snapshots, key=lambda item: item["sequence-number"])
+        return [str(item["snapshot-id"]) for item in found]
+
+    def partition(self, number: int) -> Partition:
+        """Give the partition of a day of February 2026."""
+        return Partition((("dt", f"2026-02-{number:02d}"),))
+
+    def rows_after(self, number: int) -> Rows:
+        """Count the rows of the table as it stands after a commit."""
+        return rows_after(number)
+
+    def standing(self, found: Rows) -> Rows:
+        """Give them as they are."""
+        return found
 
     def _metadata(self, number: int, *, expired: bool = False) -> Path:
         kind = "x" if expired else "v"

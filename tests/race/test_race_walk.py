@@ -33,11 +33,17 @@ WALK = (sys.executable, "-m", "race")
 WALKERS = 2
 SEEDS = int(os.environ.get("RACE_SEEDS", "3000"))
 """How many races of three `make test-all` draws."""
-COMPOSED = {"load_and_publish", "replay_and_publish", "rebuild_and_publish", "land"}
+COMPOSED = {"load_and_publish", "replay_and_publish", "rebuild_and_publish", "land", "land_far"}
 """Verbs that add little to pairs of the others."""
 PAIRED = ",".join(name for name in VERBS if name not in {*COMPOSED, *OTHERS})
 READING = "load,replay,rebuild,land_and_load"
 """Verbs that take windows, whose overlap lost rows."""
+HUDI = ["archived-6", "archived-9", "changes-9", "cleaned-6", "cleaned-9"]
+"""Hudi tables whose services go on during a race: from which step of a walk, and how read."""
+ON_HUDI = [
+    name for name in VERBS if name not in {"rebuild_held", "publish_held_in_tasks", "expire"}
+]
+"""Verbs of pipelines without a partition that is held."""
 MOVING = "load,replay,rebuild,publish,approve,lose_ledger"
 """Verbs that leave most behind when they are killed."""
 
@@ -132,6 +138,38 @@ def test_thousands_of_races_of_three_end_with_every_row(folder: Path) -> None:
     walked(folder, "seeds", "--first", "1000", "--count", str(SEEDS))
 
 
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("table", "verbs", "how"),
+    [
+        ("archived-9", "load,rebuild", "coarse"),
+        ("changes-9", "load", "coarse"),
+        *(
+            pytest.param(table, READING, how, marks=pytest.mark.slow)
+            for table in HUDI
+            for how in ("change", "death")
+        ),
+    ],
+)
+def test_pair_with_the_services_of_a_hudi_table_ends_with_the_engines_rows(
+    folder: Path, table: str, verbs: str, how: str
+) -> None:
+    pairs = ("--only", verbs, "--beside", "land_far,load_and_publish", "--how", how)
+    walked(folder, "--table", table, "pairs", *pairs)
+
+
+@pytest.mark.timeout(8 * 3600)
+@pytest.mark.parametrize(
+    ("table", "count"),
+    [("cleaned-6", 16), *(pytest.param(table, 300, marks=pytest.mark.slow) for table in HUDI)],
+)
+def test_races_of_three_over_a_hudi_table_end_with_the_engines_rows(
+    folder: Path, table: str, count: int
+) -> None:
+    drawn = ("--count", str(count), "--verbs", ",".join(ON_HUDI))
+    walked(folder, "--table", table, "seeds", *drawn)
+
+
 def test_same_schedule_gives_the_same_run(world: World) -> None:
     race = Race(beginnings.BUSY, ("load", "approve", "rebuild"))
     drawn = run(world, race, Drawn(7))
@@ -181,4 +219,13 @@ def test_deliberate_mistake_is_found(
     pair = ["pairs", "--only", actors[0], "--beside", actors[1], *how]
 
     with pytest.raises(AssertionError, match=re.escape(symptom)):
+        walked(folder, *walking, *pair, walkers=1)
+
+
+@pytest.mark.timeout(1800)
+def test_files_that_services_took_away_and_were_read_as_empty_are_found(folder: Path) -> None:
+    walking = ["--table", "archived-9", "--mistake", "gone-logs-are-empty", "--most", "1"]
+    pair = ["pairs", "--only", "rebuild", "--beside", "land"]
+
+    with pytest.raises(AssertionError, match=re.escape("rows by marker: ")):
         walked(folder, *walking, *pair, walkers=1)

@@ -9,46 +9,47 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from race.table import Rows, rows_after
-
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from race.table import Rows
     from race.world import World
 
-_known: dict[str, list[int]] = {}
-"""Hash of a file → the ids in it: most runs make the same files."""
+_known: dict[str, list[Any]] = {}
+"""Hash of a file → the rows in it: most runs make the same files."""
 
 
 def untruths(world: World, name: str) -> Iterator[str]:
     """Say what is wrong once everything has settled, and the target is the pipeline's."""
-    expected = rows_after(world.landed)
-    yield from _difference("by marker", expected, rows_by_marker(world.target))
-    yield from _difference("by listing", expected, rows_by_listing(world.target))
+    source = world.source
+    expected, columns = source.rows_after(world.landed), source.columns
+    for how, rows in (("marker", rows_by_marker), ("listing", rows_by_listing)):
+        found = source.standing(rows(world.target, columns))
+        yield from _difference(f"by {how}", expected, found)
     yield from (f"fsck: {finding}" for finding in world.pipeline(name).findings())
 
 
-def rows_by_marker(target: Path) -> Rows:
+def rows_by_marker(target: Path, columns: Sequence[str]) -> Rows:
     """Count the rows of the files that markers list."""
     found: Rows = Counter()
     for marker in target.rglob("_SUCCESS"):
         for file in json.loads(marker.read_bytes())["files"]:
-            found.update(_rows(marker.parent / file["name"]))
+            found.update(_rows(marker.parent / file["name"], columns))
     return found
 
 
-def rows_by_listing(target: Path) -> Rows:
+def rows_by_listing(target: Path, columns: Sequence[str]) -> Rows:
     """Count the rows of all files that a reader sees who looks at no marker."""
     found: Rows = Counter()
     for path in target.rglob("*.parquet"):
         if not any(part.startswith((".", "_")) for part in path.relative_to(target).parts):
-            found.update(_rows(path))
+            found.update(_rows(path, columns))
     return found
 
 
@@ -79,7 +80,7 @@ class Progress:
         found = self._world.progress()
         if found is None:
             return
-        order = self._world.snapshot_order
+        order = self._world.instants
         at = order.index(found[0]) if found[0] else -1, found[1] or ""
         if self._era != self._world.swapped:
             self._era, self._reached = self._world.swapped, at
@@ -90,13 +91,19 @@ class Progress:
         self._reached = max(self._reached[0], at[0]), max(self._reached[1], at[1])
 
 
-def _rows(path: Path) -> Iterator[tuple[str, int]]:
+def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, Any]]:
     content = path.read_bytes()
     name = hashlib.sha256(content).hexdigest()
     if name not in _known:
-        table = pq.read_table(pa.BufferReader(content), columns=["id"])
-        _known[name] = table["id"].to_pylist()
-    return ((path.parent.name, id) for id in _known[name])
+        table = pq.read_table(pa.BufferReader(content), columns=list(columns))
+        _known[name] = told(table, columns)
+    return ((path.parent.name, row) for row in _known[name])
+
+
+def told(table: pa.Table, columns: Sequence[str]) -> list[Any]:
+    """Give what tells the rows of a table: the value of a column, or those of several."""
+    rows = zip(*(table[name].to_pylist() for name in columns), strict=True)
+    return [row if len(columns) > 1 else row[0] for row in rows]
 
 
 def _difference(how: str, expected: Rows, found: Rows) -> Iterator[str]:

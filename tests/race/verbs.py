@@ -6,20 +6,22 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from crash.scenario import in_turn
-from race.session import OVERTAKEN, OWNED
-from race.table import COMMITS
-from tidegate.model.partition import Partition
+from race.session import CLEANED, OVERTAKEN, OWNED
 from tidegate.model.publication import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from race.session import Session
+    from tidegate.model.partition import Partition
 
 
-def day(number: int) -> Partition:
-    """Give the partition of a day of February 2026."""
-    return Partition((("dt", f"2026-02-{number:02d}"),))
+_FAR = 4
+
+
+def day(session: Session, number: int) -> Partition:
+    """Give the partition of a day."""
+    return session.world.source.partition(number)
 
 
 # ── Reading the source ───────────────────────────────────────────────────────────────────────────
@@ -43,7 +45,7 @@ def replay(session: Session) -> None:
         planned = opened.replay(2, session.run(now), now)
         opened.finish_load(planned, now, in_turn)
 
-    session.attempt(verb)
+    session.attempt(verb, OVERTAKEN | CLEANED)
 
 
 def rebuild(session: Session) -> None:
@@ -59,15 +61,21 @@ def rebuild_held(session: Session) -> None:
 def _rebuild(session: Session, number: int) -> None:
     def verb() -> None:
         now, opened = session.now(), session.pipeline()
-        planned = opened.rebuild([day(number)], session.run(now), now)
+        planned = opened.rebuild([day(session, number)], session.run(now), now)
         opened.finish_load(planned, now, in_turn)
 
-    session.attempt(verb)
+    session.attempt(verb, OVERTAKEN | CLEANED)
 
 
 def land(session: Session) -> None:
     """Let the source bring one more commit, while there are any."""
-    session.world.show(min(session.world.landed + 1, len(COMMITS)))
+    session.world.show(min(session.world.landed + 1, session.world.source.commits))
+
+
+def land_far(session: Session) -> None:
+    """Let the source bring several commits at once, and clean what was before."""
+    number = min(session.world.landed + _FAR, session.world.source.commits)
+    session.world.show(number)
 
 
 def land_and_load(session: Session) -> None:
@@ -113,12 +121,12 @@ def rebuild_and_publish(session: Session) -> None:
 
 def publish_in_tasks(session: Session) -> None:
     """Publish day 1 by the tasks of an Airflow run, each of which opens the pipeline."""
-    _in_tasks(session, day(1))
+    _in_tasks(session, day(session, 1))
 
 
 def publish_held_in_tasks(session: Session) -> None:
     """Publish the day that is held by the tasks of an Airflow run."""
-    _in_tasks(session, day(2))
+    _in_tasks(session, day(session, 2))
 
 
 def _in_tasks(session: Session, partition: Partition) -> None:
@@ -141,19 +149,21 @@ def _in_tasks(session: Session, partition: Partition) -> None:
 
 def approve(session: Session) -> None:
     """Look at the day that is held, approve it, and publish it."""
-    if decide(session, day(2), approved=True):
-        session.attempt(lambda: session.pipeline().publish(day(2), session.owner, session.now()))
+    if decide(session, day(session, 2), approved=True):
+        session.attempt(
+            lambda: session.pipeline().publish(day(session, 2), session.owner, session.now())
+        )
 
 
 def reject(session: Session) -> None:
     """Look at the day that is held, and reject it."""
-    decide(session, day(2), approved=False)
+    decide(session, day(session, 2), approved=False)
 
 
 def reopen(session: Session) -> None:
     """Let the day that is held be checked again."""
     session.told.rejected.clear()
-    session.attempt(lambda: session.pipeline().reopen(day(2), session.now()))
+    session.attempt(lambda: session.pipeline().reopen(day(session, 2), session.now()))
 
 
 def decide(session: Session, partition: Partition, *, approved: bool) -> bool:
@@ -248,6 +258,7 @@ VERBS: dict[str, Callable[[Session], Any]] = {
         rebuild,
         rebuild_held,
         land,
+        land_far,
         land_and_load,
         expire,
         publish,

@@ -13,7 +13,6 @@ import sqlite3
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,24 +20,18 @@ from race import steps
 from race.doubles import RacingSource, RacingStorage, Stage, watch_ledger
 from race.moments import Clock
 from race.steps import Step
-from race.table import COMMITS, SourceTable
+from race.table import SourceTable
 from tidegate.ledger import Ledger
 from tidegate.ledger.holder import Life
 from tidegate.pipeline import Pipeline, open_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import sqlalchemy as sa
 
-PIPELINE: dict[str, Any] = {
-    "name": "orders",
-    "source": {"kind": "iceberg", "on_expired_cursor": "from_oldest"},
-    "event_time": "at",
-    "rows": [{"name": "sane", "where": "amount < 1000", "on_failure": "hold"}],
-    "target": {"partition_by": {"dt": "day(at)"}},
-    "commit": {"trigger": "process-time"},
-}
+    from race.table import RacedTable
+
 FINER = {"split": {"max_rows": 1}}
 """Keys of `source` that make another plan, other files and the same rows."""
 _LEDGER = "ledger.db"
@@ -51,6 +44,7 @@ class World:
     """A folder with a source, a root, and copies of roots that runs begin from."""
 
     folder: Path
+    table: Callable[[Path], RacedTable] = SourceTable
     stage: Stage = field(default_factory=lambda: Stage(Clock()))
     landed: int = 0
     """The source commit that can be seen."""
@@ -66,6 +60,10 @@ class World:
     _keeper: sqlite3.Connection | None = None
     _engines: list[sa.Engine] = field(default_factory=list)
     _opened: dict[str, Pipeline] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.source = self.table(self.folder / "source")
+        self.instants: list[str] = []
 
     @property
     def root(self) -> Path:
@@ -87,22 +85,10 @@ class World:
         """The time of the run."""
         return self.stage.clock
 
-    @cached_property
-    def source(self) -> SourceTable:
-        """The table that is read."""
-        return SourceTable(self.folder / "source")
-
-    @cached_property
-    def snapshot_order(self) -> list[str]:
-        """Give the ids of the snapshots, oldest first."""
-        path = self.source.path / "metadata" / f"v{len(COMMITS)}.metadata.json"
-        snapshots = json.loads(path.read_bytes())["snapshots"]
-        found = sorted(snapshots, key=lambda item: item["sequence-number"])
-        return [str(item["snapshot-id"]) for item in found]
-
     def make(self) -> None:
         """Write source and pipeline files, and an empty ledger; nothing was loaded."""
         self.source.make()
+        self.instants = self.source.instants()
         (self.root / "published").mkdir(parents=True)
         self._write_file("orders")
         self._write_file("finer", source=FINER)
@@ -236,8 +222,9 @@ class World:
         return f"sqlite:///{self.root}/{ledger}"
 
     def _write_file(self, file: str, **keys: Any) -> None:
-        made = json.loads(json.dumps(PIPELINE))
-        made["source"]["metadata"] = str(self.source.path)
+        about = {"name": "orders", "commit": {"trigger": "process-time"}, **self.source.keys}
+        made = json.loads(json.dumps(about))
+        made["source"] |= self.source.place
         made["target"]["path"] = str(self.target)
         for key, found in keys.items():
             made[key] = {**made[key], **found} if isinstance(found, dict) else found

@@ -6,11 +6,14 @@ as much as staging a small file; nothing on the data path calls them.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -41,6 +44,18 @@ def missing(column: pa.Array) -> Flags | None:
 def flags(column: pa.BooleanArray) -> Flags:
     """Unpack booleans without NULLs."""
     return integers(column.cast(pa.uint8())).view(np.bool_)
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column as one array."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays([pa.nulls(0, column.type), *column.chunks])
+
+
+def where_true(column: pa.BooleanArray) -> Flags:
+    """Unpack booleans; NULL counts as false."""
+    return flags(column.fill_null(boolean_column(np.zeros(1, np.bool_))[0]))
 
 
 def boolean_column(values: Flags) -> pa.BooleanArray:
@@ -88,6 +103,25 @@ def distinct(values: Integers) -> tuple[Codes, list[int]]:
         return codes.astype(np.intp, copy=False), old.tolist()
     codes, offsets = dense_codes((values - low).astype(np.intp, copy=False), size)
     return codes, [low + offset for offset in offsets]
+
+
+def text_column(values: Sequence[str]) -> pa.StringArray:
+    """Return a column of texts."""
+    encoded = [value.encode() for value in values]
+    ends = np.cumsum([0, *map(len, encoded)], dtype=np.int32)
+    joined = pa.py_buffer(b"".join(encoded))
+    return pa.StringArray.from_buffers(len(encoded), pa.py_buffer(ends), joined)
+
+
+def text_scalar(text: str) -> pa.StringScalar:
+    """Return a text to compare a column with."""
+    return text_column([text])[0]
+
+
+def zero_of(kind: pa.DataType) -> pa.Scalar:
+    """Return the 0 of a type of integers, floats or decimals: all of its bytes are 0."""
+    zeros = pa.py_buffer(bytes(kind.bit_width // 8))
+    return pa.Array.from_buffers(kind, 1, [None, zeros])[0]
 
 
 def repeated_text(text: str, rows: int) -> pa.StringArray:

@@ -19,6 +19,8 @@ from tidegate.physical.protocol import RowGroup
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+Buffer = bytes | memoryview
+
 _MAGIC = b"Obj\x01"
 _SYNC_BYTES = 16
 _LOOK_AHEAD = 1 << 20
@@ -108,13 +110,14 @@ def write_bytes(value: bytes) -> bytes:
     return write_long(len(value)) + value
 
 
-def write_container(schema: Any, rows: int, encoded: bytes) -> bytes:
-    """Return an uncompressed file of one block."""
+def write_container(schema: Any, rows: int, encoded: Buffer) -> bytes:
+    """Return an uncompressed file of one block; the rows are copied once."""
     sync = bytes(_SYNC_BYTES)
     entries = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
     header = b"".join(write_bytes(name) + write_bytes(value) for name, value in entries.items())
-    block = write_long(rows) + write_bytes(encoded) + sync
-    return b"".join((_MAGIC, write_long(len(entries)), header, write_long(0), sync, block))
+    counts = write_long(rows) + write_long(len(encoded))
+    parts = (_MAGIC, write_long(len(entries)), header, write_long(0), sync, counts, encoded, sync)
+    return b"".join(parts)
 
 
 def _metadata(reader: BinaryIO) -> dict[str, bytes]:

@@ -20,6 +20,8 @@ from tidegate.physical.protocol import counted_rows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.physical.avro_container import Buffer
+
 _LENGTH = "length of the row"
 _LENGTH_BYTES = 4
 
@@ -49,7 +51,7 @@ class AvroDecoder:
         self.schema = pa.schema([column.field for column in columns])
         """The columns, with the types of their logical types."""
 
-    def decode(self, encoded: bytes, rows: int, columns: Sequence[str]) -> pa.RecordBatch:
+    def decode(self, encoded: Buffer, rows: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Decode some columns of so many rows.
 
         Raises:
@@ -71,7 +73,7 @@ class AvroDecoder:
         schema = pa.schema([self.schema.field(name) for name in columns])
         return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
-    def _plain(self, encoded: bytes, rows: int, columns: list[str]) -> pa.RecordBatch:
+    def _plain(self, encoded: Buffer, rows: int, columns: list[str]) -> pa.RecordBatch:
         file = io.BytesIO(write_container(self._decoded, rows, encoded))
         try:
             frame = pl.read_avro(file, columns=columns)
@@ -87,8 +89,8 @@ class AvroDecoder:
 
 def _check_lengths(lengths: pa.Array, size_bytes: int) -> None:
     """Check that the lengths of rows and their prefixes are all bytes that there are."""
-    found = np.frombuffer(b"".join(lengths.to_pylist()), ">u4") if len(lengths) else np.zeros(0)
-    total = int(found.sum(dtype=np.uint64)) + _LENGTH_BYTES * len(lengths)
+    bytes_of = lengths.cast(pa.binary(_LENGTH_BYTES)).buffers()[1] if len(lengths) else b""
+    total = int(np.frombuffer(bytes_of, ">u4").sum(dtype=np.uint64)) + _LENGTH_BYTES * len(lengths)
     if total != size_bytes:
         problem = f"expected rows of {size_bytes} bytes with their lengths, found {total}"
         raise pa.ArrowInvalid(problem)

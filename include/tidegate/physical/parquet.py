@@ -85,6 +85,23 @@ class ParquetRows:
                 return None
         return min(found, default=None), max(found, default=None)
 
+    def text_bounds(self, column: str) -> tuple[str, str] | None:
+        """Return the smallest and largest text of a top-level column, from the footer.
+
+        Returns:
+            None if a row group has no bounds.
+        """
+        found: list[str] = []
+        metadata = self._parquet.metadata
+        for index in range(metadata.num_row_groups):
+            statistics = _statistics(metadata.row_group(index), column)
+            if statistics is None or not statistics.has_min_max:
+                return None
+            if not isinstance(statistics.min, str):
+                return None
+            found += (statistics.min, statistics.max)
+        return (min(found), max(found)) if found else None
+
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
     ) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.ignored import Ignored
 from tidegate.read.positions import past_end
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 
-def ignored_deletes(states: FileStates, piece: Piece, file_rows: int) -> IgnoredDeletes:
+def ignored_deletes(states: FileStates, piece: Piece, file_rows: int) -> Ignored:
     """Count the deletes of a file that match nothing, once even if the file has several pieces.
 
     Between two states only the deletes that the later one added count; the others were counted
@@ -28,7 +28,7 @@ def ignored_deletes(states: FileStates, piece: Piece, file_rows: int) -> Ignored
     """
     before, after = states.before, states.after
     if after is None:
-        return IgnoredDeletes()
+        return Ignored()
     past = 0
     if piece.rows and piece.row_start == 0:
         past = max(0, _past_end(after, file_rows) - _past_end(before, file_rows))
@@ -36,7 +36,7 @@ def ignored_deletes(states: FileStates, piece: Piece, file_rows: int) -> Ignored
     new = {path: rows for path, rows in after.unaddressed.items() if path not in known}
     if past:
         _LOG.info("%s: %s deleted positions past its end delete nothing", piece.path, past)
-    return IgnoredDeletes(past, new)
+    return Ignored(past, new)
 
 
 def _past_end(removed: Removed | None, file_rows: int) -> int:

@@ -12,7 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.physical.arrays import boolean_column, flags
+from tidegate.physical.arrays import (
+    boolean_column,
+    flags,
+    integer_column,
+    integers,
+    where_true,
+)
 from tidegate.read.key_lookup import KeyLookup
 
 if TYPE_CHECKING:
@@ -51,9 +57,14 @@ class KeyedRecords:
     def __len__(self) -> int:
         return len(self.deleted)
 
+    @property
+    def size_bytes(self) -> int:
+        """The memory of rows, keys and ordering columns; flags are small beside them."""
+        return int(self.rows.nbytes + self.keys.nbytes + sum(it.nbytes for it in self.ordering))
+
     def take(self, indices: Indices) -> KeyedRecords:
         """Return some of the records."""
-        wanted = pa.array(indices)
+        wanted = integer_column(indices)
         return KeyedRecords(
             rows=self.rows.take(wanted),
             keys=self.keys.take(wanted),
@@ -78,6 +89,9 @@ def newest_of_each_key(records: KeyedRecords) -> KeyedRecords:
     if not len(records):
         return records
     codes = _codes(records.keys)
+    if codes.max() + 1 == len(records):
+        # Nothing to merge: mostly the records of one write.
+        return replace(records, barred=records.unordered)
     places = np.arange(len(records))
     if not records.ordering:
         return _picked(records, codes, np.argsort(codes, kind="stable"))
@@ -135,7 +149,7 @@ class StandingRows:
         first = first[~self._met[indices[first]]]
         places, indices = places[first], indices[first]
         self._met[indices] = True
-        wins = self._wins(places, indices, standing.ordering)
+        wins = self._wins(places, indices, standing)
         marked = standing.marked
         if len(self._newest.barred):
             # The row was deleted, and is back although the newer record lost (HUDI-M10).
@@ -174,19 +188,27 @@ class StandingRows:
         _, indices = self._lookup.find(keys)
         self._met[indices] = True
 
-    def _wins(self, places: Indices, indices: Indices, ordering: tuple[pa.Array, ...]) -> Flags:
+    def _wins(self, places: Indices, indices: Indices, standing: KeyedRecords) -> Flags:
         newest = self._newest
-        if not newest.ordering:
-            return np.ones(len(places), np.bool_)
-        at, of = pa.array(places), pa.array(indices)
         wins = np.ones(len(places), np.bool_)
-        for new, old in reversed(list(zip(newest.ordering, ordering, strict=True))):
-            one, other = new.take(of), old.take(at)
-            # NULL only where the record is unordered, which is decided at the end.
-            greater = flags(pc.greater(one, other).fill_null(False))
-            equal = flags(pc.equal(one, other).fill_null(False))
+        if not newest.ordering:
+            return wins
+        at, of = integer_column(places), integer_column(indices)
+        for new, old in reversed(list(zip(newest.ordering, standing.ordering, strict=True))):
+            # NULL only where one of them is unordered, which is decided at the end.
+            greater, equal = _compared(new.take(of), old.take(at))
             wins = greater | (equal & wins)
-        return wins | newest.unordered[indices]
+        return wins | newest.unordered[indices] | standing.unordered[places]
+
+
+def _compared(one: pa.Array, other: pa.Array) -> tuple[Flags, Flags]:
+    """Return where values are greater than others, and where equal; as they are ranked."""
+    greater, equal = where_true(pc.greater(one, other)), where_true(pc.equal(one, other))
+    if not pa.types.is_floating(one.type):
+        return greater, equal
+    # NaN is greater than any number, and equal to itself.
+    is_nan, was_nan = where_true(pc.is_nan(one)), where_true(pc.is_nan(other))
+    return greater | (is_nan & ~was_nan), equal | (is_nan & was_nan)
 
 
 def _over(
@@ -196,7 +218,7 @@ def _over(
     won = winners.take(places)
     if not any(lacks.any() for lacks in won.missing.values()):
         return won.rows, won.marked
-    lost = losers.rows.take(pa.array(others))
+    lost = losers.rows.take(integer_column(others))
     made, marks = won.rows, won.marked.copy()
     for name, lacks in won.missing.items():
         position = made.column_names.index(name)
@@ -211,8 +233,7 @@ def _codes(keys: pa.Array) -> Indices:
     encoded = keys.dictionary_encode(null_encoding="encode")
     if isinstance(encoded, pa.ChunkedArray):
         encoded = encoded.unify_dictionaries().combine_chunks()
-    codes: Indices = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return codes
+    return integers(encoded.indices).astype(np.int64)
 
 
 def _ranks(ordering: tuple[pa.Array, ...]) -> Indices:
@@ -222,7 +243,7 @@ def _ranks(ordering: tuple[pa.Array, ...]) -> Indices:
         # NULL is there only where the record is unordered; NaN is greater than any number.
         plain = values.cast(pa.uint8()) if pa.types.is_boolean(values.type) else values
         ranked = pc.rank(plain, "ascending", tiebreaker="dense")
-        ranks = ranked.to_numpy(zero_copy_only=False).astype(np.int64)
+        ranks = integers(ranked).astype(np.int64)
         _, combined = np.unique(combined * (ranks.max() + 1) + ranks, return_inverse=True)
     return combined.astype(np.int64)
 
@@ -249,13 +270,15 @@ def _completed(
         lacks |= lacking
     place_of = np.full(codes.max() + 1, -1, np.int64)
     place_of[codes[winners]] = np.arange(len(winners))
-    # Only keys of which a record lacks a column; each is folded record by record.
-    concerned = np.unique(codes[lacks])
+    # Only keys of which a record lacks a column, and that have others to take it from; each is
+    # folded record by record.
+    several = np.bincount(codes) > 1
+    concerned = np.unique(codes[lacks & several[codes]])
     members = np.flatnonzero(np.isin(codes, concerned))
     members = members[np.lexsort((members, codes[members]))]
     bounds = np.flatnonzero(np.diff(codes[members])) + 1
     marks = records.marked[winners].copy()
-    for group in np.split(members, bounds):
+    for group in np.split(members, bounds) if len(members) else ():
         place = place_of[codes[group[0]]]
         folded = _folded(records, group, rank)
         for name, source in folded.items():
@@ -265,7 +288,7 @@ def _completed(
     rows = made.rows
     for name, source in sources.items():
         position = rows.column_names.index(name)
-        values = records.rows.column(name).take(pa.array(source))
+        values = records.rows.column(name).take(integer_column(source))
         rows = rows.set_column(position, rows.schema.field(position), values)
     missing = {name: records.missing[name][source] for name, source in sources.items()}
     return replace(made, rows=rows, marked=marks, missing=missing)
@@ -278,7 +301,7 @@ def _folded(records: KeyedRecords, group: Indices, rank: Indices | None) -> dict
     sources = dict.fromkeys(names, current)
     top = np.int64(-1) if rank is None else rank[current]
     for record in group[1:]:
-        wins = rank is None or _beats(records, rank, record, current, top)
+        wins = rank is None or _beats(records, rank, record, top)
         if wins:
             is_whole = bool(records.deleted[record] or records.deleted[current])
             for name in names:
@@ -293,9 +316,6 @@ def _folded(records: KeyedRecords, group: Indices, rank: Indices | None) -> dict
     return sources
 
 
-def _beats(
-    records: KeyedRecords, rank: Indices, record: np.int64, current: np.int64, top: np.int64
-) -> bool:
-    if records.unordered[record] or records.unordered[current]:
-        return True
-    return bool(rank[record] >= top)
+def _beats(records: KeyedRecords, rank: Indices, record: np.int64, top: np.int64) -> bool:
+    # An unordered one has the lowest rank of all, so that whatever is newer wins over it.
+    return bool(records.unordered[record] or rank[record] >= top)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from hooked_reader import piece_of
-from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.ignored import Ignored
 from tidegate.read import ignored
 from tidegate.read.ignored import ignored_deletes
 from tidegate.read.removed import FileStates, Removed
@@ -27,12 +27,12 @@ def removed(*positions: int, **unaddressed: int) -> Removed:
     return Removed(pa.array(positions, pa.int64()), unaddressed=unaddressed)
 
 
-def counted(sides: FileStates, ranges: Sequence[tuple[int, int]]) -> IgnoredDeletes:
+def counted(sides: FileStates, ranges: Sequence[tuple[int, int]]) -> Ignored:
     """Read a range of rows each in a task of its own."""
     told = []
     for start, rows in ranges:
         told.append(ignored_deletes(sides, piece_of("f.parquet", rows, row_start=start), ROWS))
-    return functools.reduce(IgnoredDeletes.plus, told)
+    return functools.reduce(Ignored.plus, told)
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_deletes_of_a_file_that_hit_nothing_are_counted_once(
 
     found = counted(FileStates(None, gone), ranges)
 
-    assert found == IgnoredDeletes(2, {"lost": 2})
-    assert found.total == 4
+    assert found == Ignored(2, {"lost": 2})
+    assert found.deletes == 4
 
 
 def test_deletes_that_came_between_two_states_are_counted_and_no_others() -> None:
     before, after = removed(ROWS, old=1), removed(ROWS, ROWS + 1, old=1, new=5)
 
-    assert counted(FileStates(before, after, kinds=True), WHOLE) == IgnoredDeletes(1, {"new": 5})
+    assert counted(FileStates(before, after, kinds=True), WHOLE) == Ignored(1, {"new": 5})
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_deletes_that_came_between_two_states_are_counted_and_no_others() -> Non
     ids=["file that goes", "positions that the file has"],
 )
 def test_deletes_that_are_no_news_are_not_counted(sides: FileStates) -> None:
-    assert counted(sides, WHOLE) == IgnoredDeletes()
+    assert counted(sides, WHOLE) == Ignored()
 
 
 def test_positions_past_the_end_are_told_with_their_file(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,3 +37,15 @@ def test_many_rows_are_found_as_arrow_finds_them(known: int) -> None:
     expected = pc.index_in(asked, value_set=keys)
     assert list(places) == list(np.flatnonzero(expected.is_valid().to_numpy(False)))
     assert list(indices) == expected.drop_null().to_pylist()
+
+
+def test_each_of_many_keys_is_found_where_several_share_a_bin() -> None:
+    """Bins of 100,000 keys hold up to half a dozen; the last of each is found, too."""
+    keys = pa.array([f"key {number}" for number in range(100_000)])
+    lookup = KeyLookup(keys)
+    assert lookup._most > 3
+
+    places, indices = lookup.find(keys)
+
+    assert np.array_equal(places, np.arange(100_000))
+    assert np.array_equal(indices, np.arange(100_000))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.read import keyed_merge
 from tidegate.read.keyed_merge import KeyedRecords, StandingRows, newest_of_each_key
 
 
@@ -72,6 +74,23 @@ def keyed(records: list[Record], *, ordered: bool, marked: bool = False) -> Keye
     )
 
 
+def together(*parts: KeyedRecords) -> KeyedRecords:
+    """Records of several blocks, all of which are ordered."""
+    return KeyedRecords(
+        rows=pa.concat_tables([it.rows for it in parts]),
+        keys=pa.concat_arrays([it.keys for it in parts]),
+        deleted=np.concatenate([it.deleted for it in parts]),
+        marked=np.concatenate([it.marked for it in parts]),
+        ordering=(pa.concat_arrays([it.ordering[0] for it in parts]),),
+        unordered=np.concatenate([it.unordered for it in parts]),
+        missing={
+            "extra": np.concatenate(
+                [it.missing.get("extra", np.zeros(len(it), np.bool_)) for it in parts]
+            )
+        },
+    )
+
+
 KEYS = st.sampled_from("abc")
 ORDERS = st.one_of(st.integers(-2, 2), st.none())
 
@@ -80,14 +99,14 @@ ORDERS = st.one_of(st.integers(-2, 2), st.none())
 def records(draw: st.DrawFn) -> Record:
     is_delete = draw(st.booleans())
     value = None if is_delete else draw(st.text("xyz", min_size=1, max_size=2))
-    order = draw(ORDERS) if is_delete else draw(st.integers(-2, 2))
+    order = draw(ORDERS)
     lacks = False if is_delete else draw(st.booleans())
     extra = None if is_delete or lacks else draw(st.integers(0, 9))
     return Record(draw(KEYS), value, order, lacks, extra)
 
 
 BASES = st.lists(
-    st.builds(Record, KEYS, st.just("base"), st.integers(-2, 2), st.just(False), st.integers(0, 9)),
+    st.builds(Record, KEYS, st.just("base"), ORDERS, st.just(False), st.integers(0, 9)),
     unique_by=lambda it: it.key,
 )
 
@@ -187,6 +206,50 @@ def test_row_that_was_deleted_and_is_back_is_marked() -> None:
 
     assert rows.column("value").to_pylist() == ["first"]
     assert list(marks) == [True]
+
+
+def test_late_record_does_not_mark_the_delete_that_won_over_it() -> None:
+    """The delete is a row that says so, of which a column is missing."""
+    delete = keyed([Record("a", None, 5, lacks=True)], ordered=True)
+    late = keyed([Record("a", "late", 2, extra=7)], ordered=True, marked=True)
+
+    newest = newest_of_each_key(together(delete, late))
+
+    assert newest.deleted.tolist() == [True]
+    assert newest.marked.tolist() == [False]
+
+
+@pytest.mark.parametrize(("sent", "marked"), [(7, True), (None, False)])
+def test_row_that_takes_a_value_from_a_late_marked_record_is_marked(
+    sent: int | None, marked: bool
+) -> None:
+    """A row stays unchanged, and unmarked, if what the record supplies is NULL as well."""
+    late = keyed([Record("a", "late", 2, extra=sent)], ordered=True, marked=True)
+    standing = StandingRows(newest_of_each_key(late))
+    base = keyed([Record("a", "base", 5, lacks=True)], ordered=True)
+
+    rows, marks, _ = standing.apply(base)
+
+    assert rows.to_pylist() == [{"key": "a", "value": "base", "extra": sent}]
+    assert list(marks) == [marked]
+
+
+def test_only_keys_with_several_records_are_folded(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [Record(f"k{number}", "x", 1, lacks=True) for number in range(50)]
+    found += [Record("k7", "y", 2, extra=7), Record("k8", "y", 0, extra=8)]
+    folded: list[int] = []
+    fold_one = keyed_merge._folded
+
+    def counted(records: KeyedRecords, group: Any, rank: Any) -> Any:
+        folded.append(len(group))
+        return fold_one(records, group, rank)
+
+    monkeypatch.setattr(keyed_merge, "_folded", counted)
+    newest = newest_of_each_key(keyed(found, ordered=True))
+
+    assert folded == [2, 2]
+    made = {row["key"]: (row["value"], row["extra"]) for row in newest.rows.to_pylist()}
+    assert made == {f"k{it}": ("x", None) for it in range(50)} | {"k7": ("y", 7), "k8": ("x", 8)}
 
 
 def test_deletes_that_took_a_row_away_are_told() -> None:

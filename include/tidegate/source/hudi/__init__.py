@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tidegate.model.row_kind import CHANGE_TYPE
+from tidegate.source.hudi.access import TableAccess
+from tidegate.source.hudi.slices.details import CHANGELOG
 from tidegate.source.hudi.source import HudiSource
+from tidegate.source.hudi.table.columns import COMMIT_TIME, KEY, ORDINAL, PARTIAL, PARTITION
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tidegate.config import HudiSourceConfig
     from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
 __all__ = ["HudiSource", "guessed_options", "open_source", "overlooked"]
+
+_OF_DELETES = (CHANGE_TYPE, ORDINAL, PARTIAL, COMMIT_TIME, KEY, PARTITION)
+"""Columns that rows of deletes have in every table."""
 
 
 def open_source(
@@ -27,10 +34,22 @@ def open_source(
     return HudiSource(config, extra_columns)
 
 
-def overlooked(config: HudiSourceConfig) -> tuple[str, ...]:
-    """Return nothing: the table's properties say what it is."""
-    del config
-    return ()
+def overlooked(config: HudiSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
+    """Return a note if rows of deletes will not have the columns that partition the target."""
+    table = TableAccess(config).properties()
+    has_images = table.writes_changes and not table.is_merge_on_read
+    if not config.read.emits_kinds or (config.read.mode == CHANGELOG and has_images):
+        return ()
+    of_folders = () if table.formats_folders else table.partition_fields
+    missing = sorted({*partitioning}.difference(table.key_fields, of_folders, _OF_DELETES))
+    if not missing:
+        return ()
+    named = ", ".join(f"`{name}`" for name in missing)
+    return (
+        f"`target.partition_by` uses {named}, which a row with `DELETE` does not have: of a "
+        "deleted row only the record key and the partition of the table are known, so that such "
+        "rows go to the default partition",
+    )
 
 
 def guessed_options(config: HudiSourceConfig) -> Mapping[str, Any]:

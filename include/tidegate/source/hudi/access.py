@@ -26,6 +26,11 @@ class TableAccess:
         self.name = config.path
         self.files = TableFiles(config.path)
         self._loaded: LoadedTimeline | None = None
+        self.reloads: str | None = None
+        """Why the window that was asked for last reads the whole table again, by a policy.
+
+        Only a note of the plan: a process that plans the window again does not have it.
+        """
 
     def properties(self) -> TableProperties:
         """Read the table's properties (HUDI-T1).

@@ -45,6 +45,10 @@ class TableFiles:
         """Return the whole path of a file, as it is named to people."""
         return f"{self.root}/{below}"
 
+    def below(self, path: str) -> str:
+        """Return where a file is below the table, from its whole path."""
+        return path.removeprefix(self.root).lstrip("/")
+
     def open(self, below: str) -> pa.NativeFile:
         """Open a file for random reads.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.model.volume import Volume
+from tidegate.source.hudi.timeline.metadata import Role
 from tidegate.source.hudi.timeline.times import order_of
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.source.hudi.access import TableAccess
+    from tidegate.source.hudi.timeline.loaded import Order
 
 
 class TimelineHints:
@@ -32,15 +34,25 @@ class TimelineHints:
         if config.read.mode == "snapshot" or (after is None and config.reads_standing_rows):
             return None
         timeline = self._access.timeline(pin)
-        found = (timeline.metadata_of(order_of(instant)[1]) for instant in instants)
-        return (
-            Volume(
-                len(one.files),
-                sum(stat.size_bytes for stat in one.files),
-                sum(stat.rows for stat in one.files),
+        ends = {order_of(instant) for instant in instants}
+        beside: dict[str, list[str]] = {}
+        for action in timeline.active.writes.values():
+            if action.order not in ends:
+                beside.setdefault(action.order[0], []).append(action.requested)
+
+        def volume(order: Order) -> Volume:
+            completed, requested = order
+            # Writes that were done at the same time are taken with it (HUDI-W4).
+            names = (requested, *beside.get(completed, ()))
+            found = (timeline.metadata_of(name) for name in names)
+            stats = [it for one in found if one.role is Role.WRITE for it in one.files]
+            return Volume(
+                len(stats),
+                sum(stat.size_bytes for stat in stats),
+                sum(stat.rows for stat in stats),
             )
-            for one in found
-        )
+
+        return (volume(order_of(instant)) for instant in instants)
 
     def split_defaults(self, pin: Pin) -> Mapping[str, int]:
         """Return nothing: a table has no settings for readers."""

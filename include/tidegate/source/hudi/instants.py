@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -18,16 +20,26 @@ from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
 from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.source.columns import select_columns
+from tidegate.source.hudi.foreseen import refusal_ahead
 from tidegate.source.hudi.slices.details import CHANGELOG, REPLACING, WITH_DELETES
-from tidegate.source.hudi.table.columns import META_COLUMNS, OF_CHANGES, KeyedBy, arrow_schema
-from tidegate.source.hudi.table.merge_rules import MergeMode, MergeRules, merge_rules
+from tidegate.source.hudi.table.columns import (
+    META_COLUMNS,
+    OF_CHANGES,
+    KeyedBy,
+    arrow_schema,
+    refuse_defaults,
+)
+from tidegate.source.hudi.table.merge_columns import check_merge_columns
+from tidegate.source.hudi.table.merge_rules import Filling, MergeMode, MergeRules, merge_rules
+from tidegate.source.hudi.timeline.hollow import hollow_write, spelled
+from tidegate.source.hudi.timeline.kept import kept_before
 from tidegate.source.hudi.timeline.times import instant_of, order_of
 from tidegate.source.hudi.timeline.writes import (
     active_writes,
     archived_writes,
-    hollow,
+    ends_following,
     newest_write,
-    writes_after,
+    writes_following,
 )
 from tidegate.source.named_columns import encode_schema
 from tidegate.source.reading import pinned_columns
@@ -39,6 +51,8 @@ if TYPE_CHECKING:
 
     from tidegate.model.instant import DataInterval, Instant
     from tidegate.source.hudi.access import TableAccess
+    from tidegate.source.hudi.foreseen import Slices
+    from tidegate.source.hudi.table.properties import TableProperties
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
 
 _ADDED = {WITH_DELETES: (CHANGE_TYPE,), CHANGELOG: tuple(OF_CHANGES)}
@@ -47,15 +61,17 @@ _ADDED = {WITH_DELETES: (CHANGE_TYPE,), CHANGELOG: tuple(OF_CHANGES)}
 class HudiTimeline:
     """The `Timeline` of one table; only `pin` lists the timeline anew (HUDI-T14)."""
 
-    def __init__(self, access: TableAccess, extra_columns: Sequence[str]) -> None:
+    def __init__(self, access: TableAccess, extra_columns: Sequence[str], slices: Slices) -> None:
         """Prepare.
 
         Args:
             access: to the table.
             extra_columns: columns that a filter needs besides `read.columns`, read at the end.
+            slices: lists the slices of a window.
         """
         self._access = access
         self._extra_columns = tuple(extra_columns)
+        self._slices = slices
 
     def pin(
         self,
@@ -69,9 +85,21 @@ class HudiTimeline:
         Raises:
             HollowInstant: a write is pending on layout 1, and the pipeline says `fail`.
         """
-        del now, expected_identity, until, after
+        del expected_identity, until, after
         timeline = self._access.look()
-        return self._pinned(timeline, self._head(timeline))
+        if self._access.config.read.mode == "snapshot":
+            # What is pending now is in the state that the next load reads as a whole.
+            return self._pinned(timeline, newest_write(timeline))
+        hollow = hollow_write(timeline, now, self._access.zone(timeline.table))
+        if hollow is None:
+            return self._pinned(timeline, newest_write(timeline))
+        if self._access.config.on_hollow_instant == "fail":
+            raise HollowInstant(
+                source=self._access.name, instant=hollow.requested, age=spelled(hollow.age)
+            )
+        done = [it for it in active_writes(timeline) if it[1] < hollow.requested]
+        pin = self._pinned(timeline, done[-1] if done else None)
+        return replace(pin, held_back=hollow.held_back)
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier write."""
@@ -83,13 +111,15 @@ class HudiTimeline:
         return self.at(pin, checkpoint)
 
     def named(self, pin: Pin, text: str) -> Instant | None:
-        """Find a write by its id, or by its requested time."""
+        """Find a write by its id, or by its requested time, in the archive as well."""
         timeline = self._access.timeline(pin)
-        action = timeline.active.writes.get(text.partition("_")[0])
-        if action is None:
+        requested = text.partition("_")[0]
+        found = timeline.active.writes.get(requested)
+        order = found.order if found is not None else self._archived_order(timeline, requested)
+        if order is None:
             return None
-        found = self._instant(timeline, action.order)
-        return found if text in {action.requested, found.id} else None
+        instant = self._instant(timeline, order)
+        return instant if text in {requested, instant.id} else None
 
     def as_of(self, pin: Pin, moment: datetime) -> Instant | None:
         """Return the last write that was done at or before a time."""
@@ -133,20 +163,21 @@ class HudiTimeline:
             return ()
         timeline = self._access.timeline(pin)
         end = timeline.order(pin.head)
-        found = writes_after(timeline, timeline.order(after) if after else None)
+        found = writes_following(timeline, after)
         return tuple(self._instant(timeline, order) for order in found if order <= end)
 
     def following(self, pin: Pin, after: Instant | None) -> Following:
-        """Return what the next window may take: in mode `snapshot`, the whole table again."""
-        mode = self._access.config.read.mode
-        if mode != "snapshot":
-            # The first window has nothing to replace.
-            replaces = mode == REPLACING and after is not None
-            kind = WindowKind.REPLACE if replaces else WindowKind.LOAD
-            return Following(self.instants(pin, after), after, kind)
-        caught_up = pin.head is None or (after is not None and after.id == pin.head.id)
-        ends = () if caught_up or pin.head is None else (pin.head,)
-        return Following(ends, None, WindowKind.RELOAD)
+        """Return what the next window may take: in mode `snapshot`, the whole table again.
+
+        So it is with `on_cleaned: snapshot` if nothing tells what followed the checkpoint
+        (HUDI-W12).
+
+        Raises:
+            HudiInstantGone, HudiHistoryLost: see `instants`.
+        """
+        self._access.reloads = None
+        found, self._access.reloads = self._following(pin, after)
+        return found
 
     def restarting(self, pin: Pin) -> Following:
         """Return what a pipeline takes that begins again at `source.start`."""
@@ -162,15 +193,31 @@ class HudiTimeline:
         """Return how many writes follow a checkpoint, or why that cannot be told."""
         head = pin.head.id if pin.head else None
         try:
-            found = self.following(pin, checkpoint).instants
+            found, reloads = self._following(pin, checkpoint)
         except (HudiInstantGone, HudiHistoryLost) as refused:
             return CheckpointState("unknown", str(refused), checkpoint.id, head)
-        if not found:
-            return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
-        read = "the whole table" if self._access.config.read.mode == "snapshot" else None
-        commits = "1 commit" if len(found) == 1 else f"{len(found)} commits"
-        said = f"the next load reads {read or commits}"
-        return CheckpointState("in lineage", said, checkpoint.id, head)
+        if not found.joins_on:
+            return CheckpointState("expired", reloads or "", checkpoint.id, head)
+        state, said = "in lineage", "the next load reads the whole table"
+        if not found.instants:
+            state, said = "caught up", "nothing to read"
+        elif found.kind is not WindowKind.RELOAD:
+            count = len(self.instants(pin, checkpoint))
+            said = f"the next load reads {'1 commit' if count == 1 else f'{count} commits'}"
+        timeline = self._access.timeline(pin)
+        kept = None
+        if self._access.config.read.mode != "snapshot":
+            kept = kept_before(timeline, timeline.order(checkpoint))
+        ahead = refusal_ahead(self._access, self._slices, pin, checkpoint, found.instants, kept)
+        if ahead is not None:
+            state, said = "expired", f"the next load will stop: {ahead}"
+        return CheckpointState(
+            state,
+            "; ".join(filter(None, (said, kept.said if kept else None, pin.held_back))),
+            checkpoint.id,
+            head,
+            kept=kept.writes if kept else None,
+        )
 
     def retained(self, pin: Pin) -> tuple[Instant, ...]:
         """List the writes of the active timeline up to the pinned head."""
@@ -217,6 +264,36 @@ class HudiTimeline:
             )
         return reports
 
+    def _following(self, pin: Pin, after: Instant | None) -> tuple[Following, str | None]:
+        """Return what follows, and why that is the whole table if a policy decided so."""
+        config = self._access.config
+        if config.read.mode == "snapshot":
+            caught_up = pin.head is None or (after is not None and after.id == pin.head.id)
+            ends = () if caught_up or pin.head is None else (pin.head,)
+            return Following(ends, None, WindowKind.RELOAD), None
+        # The first window has nothing to replace.
+        replaces = config.read.mode == REPLACING and after is not None
+        kind = WindowKind.REPLACE if replaces else WindowKind.LOAD
+        try:
+            return Following(_never_between(self._ends(pin, after)), after, kind), None
+        except HudiHistoryLost as lost:
+            if config.on_cleaned == "fail" or pin.head is None:
+                raise
+            reason = (
+                f"the commits after {lost.instant} are not known any more, because the archive of "
+                f"the timeline goes back to {lost.oldest} only: `source.on_cleaned: snapshot` "
+                "reads the whole table again, in place of all that was read before"
+            )
+            return Following((pin.head,), None, WindowKind.RELOAD, joins_on=False), reason
+
+    def _ends(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
+        if pin.head is None:
+            return ()
+        timeline = self._access.timeline(pin)
+        end = timeline.order(pin.head)
+        found = ends_following(timeline, after)
+        return tuple(self._instant(timeline, order) for order in found if order <= end)
+
     def _all(self, pin: Pin) -> tuple[Instant, ...]:
         """List all writes that are known up to the head, archived ones included."""
         if pin.head is None:
@@ -226,21 +303,17 @@ class HudiTimeline:
         found = sorted({*archived_writes(timeline), *active_writes(timeline)})
         return tuple(self._instant(timeline, order) for order in found if order <= end)
 
+    def _archived_order(self, timeline: LoadedTimeline, requested: str) -> Order | None:
+        """Return the place of an archived instant; the archive is read only if it can be there."""
+        first = timeline.active.first
+        may_be_there = requested.isdecimal() and (first is None or requested < first)
+        found = timeline.archived.get(requested) if may_be_there else None
+        return found.order if found is not None else None
+
     def _before(self, pin: Pin, instant: Instant) -> Instant | None:
         end = self._access.timeline(pin).order(instant)
         earlier = [it for it in self._all(pin) if order_of(it) < end]
         return earlier[-1] if earlier else None
-
-    def _head(self, timeline: LoadedTimeline) -> Order | None:
-        reads_whole = self._access.config.read.mode == "snapshot"
-        blocking = None if reads_whole else hollow(timeline)
-        if blocking is None:
-            # What is pending now is in the state that the next load reads as a whole.
-            return newest_write(timeline)
-        if self._access.config.on_hollow_instant == "fail":
-            raise HollowInstant(source=self._access.name, instant=blocking.requested)
-        done = [it for it in active_writes(timeline) if it[1] < blocking.requested]
-        return done[-1] if done else None
 
     def _instant(self, timeline: LoadedTimeline, order: Order) -> Instant:
         zone = self._access.zone(timeline.table)
@@ -263,6 +336,8 @@ class HudiTimeline:
             whole, config.read.columns or known, self._extra_columns, self._access.name
         )
         rules = merge_rules(table) if table.is_merge_on_read else MergeRules(MergeMode.COMMIT_TIME)
+        if table.is_merge_on_read:
+            check_merge_columns(table, whole, rules)
         by = KeyedBy(
             mode=rules.mode.value,
             ordering=table.ordering_fields if rules.mode is MergeMode.EVENT_TIME else (),
@@ -295,9 +370,24 @@ class HudiTimeline:
                     source=self._access.name, problem="it was evolved with schema-on-read"
                 )
             if metadata.schema is not None:
-                return arrow_schema(self._access.name, metadata.schema)
+                return self._columns(timeline.table, metadata.schema)
         created = timeline.table.created_schema
-        return arrow_schema(self._access.name, created) if created else pa.schema([])
+        return self._columns(timeline.table, created) if created else pa.schema([])
+
+    def _columns(self, table: TableProperties, avro: str) -> pa.Schema:
+        if table.is_merge_on_read and merge_rules(table).filling is Filling.DEFAULTS:
+            kept = {*table.key_fields, *table.ordering_fields}
+            refuse_defaults(self._access.name, avro, kept)
+        return arrow_schema(self._access.name, avro)
+
+
+def _never_between(instants: tuple[Instant, ...]) -> tuple[Instant, ...]:
+    """Return the instants at which a window may end: never between equal times (HUDI-W4)."""
+    return tuple(
+        instant
+        for instant, later in itertools.zip_longest(instants, instants[1:])
+        if later is None or order_of(later)[0] != order_of(instant)[0]
+    )
 
 
 def _identity(timeline: LoadedTimeline) -> str:

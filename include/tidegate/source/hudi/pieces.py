@@ -1,4 +1,7 @@
-"""Make the pieces of a plan from slices: opens the footers of base files, and nothing else."""
+"""Make the pieces of a plan from slices: opens the footers of base files.
+
+Where a service may have written rows anew, it also reads their commit times.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.errors import HudiCommitTimesLost
 from tidegate.model.file_slice import Delta, DeltaKind, FileSlice
 from tidegate.model.plan import Piece
 from tidegate.physical import RowGroup
 from tidegate.physical.opening import open_rows
 from tidegate.read.open_piece import damage_named
-from tidegate.source.hudi.slices.details import LOG_ONLY, SliceDetails
+from tidegate.source.hudi.slices.commit_times import rewriter
+from tidegate.source.hudi.slices.details import BLOCKS, LOG_ONLY, SliceDetails
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
 _THREADS = 16
 _LOG_BYTES_PER_ROW = 100
 """Bytes of a log for one record, to guess how many a slice without a base file has."""
+_KINDS = {"log": DeltaKind.LOG, "deletes": DeltaKind.LOG, "cdc": DeltaKind.CHANGES}
 
 
 @dataclass(frozen=True)
@@ -36,6 +42,8 @@ class SliceRead:
     details: SliceDetails
     others: Deltas = ()
     """Files that are read besides those of the slice."""
+    services: frozenset[str] = frozenset()
+    """The services that may have moved rows of the window, by their requested times."""
 
 
 class PieceMaker:
@@ -46,7 +54,11 @@ class PieceMaker:
         self._files = files
 
     def pieces(self, reads: Iterable[SliceRead]) -> tuple[Piece, ...]:
-        """Return one piece for each slice, in their order; footers are read side by side."""
+        """Return one piece for each slice, in their order; footers are read side by side.
+
+        Raises:
+            HudiCommitTimesLost: a service wrote rows of a window with its own commit time.
+        """
         with ThreadPoolExecutor(_THREADS) as pool:
             return tuple(pool.map(self._piece, reads))
 
@@ -65,21 +77,22 @@ class PieceMaker:
             if log.path.rpartition("/")[2] in touched.files
         )
 
-    def previous(self, base: BaseFile) -> Delta:
-        """Return the base file that stood before (HUDI-R6)."""
+    def base(self, base: BaseFile, kind: DeltaKind) -> Delta:
+        """Return a base file that is read besides those of the slice."""
         path, size = self._files.path(base.path), base.size_bytes
-        return Delta(path, DeltaKind.PREVIOUS, base.file_format, size, rows=0, sequence=0)
+        return Delta(path, kind, base.file_format, size, rows=0, sequence=0)
 
     def _piece(self, read: SliceRead) -> Piece:
         slice, details = read.slice, dict(read.details)
-        logs = (*(self._log(log, DeltaKind.LOG) for log in slice.logs), *read.others)
+        logs = (*(self._log(log, _KINDS[log.kind]) for log in slice.logs), *read.others)
         if slice.base is None:
             size = sum(log.size_bytes for log in slice.logs)
             first = logs[0]
+            rows = details["numbers"] = max(1, size // _LOG_BYTES_PER_ROW)
             only_logs = FileSlice(
                 first.path, LOG_ONLY, first.file_bytes, deltas=logs, details=details
             )
-            return Piece(only_logs, max(1, size // _LOG_BYTES_PER_ROW), first.file_bytes)
+            return Piece(only_logs, rows, first.file_bytes)
         base = FileSlice(
             self._files.path(slice.base.path),
             slice.base.file_format,
@@ -89,12 +102,15 @@ class PieceMaker:
         )
         with damage_named(base.path), self._open(base) as file:
             rows = file.rows
+            by = rewriter(file, read.services)
+        if by is not None:
+            raise HudiCommitTimesLost(path=base.path, service=by)
         return Piece(base, rows, base.file_bytes)
 
     def _log(self, log: LogFile, kind: DeltaKind) -> Delta:
         path = self._files.path(log.path)
-        return Delta(path, kind, "log", log.size_bytes, rows=0, sequence=0)
+        return Delta(path, kind, log.file_format or BLOCKS, log.size_bytes, rows=0, sequence=0)
 
     def _open(self, slice: FileSlice) -> PhysicalRows:
-        below = slice.path.removeprefix(self._files.root).lstrip("/")
-        return open_rows(self._files.open(below), slice.file_format)
+        file = self._files.open(self._files.below(slice.path))
+        return open_rows(file, slice.file_format)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tidegate.errors import HudiFilesCleaned
+from tidegate.model.file_slice import DeltaKind
 from tidegate.model.plan_record import InstantAction, Listed
 from tidegate.source.hudi.pieces import PieceMaker, SliceRead
-from tidegate.source.hudi.slices.changes import Removed, WindowChanges
+from tidegate.source.hudi.slices.changes import Logged, Removed, WindowChanges
 from tidegate.source.hudi.slices.deletes import WindowDeletes
 from tidegate.source.hudi.slices.details import (
     CHANGELOG,
@@ -16,18 +19,29 @@ from tidegate.source.hudi.slices.details import (
     WITH_DELETES,
     SliceDetails,
 )
+from tidegate.source.hudi.slices.events import partition_events
 from tidegate.source.hudi.slices.file_groups import Slice
 from tidegate.source.hudi.slices.listing import partitions, slices_of
 from tidegate.source.hudi.slices.names import BaseFile
 from tidegate.source.hudi.slices.window_slices import (
+    check_groups_stand,
+    check_known_replacements,
     check_not_cleaned,
+    empty_instants,
+    rewriting_services,
     touched_partitions,
     unread_changes,
 )
 from tidegate.source.hudi.table.columns import COMMIT_TIME
 from tidegate.source.hudi.table.partition_values import partition_values
+from tidegate.source.hudi.timeline.kept import kept_before
 from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
-from tidegate.source.hudi.timeline.writes import active_writes, archived_writes, writes_after
+from tidegate.source.hudi.timeline.writes import (
+    active_writes,
+    archived_writes,
+    newest_write,
+    writes_following,
+)
 from tidegate.source.named_columns import decode_schema
 from tidegate.source.slicing import Units
 
@@ -42,7 +56,7 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.slices.window_slices import Touched
     from tidegate.source.hudi.timeline.loaded import Order
 
-_META_FIELDS = "hoodie.populate.meta.fields"
+_ALL_META_FIELDS = {"hoodie.populate.meta.fields": "true", "hoodie.meta.fields.mode": "ALL"}
 
 
 @dataclass(frozen=True)
@@ -53,10 +67,20 @@ class _Window:
     state: State
     start: Order | None
     writes: Sequence[Order]
+    cleaned: str | None = None
+    """The end of the window, if its files may be gone: the state is then the newest one."""
 
     @property
     def listed(self) -> Listed:
-        return Listed((InstantAction("write", "read", len(self.writes)),))
+        read = InstantAction("write", "read", len(self.writes))
+        return Listed((read,), events=partition_events(self.timeline, self.writes), unmerged=True)
+
+    @cached_property
+    def services(self) -> frozenset[str]:
+        """The services that may have moved rows of the window."""
+        if self.start is None:
+            return frozenset()
+        return rewriting_services(self.timeline, self.start, self.state.until)
 
     def touched(self) -> Mapping[str, Touched]:
         return touched_partitions(self.timeline, self.writes, self.state.until)
@@ -84,35 +108,46 @@ class HudiSlicing:
         Raises:
             HudiFilesCleaned: files of the state may be gone (HUDI-W13).
             HudiChangesLost: files that tell what was changed are gone.
+            HudiCommitTimesLost: a service wrote rows with its own commit time (HUDI-W18).
+            HudiReplacementUnknown: see `check_known_replacements`.
             HudiPropertyUnsupported: rows do not have the time of their commit (HUDI-W17).
             HudiPartitionUnreadable: see `partition_values`.
-            HudiInstantGone, HudiHistoryLost: see `writes_after`.
+            HudiInstantGone, HudiHistoryLost: see `writes_following`.
         """
         del event_time, enough
         config, start = self._access.config, window.start_exclusive
         timeline = self._access.timeline(pin)
         end = timeline.order(window.end_inclusive)
-        state = self._state(timeline, end)
-        check_not_cleaned(timeline, state.until)
         mode = config.read.mode
         is_first = start is None and not (mode == CHANGELOG and config.start.kind == "earliest")
         if whole or is_first or mode == "snapshot":
-            return Units(self._whole(timeline, state, partitions(self._access.files)))
+            state = self._state(timeline, end)
+            check_not_cleaned(timeline, state.until)
+            pieces = self._whole(timeline, state, partitions(self._access.files))
+            reloads = self._access.reloads if whole else None
+            listed = Listed(unmerged=timeline.table.is_merge_on_read or None)
+            return Units(pieces, notes=(reloads,) if reloads else (), listed=listed)
         writes = [it for it in _writes(timeline, start) if it <= end]
-        found = _Window(timeline, state, timeline.order(start) if start else None, writes)
+        begin = timeline.order(start) if start else None
+        found = self._window(timeline, end, begin, writes)
         columns = decode_schema(pin.details["table_schema"])
         if mode == REPLACING:
             places = found.touched()
             replaced = partition_values(timeline.table, columns, sorted(places))
-            pieces = self._whole(timeline, state, places)
-            return Units(pieces, listed=found.listed, replaced=replaced)
+            pieces = self._whole(timeline, found.state, places)
+            return Units(pieces, self._notes(found), listed=found.listed, replaced=replaced)
         if COMMIT_TIME not in columns.names:
+            key = timeline.table.meta_fields_key
+            expected = _ALL_META_FIELDS[key]
             raise timeline.table.refusal(
-                _META_FIELDS, "true, because changes are told by commit times"
+                key, f"{expected}, because changes are told by commit times and keys"
             )
+        check_known_replacements(timeline, writes)
         if mode == CHANGELOG:
-            return Units(self._making.pieces(self._changelog(found)), listed=found.listed)
+            pieces = self._making.pieces(self._changelog(found))
+            return Units(pieces, self._notes(found), listed=found.listed)
         notes = () if mode == WITH_DELETES else unread_changes(timeline, writes)
+        notes = (*self._notes(found), *notes)
         return Units(self._changed(found), notes=notes, listed=found.listed)
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
@@ -125,10 +160,55 @@ class HudiSlicing:
             return State(timeline, end)
         return timeline.state_after(end)
 
+    def _window(
+        self, timeline: LoadedTimeline, end: Order, start: Order | None, writes: Sequence[Order]
+    ) -> _Window:
+        """Return a window with the state that it is read in: of its end, or what is left of that.
+
+        Raises:
+            HudiFilesCleaned: files of its end may be gone, and the pipeline says `fail`, or the
+                window has no start, so that the newest state would have rows of later ones.
+        """
+        state = self._state(timeline, end)
+        try:
+            check_not_cleaned(timeline, state.until)
+        except HudiFilesCleaned as cleaned:
+            newest = newest_write(timeline)
+            if self._access.config.on_cleaned == "fail" or start is None or newest is None:
+                raise
+            newest_state = timeline.state_after(newest)
+            return _Window(timeline, newest_state, start, writes, cleaned.instant)
+        return _Window(timeline, state, start, writes)
+
+    def _notes(self, window: _Window) -> tuple[str, ...]:
+        """Return what was removed of a window's files, or may soon be (HUDI-W12, W14)."""
+        config = self._access.config
+        notes = [*empty_instants(window.timeline, window.writes)]
+        if window.cleaned is not None:
+            lacks = (
+                "partitions are read as they are there"
+                if config.read.mode == REPLACING
+                else "rows that were changed or deleted since are not returned"
+            )
+            notes.append(
+                f"the table's cleaner removed files of the state after {window.cleaned}, so that "
+                "`source.on_cleaned: snapshot` reads the window from the state after "
+                f"{window.state.until[1]}: {lacks}, and planning it again may return other rows"
+            )
+        needs_files = config.read.emits_kinds or config.limits.model_dump(exclude_none=True)
+        if needs_files and window.start is not None:
+            kept = kept_before(window.timeline, window.start)
+            warning = kept.warning(config.warn_kept_below) if kept else None
+            notes += [warning] if warning else []
+        return tuple(notes)
+
     def _listed(
         self, timeline: LoadedTimeline, state: State, places: Iterable[str]
     ) -> Sequence[Slice]:
-        """List the slices of partitions; a clean may have thinned them since the timeline was."""
+        """List the slices of partitions; a clean may have thinned them since the timeline was.
+
+        So the timeline is listed again, for its cleans alone (HUDI-T14).
+        """
         every = list(slices_of(self._access.files, timeline, state, places))
         check_not_cleaned(LoadedTimeline(self._access.files, timeline.table), state.until)
         return every
@@ -146,7 +226,10 @@ class HudiSlicing:
         """Return the slices that may have rows of a window."""
         touched = window.touched()
         standing = self._listed(window.timeline, window.state, touched)
-        found = [it for it in standing if it.group in touched[it.partition].groups]
+        check_groups_stand(window.timeline, window.state, touched, standing)
+        found = standing
+        if window.cleaned is None:
+            found = [it for it in standing if it.group in touched[it.partition].groups]
         if self._access.config.read.mode == WITH_DELETES:
             groups = {(it.partition, it.group) for it in standing}
             return self._making.pieces(self._with_deletes(window, touched, found, groups))
@@ -160,7 +243,8 @@ class HudiSlicing:
         of_window = touched[slice.partition]
         details = _details(slice, window.timeline, state)
         details["instants"] = of_window.instants
-        return SliceRead(slice, details, self._making.history(slice, of_window))
+        history = self._making.history(slice, of_window)
+        return SliceRead(slice, details, history, window.services)
 
     def _with_deletes(
         self,
@@ -180,8 +264,8 @@ class HudiSlicing:
             before = rewritten.get((slice.partition, slice.group))
             if before is None:
                 return read
-            others = (*read.others, self._making.previous(before.previous))
-            return SliceRead(slice, read.details | {"removed_by": before.by}, others)
+            others = (*read.others, self._making.base(before.previous, DeltaKind.PREVIOUS))
+            return replace(read, details=read.details | {"removed_by": before.by}, others=others)
 
         for slice in found:
             yield told(slice, window.state)
@@ -202,6 +286,13 @@ class HudiSlicing:
                 details |= {"gone_since": found.instant, "ordinal": found.ordinal}
                 yield SliceRead(found.slice, details)
                 continue
+            if isinstance(found, Logged):
+                slice = Slice(found.partition, found.logs[0].group, None, found.logs)
+                details = _details(slice, timeline, window.state)
+                details |= {"instants": (found.instant,), "ordinal": found.ordinal}
+                images = (self._making.base(file, kind) for kind, file in found.files.items())
+                yield SliceRead(slice, details, tuple(images))
+                continue
             file = found.file
             if isinstance(file, BaseFile):
                 slice = Slice(found.partition, file.group, file)
@@ -209,17 +300,20 @@ class HudiSlicing:
                 slice = Slice(found.partition, file.group, None, (file,))
             details = _details(slice, timeline, window.state)
             details |= {"instants": (found.instant,), "ordinal": found.ordinal}
+            if found.only_inserts:
+                details["only_inserts"] = True
             if found.previous is None:
                 yield SliceRead(slice, details)
             else:
                 details["removed_by"] = found.instant
-                yield SliceRead(slice, details, (self._making.previous(found.previous),))
+                previous = self._making.base(found.previous, DeltaKind.PREVIOUS)
+                yield SliceRead(slice, details, (previous,))
 
 
 def _writes(timeline: LoadedTimeline, start: Instant | None) -> Iterable[Order]:
     """Return the writes that follow an instant; without one, all that are known."""
     if start is not None:
-        return writes_after(timeline, timeline.order(start))
+        return writes_following(timeline, start)
     return sorted({*archived_writes(timeline), *active_writes(timeline)})
 
 

@@ -60,7 +60,9 @@ class HudiSource:
         """Its writes."""
         from tidegate.source.hudi.instants import HudiTimeline
 
-        return HudiTimeline(self._access, self._extra_columns)
+        return HudiTimeline(
+            self._access, self._extra_columns, lambda *window: self.slicing.units(*window)
+        )
 
     @cached_property
     def slicing(self) -> HudiSlicing:

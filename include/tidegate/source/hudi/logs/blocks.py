@@ -67,6 +67,10 @@ class Block:
     """Where the content begins in the file; of a corrupt span, where the span begins."""
     length: int
     """Bytes of the content, or of the corrupt span."""
+    file_format: str | None = None
+    """Of a native log, which is one block of its whole content; None: it is part of a log."""
+    content_version: int | None = None
+    """What the content of a delete block begins with; None if there is no such number."""
 
     @property
     def instant(self) -> str:
@@ -113,7 +117,7 @@ def read_blocks(file: pa.NativeFile, path: str, length: int) -> Iterator[Block]:
         block, end = _block_at(file, path, position, length)
         if block is None:
             found = _read(file, position, len(MAGIC), length)
-            if position == 0 and found != MAGIC:
+            if position == 0 and not MAGIC.startswith(found):
                 raise NoLogFile(path=path, problem=f"`{found.hex(' ')}`")
             end = _next_magic(file, position + len(MAGIC), length)
             block = Block(path, BlockType.CORRUPT, {}, position, end - position)
@@ -136,7 +140,9 @@ def _block_at(
     trailer = _read(file, end - _LENGTH.size, _LENGTH.size + len(MAGIC), length)
     if trailer[: _LENGTH.size] != _LENGTH.pack(size + len(MAGIC)):
         return None, position
-    if trailer[_LENGTH.size :] not in {b"", MAGIC}:
+    # Fewer bytes than the magic has are a torn block, and nothing that this one ran into.
+    following = trailer[_LENGTH.size :]
+    if len(following) == len(MAGIC) and following != MAGIC:
         return None, position
     span = _Span(file, start, end, lead[start - position :])
     return _parsed(span, path), end
@@ -152,10 +158,12 @@ def _parsed(span: _Span, path: str) -> Block:
         content = span.long()
         offset = span.position
         span.skip(content)
+        has_version = kind == BlockType.DELETE and content >= _NUMBER.size
+        deletes = span.number_at(offset) if has_version else None
     except EOFError as beyond:
         problem = "its header or content is longer than the block"
         raise LogBlockUnreadable(path=path, offset=span.start, problem=problem) from beyond
-    return Block(path, BlockType(kind), header, offset, content)
+    return Block(path, BlockType(kind), header, offset, content, content_version=deletes)
 
 
 class _Span:
@@ -175,6 +183,13 @@ class _Span:
     def number(self) -> int:
         """Read a number of four bytes."""
         return int(_NUMBER.unpack(self._take(_NUMBER.size))[0])
+
+    def number_at(self, position: int) -> int:
+        """Read a number of four bytes elsewhere in the block, without moving."""
+        here, self.position = self.position, position
+        found = self.number()
+        self.position = here
+        return found
 
     def long(self) -> int:
         """Read a number of eight bytes."""

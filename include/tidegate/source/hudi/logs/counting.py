@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from tidegate.source.hudi.logs.blocks import BlockType
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from tidegate.source.hudi.logs.blocks import Block
 
@@ -29,8 +30,8 @@ class Counted:
 
     blocks: tuple[Block, ...] = ()
     """In the order in which their records are merged."""
-    corrupt: int = 0
-    """Spans of files that are no blocks (HUDI-L2)."""
+    corrupt: Mapping[str, int] = field(default_factory=dict)
+    """Log file → its spans that are no blocks (HUDI-L2)."""
     hidden: Collection[str] = field(default_factory=frozenset)
     """Instants whose blocks do not count."""
 
@@ -56,10 +57,10 @@ def counted_blocks(
     """
     by_instant: dict[str, list[Block]] = {}
     hidden: set[str] = set()
-    corrupt = 0
+    corrupt: Counter[str] = Counter()
     for block in blocks:
         if block.type is BlockType.CORRUPT:
-            corrupt += 1
+            corrupt[block.path] += 1
         elif block.is_rollback:
             by_instant.pop(block.target, None)
         elif block.type in _RECORDS:
@@ -68,8 +69,10 @@ def counted_blocks(
             elif exact is None or block.instant in exact:
                 by_instant.setdefault(block.instant, []).append(block)
     if originals:
+        there = frozenset(by_instant)
         for instant in [it for it, found in by_instant.items() if found[0].compacted]:
-            if all(it in by_instant for it in by_instant[instant][0].compacted):
+            # What it stands for may be such a block itself, which then goes, too.
+            if there.issuperset(by_instant[instant][0].compacted):
                 del by_instant[instant]
     order = _placed(by_instant)
     return Counted(

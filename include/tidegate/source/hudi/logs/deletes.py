@@ -12,14 +12,16 @@ import fastavro
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tidegate.physical.arrays import zero_of
 from tidegate.physical.avro_container import read_long, write_bytes, write_long
 from tidegate.physical.avro_decoder import AvroDecoder
+from tidegate.source.hudi.table.avro import lone_record
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _LEAD = struct.Struct(">II")
-_VERSION = 3
+DELETES_VERSION = 3
 _DECIMAL = {"type": "bytes", "logicalType": "decimal", "precision": 30, "scale": 15}
 _DATE = {"type": "int", "logicalType": "date"}
 _TIMESTAMP = {"type": "long", "logicalType": "timestamp-micros"}
@@ -123,15 +125,39 @@ def read_deletes(content: bytes) -> Deletes:
         problem = f"expected a delete block, found {len(content)} bytes"
         raise pa.ArrowInvalid(problem)
     version, length = _LEAD.unpack_from(content)
-    if version != _VERSION:
-        problem = f"a delete block of version {version}, expected {_VERSION}"
+    if version != DELETES_VERSION:
+        problem = f"a delete block of version {version}, expected {DELETES_VERSION}"
         raise pa.ArrowNotImplementedError(problem)
     encoded = content[_LEAD.size : _LEAD.size + length]
     try:
         return _all_alike(encoded) or _one_by_one(encoded)
-    except (ValueError, EOFError, IndexError, struct.error, KeyError, TypeError) as damaged:
+    except (ValueError, struct.error, LookupError, TypeError) as damaged:
         problem = f"no list of deletes: {damaged!r}"
         raise pa.ArrowInvalid(problem) from damaged
+
+
+def native_deletes(rows: pa.RecordBatch, key: str, ordering: Sequence[str]) -> Deletes:
+    """Return the deletes of a native log, which has a column for each part of them (HUDI-L8).
+
+    Args:
+        rows: its columns.
+        key: the column of keys.
+        ordering: the columns of ordering values; the log may be without them.
+
+    Raises:
+        pa.ArrowInvalid: it has no keys.
+    """
+    names = rows.schema.names
+    if key not in names or rows.column(key).null_count:
+        problem = f"expected a column {key} without NULL in a log of deletes, found {names}"
+        raise pa.ArrowInvalid(problem)
+    values = tuple(
+        rows.column(name) if name in names else pa.nulls(rows.num_rows) for name in ordering
+    )
+    if len(values) == 1 and pa.types.is_int32(values[0].type):
+        values = (_null_for_zero(values[0]),)
+    has_some = any(column.null_count < len(column) for column in values)
+    return Deletes(rows.column(key), values if has_some else ())
 
 
 def _all_alike(encoded: bytes) -> Deletes | None:
@@ -145,10 +171,10 @@ def _all_alike(encoded: bytes) -> Deletes | None:
     if count < 0:
         count, _ = -count, read_long(reader)
     if count == 0:
-        return Deletes(pa.array([], pa.string()), ())
+        return Deletes(pa.nulls(0, pa.string()), ())
     start = reader.tell()
     branch = _first_branch(reader)
-    if branch >= _ARRAY_BRANCH:
+    if not _NO_ORDERING_BRANCH <= branch < _ARRAY_BRANCH:
         return None
     fields: list[dict[str, Any]] = [
         {"name": "key", "type": _TEXT},
@@ -185,15 +211,18 @@ def _of_one_type(rows: pa.RecordBatch, branch: int) -> Deletes:
         return Deletes(keys, ())
     values = rows.column("value")
     if branch == _INT_BRANCH:
-        zero = pc.equal(values, 0)
-        values = pc.if_else(zero, None, values)
+        values = _null_for_zero(values)
     return Deletes(keys, (values,) if values.null_count < len(values) else ())
+
+
+def _null_for_zero(values: pa.Array) -> pa.Array:
+    """Return int values without 0, which says that there is no ordering (HUDI-L5)."""
+    return pc.if_else(pc.equal(values, zero_of(values.type)), pa.nulls(1, values.type)[0], values)
 
 
 def _one_by_one(encoded: bytes) -> Deletes:
     """Decode a list with ordering values of several types or fields, or without some."""
-    reader = io.BytesIO(encoded)
-    found: Any = fastavro.schemaless_reader(reader, _SCHEMA, None, return_record_name=True)
+    found = lone_record(encoded, _SCHEMA, return_record_name=True)
     records = found["deleteRecordList"]
     keys = pa.array([record["recordKey"] for record in records], pa.string())
     values = [_values(record["orderingVal"]) for record in records]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.physical.arrays import boolean_column, flags
+from tidegate.physical.arrays import (
+    flags,
+    repeated_text,
+    text_column,
+    text_scalar,
+    where_true,
+    zero_of,
+)
 from tidegate.read.keyed_merge import KeyedRecords
 from tidegate.source.hudi.table.columns import COMMIT_TIME, IS_DELETED, KEY, OPERATION
 from tidegate.source.hudi.table.merge_rules import Filling, MergeMode
@@ -21,9 +27,11 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.logs.deletes import Deletes
     from tidegate.source.hudi.table.columns import KeyedBy
 
-_DELETING = ("D", "-D", "-U")
+_DELETING = text_column(("D", "-D", "-U"))
 """Values of the operation column; the row before an update counts as a delete (HUDI-M11)."""
-_UNAVAILABLE = "__debezium_unavailable_value"
+NULL_IN_KEY, EMPTY_IN_KEY = text_scalar("__null__"), text_scalar("__empty__")
+"""What the writer puts into a key of several columns for NULL and for an empty text."""
+_UNAVAILABLE = text_scalar("__debezium_unavailable_value")
 
 
 def record_keys(rows: pa.RecordBatch, by: KeyedBy) -> pa.Array:
@@ -34,17 +42,22 @@ def record_keys(rows: pa.RecordBatch, by: KeyedBy) -> pa.Array:
     if len(values) == 1:
         return values[0]
     named = [
-        pc.binary_join_element_wise(pa.scalar(name), value, ":")
+        pc.binary_join_element_wise(text_scalar(name), _spelled(value), text_scalar(":"))
         for name, value in zip(by.key_fields, values, strict=True)
     ]
-    return pc.binary_join_element_wise(*named, ",")
+    return pc.binary_join_element_wise(*named, text_scalar(","))
+
+
+def _spelled(values: pa.StringArray) -> pa.StringArray:
+    """Return the values of one of several key columns as the writer spells them."""
+    plain = values.fill_null(NULL_IN_KEY)
+    return pc.if_else(pc.equal(plain, text_scalar("")), EMPTY_IN_KEY, plain)
 
 
 def _ordering_values(rows: pa.RecordBatch, by: KeyedBy) -> tuple[pa.Array, ...]:
-    """Return the ordering columns of rows; a number that is NULL counts as 0 (HUDI-M9)."""
     if by.mode != MergeMode.EVENT_TIME:
         return ()
-    return tuple(_zero_for_null(rows.column(name)) for name in by.ordering)
+    return tuple(rows.column(name) for name in by.ordering)
 
 
 def data_records(
@@ -95,7 +108,9 @@ def delete_records(
     """
     count = len(deletes.keys)
     columns = [
-        pa.repeat(instant, count) if column.name == COMMIT_TIME else pa.nulls(count, column.type)
+        repeated_text(instant, count)
+        if column.name == COMMIT_TIME
+        else pa.nulls(count, column.type)
         for column in schema
     ]
     ordering: tuple[pa.Array, ...] = ()
@@ -114,7 +129,8 @@ def delete_records(
 
 def joined_records(parts: Sequence[KeyedRecords], schema: pa.Schema) -> KeyedRecords:
     """Put the records of blocks together, in the order of the blocks."""
-    rows = pa.concat_tables([schema.empty_table(), *(part.rows for part in parts)])
+    none = pa.Table.from_arrays([pa.nulls(0, column.type) for column in schema], schema=schema)
+    rows = pa.concat_tables([none, *(part.rows for part in parts)])
     columns = sorted({name for part in parts for name in part.missing})
     ordered = next((len(part.ordering) for part in parts), 0)
     return KeyedRecords(
@@ -137,28 +153,29 @@ def _deleted(rows: pa.RecordBatch, by: KeyedBy) -> Flags:
     found = np.zeros(rows.num_rows, np.bool_)
     names = rows.schema.names
     if IS_DELETED in names:
-        found |= _true(rows.column(IS_DELETED))
+        found |= where_true(rows.column(IS_DELETED))
     if OPERATION in names:
-        found |= _true(pc.is_in(rows.column(OPERATION), value_set=pa.array(_DELETING)))
+        found |= where_true(pc.is_in(rows.column(OPERATION), value_set=_DELETING))
     if by.marker is not None and by.marker[0] in names:
         column, value = by.marker
-        found |= _true(pc.equal(rows.column(column).cast(pa.string()), value))
+        found |= where_true(pc.equal(rows.column(column).cast(pa.string()), text_scalar(value)))
     return found
 
 
 def _unordered(rows: pa.RecordBatch, by: KeyedBy, deleted: Flags) -> Flags:
-    """Return which records have no ordering value that could be compared (HUDI-L5, M10)."""
+    """Return which records have no ordering value that could be compared (HUDI-L5, M9, M10)."""
     lacking = np.zeros(rows.num_rows, np.bool_)
-    zero = np.ones(rows.num_rows, np.bool_)
+    zero = deleted.copy()
     for name in by.ordering:
         values = rows.column(name)
-        absent = flags(values.is_null())
-        if _zero(values.type) is None:
-            lacking |= absent
+        lacking |= flags(values.is_null())
         # A delete whose value is the int 0 is one without an order, as in a delete block.
-        is_zero = _true(pc.equal(values, 0)) if pa.types.is_int32(values.type) else False
-        zero &= absent | is_zero
-    return lacking | (deleted & zero)
+        zero &= (
+            where_true(pc.equal(values, zero_of(values.type)))
+            if pa.types.is_int32(values.type)
+            else False
+        )
+    return lacking | zero
 
 
 def _missing(rows: pa.RecordBatch, by: KeyedBy, names: Sequence[str]) -> dict[str, Flags]:
@@ -174,7 +191,7 @@ def _missing(rows: pa.RecordBatch, by: KeyedBy, names: Sequence[str]) -> dict[st
         if by.filling == Filling.DEFAULTS:
             found[name] = flags(values.is_null())
         elif pa.types.is_string(values.type):
-            found[name] = _true(pc.equal(values, _UNAVAILABLE))
+            found[name] = where_true(pc.equal(values, _UNAVAILABLE))
     return found
 
 
@@ -209,14 +226,8 @@ def _zero_for_null(values: pa.Array) -> pa.Array:
 
 
 def _zero(kind: pa.DataType) -> pa.Scalar | None:
-    if pa.types.is_decimal(kind):
-        return pa.scalar(Decimal(0), kind)
-    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-    return pa.scalar(0, kind) if is_number else None
-
-
-def _true(found: pa.BooleanArray) -> Flags:
-    return flags(found.fill_null(boolean_column(np.zeros(1, np.bool_))[0]))
+    kinds = (pa.types.is_decimal, pa.types.is_integer, pa.types.is_floating)
+    return zero_of(kind) if any(is_one(kind) for is_one in kinds) else None
 
 
 def _all(parts: Sequence[Flags]) -> Flags:

@@ -1,4 +1,4 @@
-"""Make the rows of deletes: the values of key and partition columns, the time, and nothing else."""
+"""Make the rows of deletes, and complete partial ones, with what key and folder tell."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pyarrow.compute as pc
 
 from tidegate.errors import HudiPartitionUnreadable
 from tidegate.model.row_kind import CHANGE_TYPE, RowKind
+from tidegate.physical.arrays import repeated_text, text_scalar
+from tidegate.source.hudi.merge.records import EMPTY_IN_KEY, NULL_IN_KEY
 from tidegate.source.hudi.table.columns import COMMIT_TIME, KEY, PARTITION
 from tidegate.source.hudi.table.partition_values import partition_values
 
@@ -19,9 +21,6 @@ if TYPE_CHECKING:
 
     from tidegate.source.hudi.table.columns import SliceColumns
     from tidegate.source.hudi.table.properties import TableProperties
-
-_NULL, _EMPTY = "__null__", "__empty__"
-"""What the writer puts into a key for NULL and for an empty text."""
 
 
 class Tombstones:
@@ -46,15 +45,10 @@ class Tombstones:
             times: the requested times of the instants that deleted them.
         """
         known: dict[str, pa.Array] = {
-            CHANGE_TYPE: pa.repeat(RowKind.DELETE.value, len(keys)),
+            CHANGE_TYPE: repeated_text(RowKind.DELETE.value, len(keys)),
             COMMIT_TIME: times,
-            KEY: keys,
-            PARTITION: pa.repeat(partition, len(keys)),
+            **self._told(partition, keys),
         }
-        known |= {
-            name: pa.repeat(value, len(keys)) for name, value in self._partition(partition).items()
-        }
-        known |= self._key_columns(keys)
         arrays = [
             known[column.name].cast(column.type)
             if column.name in known
@@ -62,6 +56,32 @@ class Tombstones:
             for column in self._columns.schema
         ]
         return pa.Table.from_arrays(arrays, schema=self._columns.schema)
+
+    def completed(self, rows: pa.Table, partition: str, keys: pa.Array) -> pa.Table:
+        """Return rows that lack columns, with the values that key and folder tell.
+
+        Args:
+            rows: partial records; what they have stays.
+            partition: the folder of the rows.
+            keys: of the rows, as the writer spells them.
+        """
+        for name, told in self._told(partition, keys).items():
+            place = rows.schema.get_field_index(name)
+            if place >= 0:
+                field = rows.schema.field(place)
+                filled = pc.coalesce(rows.column(place), told.cast(field.type))
+                rows = rows.set_column(place, field, filled)
+        return rows
+
+    def _told(self, partition: str, keys: pa.Array) -> dict[str, pa.Array]:
+        """Return the columns that folder and keys tell, by name."""
+        values = self._partition(partition)
+        return {
+            KEY: keys,
+            PARTITION: repeated_text(partition, len(keys)),
+            **{name: pa.repeat(value, len(keys)) for name, value in values.items()},
+            **self._key_columns(keys),
+        }
 
     def _values_of(self, partition: str) -> Mapping[str, pa.Scalar]:
         try:
@@ -71,23 +91,39 @@ class Tombstones:
         return values
 
     def _key_columns(self, keys: pa.Array) -> dict[str, pa.Array]:
-        """Return the columns of keys that can be read from their texts."""
+        """Return the columns of keys that can be read from their texts; each key is read alone."""
         names = self._table.key_fields
-        texts: Mapping[str, pa.Array] = {names[0]: keys} if len(names) == 1 else {}
-        pattern = "^" + ",".join(
-            f"{re.escape(name)}:(?P<f{at}>.*)" for at, name in enumerate(names)
-        )
-        # A single column stands with its name, too, where the generator is made for several.
-        parts = pc.extract_regex(keys, pattern=f"(?s){pattern}$") if names else keys
-        if names and len(keys) and not parts.null_count:
+        if len(names) == 1:
+            texts = {names[0]: self._lone_values(names[0], keys)}
+        else:
+            pattern = ",".join(f"{re.escape(name)}:(?P<f{at}>.*)" for at, name in enumerate(names))
+            parts = pc.extract_regex(keys, pattern=f"(?s)^{pattern}$") if names else keys
             texts = {name: pc.struct_field(parts, f"f{at}") for at, name in enumerate(names)}
         found = {}
         for name, values in texts.items():
-            column = self._columns.table.field(name)
-            plain = pc.if_else(pc.equal(values, _NULL), None, values)
-            plain = pc.if_else(pc.equal(plain, _EMPTY), "", plain)
-            try:
-                found[name] = plain.cast(column.type)
-            except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-                continue
+            plain = pc.if_else(pc.equal(values, NULL_IN_KEY), pa.nulls(1, pa.string())[0], values)
+            plain = pc.if_else(pc.equal(plain, EMPTY_IN_KEY), text_scalar(""), plain)
+            found[name] = _cast(plain, self._columns.table.field(name).type)
         return found
+
+    def _lone_values(self, name: str, keys: pa.Array) -> pa.Array:
+        """Return the values of the only key column; it may stand with its name (HUDI-M15)."""
+        kind = self._columns.table.field(name).type
+        if pa.types.is_string(kind) and not self._table.names_lone_keys:
+            return keys
+        named = pc.starts_with(keys, pattern=f"{name}:")
+        rest = pc.utf8_slice_codeunits(keys, start=len(name) + 1)
+        return pc.if_else(named, rest, keys)
+
+
+def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Return the values of texts; NULL where a text is none."""
+    try:
+        return texts.cast(kind)
+    except pa.ArrowNotImplementedError:
+        return pa.nulls(len(texts), kind)
+    except pa.ArrowInvalid:
+        if len(texts) <= 1:
+            return pa.nulls(len(texts), kind)
+        half = len(texts) // 2
+        return pa.concat_arrays([_cast(texts[:half], kind), _cast(texts[half:], kind)])

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tidegate.physical.arrays import boolean_column
+from tidegate.physical.arrays import boolean_column, integer_column, whole
 from tidegate.read.key_lookup import KeyLookup
+from tidegate.read.keyed_merge import KeyedRecords, newest_of_each_key
 from tidegate.source.hudi.table.columns import COMMIT_TIME
-
-if TYPE_CHECKING:
-    from tidegate.read.keyed_merge import KeyedRecords
 
 
 class Gone(NamedTuple):
@@ -30,7 +28,7 @@ def told_by(records: KeyedRecords) -> Gone:
         records: with a column of commit times.
     """
     own = boolean_column(records.deleted & records.marked)
-    times = records.rows.column(COMMIT_TIME).combine_chunks()
+    times = whole(records.rows.column(COMMIT_TIME))
     return Gone(records.keys.filter(own), times.filter(own))
 
 
@@ -48,10 +46,19 @@ class DeletedKeys:
             found: keys that may be gone; may repeat.
             records: of the slice's logs, one per key.
         """
-        table = pa.table({"key": found.keys, "time": found.times})
-        newest = table.group_by("key").aggregate([("time", "max")])
-        self._keys = newest.column("key").combine_chunks()
-        self._times = newest.column("time_max").combine_chunks()
+        none = np.zeros(len(found.keys), np.bool_)
+        newest = newest_of_each_key(
+            KeyedRecords(
+                rows=pa.Table.from_arrays([found.times], names=[COMMIT_TIME]),
+                keys=found.keys,
+                deleted=none,
+                marked=none,
+                ordering=(found.times,),
+                unordered=none,
+            )
+        )
+        self._keys = newest.keys
+        self._times = whole(newest.rows.column(COMMIT_TIME))
         self._stand = np.zeros(len(self._keys), np.bool_)
         self._lookup = KeyLookup(self._keys)
         self.meet(records.keys)
@@ -63,5 +70,5 @@ class DeletedKeys:
 
     def rest(self) -> Gone:
         """Return the keys that nothing had."""
-        gone = pa.array(np.flatnonzero(~self._stand))
+        gone = integer_column(np.flatnonzero(~self._stand))
         return Gone(self._keys.take(gone), self._times.take(gone))

@@ -1,27 +1,23 @@
-"""Load the log records of a slice, merged by key."""
+"""Decode the log records of a slice, block by block."""
 
 from __future__ import annotations
 
-import logging
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from tidegate.errors import HudiPartialRecords, SourceFileDamaged
+from tidegate.errors import HudiLogUnsupported, HudiPartialRecords
 from tidegate.model.file_slice import DeltaKind
-from tidegate.read.keyed_merge import newest_of_each_key
-from tidegate.read.open_piece import damage_named
-from tidegate.source.hudi.logs.blocks import BlockType, read_blocks
-from tidegate.source.hudi.logs.counting import counted_blocks
+from tidegate.source.hudi.logs.blocks import BlockType
+from tidegate.source.hudi.logs.counting import Counted, counted_blocks
 from tidegate.source.hudi.logs.decoding import decode_deletes, decode_records
-from tidegate.source.hudi.merge.records import data_records, delete_records, joined_records
+from tidegate.source.hudi.logs.deletes import DELETES_VERSION
+from tidegate.source.hudi.merge.records import data_records, delete_records
+from tidegate.source.hudi.reading.log_files import LogFiles, conformed
 from tidegate.source.hudi.slices.details import details_of
 from tidegate.source.hudi.table.merge_rules import Filling, MergeMode
-from tidegate.source.hudi.table.promotion import widened
-from tidegate.source.named_columns import found_column
-from tidegate.source.projection import Projection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -34,7 +30,13 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.logs.counting import Gate
     from tidegate.source.hudi.table.columns import KeyedBy
 
-_LOG = logging.getLogger(__name__)
+
+class Part(NamedTuple):
+    """Records of one block."""
+
+    records: KeyedRecords
+    stored_bytes: int
+    """Bytes of the block."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,8 @@ class InstantGate:
         """Return whether the instant is done, and visible."""
         completed = self.done.get(instant)
         if completed is None:
-            return instant < self.first_active
+            # What was requested after the state cannot have been done in it.
+            return instant < self.first_active and instant <= self.until[0]
         return (completed, instant) <= self.until
 
 
@@ -66,7 +69,7 @@ class EveryBlock:
 
 
 class LogRecords:
-    """Loads the log records of slices; keeps those of the last one."""
+    """Decodes the log records of slices."""
 
     def __init__(self, files: TableFiles, by: KeyedBy) -> None:
         """Prepare.
@@ -75,19 +78,20 @@ class LogRecords:
             files: of the table.
             by: how its rows are keyed.
         """
-        self._files = files
+        self._logs = LogFiles(files)
         self._by = by
-        self._last: tuple[object, KeyedRecords] | None = None
+        self.damaged: dict[str, int] = {}
+        """Log file → its damaged spans, of what was read so far."""
 
-    def merged(
+    def parts(
         self,
         slice: FileSlice,
         gate: Gate,
         wanted: Sequence[Wanted],
         *,
         only: Collection[str] | None = None,
-    ) -> KeyedRecords:
-        """Read the logs of a slice, and merge their records among themselves.
+    ) -> Iterator[Part]:
+        """Decode the records of a slice's logs, block by block, in the order of the merge.
 
         Args:
             slice: with its logs as deltas.
@@ -96,37 +100,19 @@ class LogRecords:
             only: if given, only records of these instants are read.
 
         Raises:
+            HudiLogUnsupported: a block is of a kind that is not read.
             HudiPartialRecords: records of the window have only some columns, and what was there
                 before is not read (HUDI-R4).
             TidegateError: a log is gone, damaged, or has something that is not read.
         """
-        asked = (slice, [column.name for column in wanted], only)
-        if self._last is None or self._last[0] != asked:
-            self._last = asked, self._read(slice, gate, wanted, only)
-        return self._last[1]
-
-    def _read(
-        self,
-        slice: FileSlice,
-        gate: Gate,
-        wanted: Sequence[Wanted],
-        only: Collection[str] | None,
-    ) -> KeyedRecords:
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
-        counted = counted_blocks(self._blocks(logs), gate, only, originals=bool(instants))
+        counted = self._counted(logs, gate, only, originals=bool(instants))
         partial = next((block for block in counted.blocks if block.is_partial), None)
         if partial is not None and only is not None:
             raise HudiPartialRecords(path=partial.path, instant=partial.instant)
-        if counted.corrupt:
-            names = ", ".join(log.path for log in logs)
-            _LOG.warning("%s: damaged spans that were skipped: %s", names, counted.corrupt)
-        schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
-        parts = [
-            self._records(block, content, wanted, self._by, instants)
-            for block, content in self._contents(counted.blocks)
-        ]
-        return newest_of_each_key(joined_records(parts, schema))
+        for block, content in self._logs.contents(counted.blocks):
+            yield Part(self._records(block, content, wanted, self._by, instants), block.length)
 
     def unmerged(
         self, slice: FileSlice, gate: Gate, wanted: Sequence[Wanted]
@@ -138,12 +124,12 @@ class LogRecords:
         """
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
-        counted = counted_blocks(self._blocks(logs), gate, instants)
-        for block, content in self._contents(counted.blocks):
+        counted = self._counted(logs, gate, instants)
+        for block, content in self._logs.contents(counted.blocks):
             yield self._records(block, content, wanted, self._by, instants), block.is_partial
 
-    def history(self, slice: FileSlice, gate: Gate, wanted: Sequence[Wanted]) -> KeyedRecords:
-        """Read a window's records that were merged into base files since (HUDI-R5).
+    def history(self, slice: FileSlice, gate: Gate, wanted: Sequence[Wanted]) -> Iterator[Part]:
+        """Decode a window's records that were merged into base files since (HUDI-R5).
 
         They are not merged among themselves: the base file tells what became of them.
 
@@ -154,35 +140,24 @@ class LogRecords:
         """
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.HISTORY]
-        counted = counted_blocks(self._blocks(logs), gate, instants)
-        schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
+        counted = self._counted(logs, gate, instants)
         by = replace(self._by, mode=MergeMode.COMMIT_TIME.value, filling=Filling.NOTHING.value)
-        parts = [
-            self._records(block, content, wanted, by, instants)
-            for block, content in self._contents(counted.blocks)
-        ]
-        return joined_records(parts, schema)
+        for block, content in self._logs.contents(counted.blocks):
+            yield Part(self._records(block, content, wanted, by, instants), block.length)
 
-    def _blocks(self, logs: Sequence[Delta]) -> Iterator[Block]:
-        for log in logs:
-            with damage_named(log.path), self._opened(log) as file:
-                yield from read_blocks(file, log.path, log.file_bytes)
-
-    def _contents(self, blocks: Sequence[Block]) -> Iterator[tuple[Block, bytes]]:
-        """Read the contents of blocks; a file is opened once for blocks that follow each other."""
-        path, file = "", None
-        try:
-            for block in blocks:
-                with damage_named(block.path):
-                    if block.path != path or file is None:
-                        if file is not None:
-                            file.close()
-                        path, file = block.path, self._files.open(self._below(block.path))
-                    file.seek(block.offset)
-                    yield block, bytes(file.read(block.length))
-        finally:
-            if file is not None:
-                file.close()
+    def _counted(
+        self,
+        logs: Sequence[Delta],
+        gate: Gate,
+        exact: Collection[str] | None,
+        *,
+        originals: bool = False,
+    ) -> Counted:
+        counted = counted_blocks(self._logs.blocks(logs), gate, exact, originals=originals)
+        for block in counted.blocks:
+            _refuse(block)
+        self.damaged.update(counted.corrupt)
+        return counted
 
     def _records(
         self,
@@ -193,25 +168,36 @@ class LogRecords:
         instants: frozenset[str],
     ) -> KeyedRecords:
         schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
-        marked = block.instant in instants or not instants.isdisjoint(block.compacted)
+        marked = _may_have(block, instants)
         if block.type is BlockType.DELETE:
-            deletes = decode_deletes(block, content)
+            deletes = decode_deletes(block, content, by.ordering)
             return delete_records(deletes, by, schema, block.instant, marked=marked)
-        decoded = widened(decode_records(block, content, schema.names), wanted)
-        found = [found_column(column) for column in decoded.schema]
-        rows = Projection(wanted, found, {}, block.path).apply(decoded, block.path)
+        decoded = decode_records(block, content, schema.names)
+        rows = conformed(decoded, wanted, block.path)
         missing = set(schema.names).difference(decoded.schema.names) if block.is_partial else ()
         marks = np.full(rows.num_rows, marked)
         return data_records(rows, by, marks, sorted(missing))
 
-    def _opened(self, log: Delta) -> pa.NativeFile:
-        file = self._files.open(self._below(log.path))
-        found = file.size()
-        if found < log.file_bytes:
-            file.close()
-            problem = f"expected {log.file_bytes} bytes, found {found}"
-            raise SourceFileDamaged(path=log.path, problem=problem)
-        return file
 
-    def _below(self, path: str) -> str:
-        return path.removeprefix(self._files.root).lstrip("/")
+def _refuse(block: Block) -> None:
+    """Refuse blocks that are not read, before any row is (HUDI-S3, L4)."""
+    if block.type is BlockType.HFILE:
+        expected, found = "AVRO or PARQUET", block.type.name
+    elif block.content_version not in {None, DELETES_VERSION}:
+        expected = f"deletes of version {DELETES_VERSION}"
+        found = f"version {block.content_version}"
+    else:
+        return
+    raise HudiLogUnsupported(path=block.path, offset=block.offset, expected=expected, found=found)
+
+
+def _may_have(block: Block, instants: frozenset[str]) -> bool:
+    """Return whether a block may have records of some instants (HUDI-M5).
+
+    A log compaction may name log compactions before it instead of writes; each was requested after
+    the writes that it stands for.
+    """
+    if not instants or block.instant in instants:
+        return bool(instants)
+    first = min(instants)
+    return any(named >= first for named in block.compacted)

@@ -30,4 +30,6 @@ class HudiReading:
 
     def reader(self, pin: Pin) -> HudiReader:
         """Return the reader, without opening anything."""
-        return HudiReader(pin, self._access.files, self._access.config.read.mode)
+        config = self._access.config
+        memory = config.split.max_delete_memory
+        return HudiReader(pin, self._access.files, config.read.mode, memory)

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiChangesLost
-from tidegate.source.hudi.slices.listing import FolderFiles, slices_of
+from tidegate.model.file_slice import DeltaKind
+from tidegate.source.hudi.slices.listing import FolderFiles
 from tidegate.source.hudi.slices.names import BaseFile, LogFile
+from tidegate.source.hudi.table.properties import LoggedImages
+from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.loaded import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.slices.file_groups import Slice
@@ -33,6 +36,20 @@ class Written:
     file: BaseFile | LogFile
     previous: BaseFile | None
     """The base file that it replaces, if rows were deleted."""
+    only_inserts: bool = False
+    """Whether all of its rows are known to be new."""
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A base file whose changes the writer logged beside it."""
+
+    ordinal: int
+    instant: str
+    partition: str
+    logs: tuple[LogFile, ...]
+    files: Mapping[DeltaKind, BaseFile]
+    """Where rows are that the log has only keys of."""
 
 
 @dataclass(frozen=True)
@@ -60,38 +77,67 @@ class WindowChanges:
     def __init__(
         self, files: TableFiles, timeline: LoadedTimeline, window: Sequence[Order]
     ) -> None:
-        self._files = files
         self._timeline = timeline
         self._window = window
         self._folders = FolderFiles(files)
 
-    def __iter__(self) -> Iterator[Written | Removed]:
+    def __iter__(self) -> Iterator[Written | Logged | Removed]:
         for ordinal, (completed, requested) in enumerate(self._window):
             metadata = self._timeline.metadata_of(requested)
             for partition, stats in sorted(metadata.written.items()):
                 for stat in stats:
-                    if stat.path:
+                    if stat.changes:
+                        yield self._logged(ordinal, requested, partition, stat)
+                    elif stat.path:
                         yield self._written(ordinal, requested, partition, stat)
             if metadata.replaced:
                 # Everything that was done before this write.
                 state = State(self._timeline, (completed, ""))
+                if not is_kept(self._timeline, (completed, requested)):
+                    raise self._lost(requested)
                 yield from self._removed(ordinal, requested, state)
 
     def _written(self, ordinal: int, requested: str, partition: str, stat: WriteStat) -> Written:
-        file = next((it for it in self._folders.of(partition) if it.path == stat.path), None)
-        if file is None:
-            raise self._lost(requested)
+        file = self._file(partition, stat.path, requested)
+        if not isinstance(file, BaseFile):
+            return Written(ordinal, requested, partition, file, None)
+        if stat.previous == _NONE:
+            only_inserts = self._timeline.table.writes_changes
+            return Written(ordinal, requested, partition, file, None, only_inserts)
         previous = None
-        if isinstance(file, BaseFile) and stat.deletes and stat.previous != _NONE:
+        if stat.deletes:
             previous = self._base_file(partition, stat.file_id, stat.previous)
         return Written(ordinal, requested, partition, file, previous)
 
+    def _logged(self, ordinal: int, requested: str, partition: str, stat: WriteStat) -> Logged:
+        """Find the log of a write, and the files with rows that it has no values of (HUDI-O11)."""
+        found = (self._file(partition, _below(partition, it), requested) for it, _ in stat.changes)
+        logs = tuple(it for it in found if isinstance(it, LogFile))
+        files: dict[DeltaKind, BaseFile] = {}
+        logged = self._timeline.table.logged_images
+        if logged != LoggedImages.BEFORE_AND_AFTER:
+            written = self._file(partition, stat.path, requested)
+            assert isinstance(written, BaseFile)
+            files[DeltaKind.WRITTEN] = written
+        if logged == LoggedImages.NONE:
+            before = self._base_file(partition, stat.file_id, stat.previous)
+            files[DeltaKind.PREVIOUS] = before
+        return Logged(ordinal, requested, partition, logs, files)
+
+    def _file(self, partition: str, path: str, requested: str) -> BaseFile | LogFile:
+        """Find a file that a write names.
+
+        Raises:
+            HudiChangesLost: it is not there any more.
+        """
+        file = next((it for it in self._folders.of(partition) if it.path == path), None)
+        if file is None:
+            raise self._lost(requested)
+        return file
+
     def _removed(self, ordinal: int, requested: str, state: State) -> Iterator[Removed]:
         replaced = self._timeline.metadata_of(requested).replaced
-        retained = self._timeline.retained_since()
-        if retained is not None and requested < retained:
-            raise self._lost(requested)
-        for slice in slices_of(self._files, self._timeline, state, replaced):
+        for slice in self._folders.slices(self._timeline, state, replaced):
             if slice.group in replaced[slice.partition]:
                 yield Removed(ordinal, requested, slice, state)
 
@@ -108,7 +154,10 @@ class WindowChanges:
         return max(kept, key=lambda it: it.token)
 
     def _lost(self, instant: str) -> HudiChangesLost:
-        retained = self._timeline.retained_since() or "a later time"
-        return HudiChangesLost(
-            source=self._timeline.table.source, instant=instant, retained=retained
-        )
+        return HudiChangesLost(source=self._timeline.table.source, instant=instant)
+
+
+def _below(partition: str, path: str) -> str:
+    """Return the path below the table of a log of changes, which may be named without a folder."""
+    name = path.rpartition("/")[2]
+    return f"{partition}/{name}" if partition else name

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiChangesLost
-from tidegate.source.hudi.slices.listing import FolderFiles, slices_of
+from tidegate.source.hudi.slices.listing import FolderFiles
 from tidegate.source.hudi.slices.names import BaseFile, parse_name
 from tidegate.source.hudi.slices.window_slices import clusterings
+from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.loaded import State
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class WindowDeletes:
         start: Order,
         until: Order,
     ) -> None:
-        self._files = files
+        self._folders = FolderFiles(files)
         self._timeline = timeline
         self._window = window
         self._start = start
@@ -100,24 +101,33 @@ class WindowDeletes:
         """
         removed = self._removed()
         if removed:
-            self._check_kept(self._start[1])
+            if not is_kept(self._timeline, self._start):
+                raise self._lost(self._start[1])
             state = State(self._timeline, self._start)
-            for slice in slices_of(self._files, self._timeline, state, removed):
+            for slice in self._folders.slices(self._timeline, state, removed):
                 by = removed[slice.partition].get(slice.group)
                 if by is not None:
                     yield Ended(slice, state, by)
+        for order, places in sorted(self._moved(removed, standing).items()):
+            state = State(self._timeline, order)
+            for slice in self._folders.slices(self._timeline, state, places):
+                if slice.group in places[slice.partition]:
+                    yield Ended(slice, state, None)
+
+    def _moved(
+        self, removed: Mapping[str, Mapping[str, str]], standing: Collection[Group]
+    ) -> Mapping[Order, Mapping[str, set[str]]]:
+        """Return groups that were clustered into others, by their last write and partition."""
         last: dict[Group, Order] = {}
         for order in self._window:
             for partition, stats in self._timeline.metadata_of(order[1]).written.items():
                 last.update(dict.fromkeys(((partition, stat.file_id) for stat in stats), order))
-        for (partition, group), order in sorted(last.items()):
-            is_removed = group in removed.get(partition, {})
-            if is_removed or (partition, group) in standing:
+        found: dict[Order, dict[str, set[str]]] = {}
+        for (partition, group), order in last.items():
+            if (partition, group) in standing or group in removed.get(partition, {}):
                 continue
-            state = State(self._timeline, order)
-            for slice in slices_of(self._files, self._timeline, state, [partition]):
-                if slice.group == group:
-                    yield Ended(slice, state, None)
+            found.setdefault(order, {}).setdefault(partition, set()).add(group)
+        return found
 
     def _removed(self) -> dict[str, dict[str, str]]:
         """Return partition → file group → the write that removed it with its rows.
@@ -139,9 +149,8 @@ class WindowDeletes:
 
     def _base_files(self, wanted: Mapping[Group, str]) -> dict[Group, BaseFile]:
         found: dict[Group, BaseFile] = {}
-        folders = FolderFiles(self._files)
         for partition in sorted({partition for partition, _ in wanted}):
-            for file in folders.of(partition):
+            for file in self._folders.of(partition):
                 if not isinstance(file, BaseFile):
                     continue
                 group = partition, file.group
@@ -152,16 +161,8 @@ class WindowDeletes:
             raise self._lost(wanted[gone[0]])
         return found
 
-    def _check_kept(self, instant: str) -> None:
-        retained = self._timeline.retained_since()
-        if retained is not None and instant < retained:
-            raise self._lost(instant)
-
     def _lost(self, instant: str) -> HudiChangesLost:
-        retained = self._timeline.retained_since() or "a later time"
-        return HudiChangesLost(
-            source=self._timeline.table.source, instant=instant, retained=retained
-        )
+        return HudiChangesLost(source=self._timeline.table.source, instant=instant)
 
     def _is_named(self, file: BaseFile) -> bool:
         """Return whether the commit names the file, and not another one of a failed task."""

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 
 LOG_ONLY = "hudi-log"
 """`FileSlice.file_format` of a slice without a base file, whose path is that of its first log."""
+BLOCKS = "log"
+"""`Delta.file_format` of a log that has blocks; a native log is a file of its own format."""
 
 ONLY_WINDOW = frozenset({"latest_state", "skip_merge"})
 """Modes in which rows and records of other instants are not looked at (HUDI-R4, R8)."""
@@ -34,6 +36,9 @@ class SliceDetails(TypedDict):
     """The folder, below the table."""
     group: str
     """The id of the file group."""
+    numbers: NotRequired[int]
+    """Of a slice without a base file: how many numbers its keys have, of which a piece reads those
+    from `row_start` on (HUDI-P7)."""
     until: NotRequired[tuple[str, str]]
     """Completion and requested time after which blocks do not count (HUDI-M2); only where a log may
     have blocks of several instants."""
@@ -46,6 +51,8 @@ class SliceDetails(TypedDict):
     """The first instant that deleted rows of `DeltaKind.PREVIOUS`."""
     ordinal: NotRequired[int]
     """In a changelog: the number of the write in the window."""
+    only_inserts: NotRequired[bool]
+    """In a changelog: whether all rows are known to be new."""
     gone_since: NotRequired[str]
     """The instant that removed the whole slice: all of its rows are returned as deleted."""
 

@@ -63,7 +63,7 @@ def latest_slices(
         groups[file.group].append(file)
     for group in sorted(groups):
         bases = [it for it in groups[group] if isinstance(it, BaseFile)]
-        logs = [it for it in groups[group] if isinstance(it, LogFile) and it.kind == "log"]
+        logs = [it for it in groups[group] if isinstance(it, LogFile) and it.kind != "cdc"]
         base = _newest([it for it in bases if view.is_visible(it.instant)], named)
         own = sorted(
             (it for it in logs if _is_part(it, base, view, table_version)), key=lambda it: it.order

@@ -5,13 +5,14 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from tidegate.source.hudi.slices.file_groups import Slice, latest_slices
+from tidegate.source.hudi.slices.file_groups import latest_slices
 from tidegate.source.hudi.slices.names import parse_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from tidegate.source.hudi.files import TableFiles
+    from tidegate.source.hudi.slices.file_groups import Slice
     from tidegate.source.hudi.slices.names import BaseFile, LogFile
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
 
@@ -58,30 +59,28 @@ class FolderFiles:
             self._known[partition] = [file for file in named if file is not None]
         return self._known[partition]
 
+    def slices(
+        self, timeline: LoadedTimeline, state: State, places: Iterable[str]
+    ) -> Iterator[Slice]:
+        """Yield the slices of partitions in one state of the table, without replaced groups.
+
+        Folders are listed side by side.
+        """
+        replaced = state.replaced()
+        wanted = sorted(places)
+
+        def is_named(base: BaseFile) -> bool:
+            return any(stat.path == base.path for stat in timeline.metadata_of(base.instant).files)
+
+        with ThreadPoolExecutor(_THREADS) as pool:
+            for place, files in zip(wanted, pool.map(self.of, wanted), strict=True):
+                found = latest_slices(place, files, state, timeline.table.version, is_named)
+                gone = replaced.get(place, frozenset())
+                yield from (slice for slice in found if slice.group not in gone)
+
 
 def slices_of(
     files: TableFiles, timeline: LoadedTimeline, state: State, places: Iterable[str]
 ) -> Iterator[Slice]:
     """List the slices of partitions in one state of a table, replaced groups left out."""
-    replaced = state.replaced()
-    wanted = sorted(places)
-
-    def is_named(base: BaseFile) -> bool:
-        return any(stat.path == base.path for stat in timeline.metadata_of(base.instant).files)
-
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for place, entries in zip(wanted, pool.map(files.folder, wanted), strict=True):
-            named = (
-                parse_name(f"{place}/{entry.name}" if place else entry.name, entry.size_bytes)
-                for entry in entries
-                if not entry.is_folder
-            )
-            found = latest_slices(
-                place,
-                [file for file in named if file is not None],
-                state,
-                timeline.table.version,
-                is_named,
-            )
-            gone = replaced.get(place, frozenset())
-            yield from (slice for slice in found if slice.group not in gone)
+    return FolderFiles(files).slices(timeline, state, places)

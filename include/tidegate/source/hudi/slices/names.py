@@ -1,10 +1,10 @@
-"""The names of base files and log files (HUDI-F1, §5.1)."""
+"""The names of base files and log files (HUDI-F1, L8)."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 _BASE = re.compile(
     r"(?P<group>[^.].*)_(?P<token>[^_]*)_(?P<instant>\d{14}|\d{17})[.](?P<format>[a-z]+)"
@@ -13,6 +13,12 @@ _LOG = re.compile(
     r"[.](?P<group>.+)_(?P<instant>\d{14}|\d{17})[.]log[.](?P<version>\d+)"
     r"(?:_(?P<token>[^_.]*))?(?P<cdc>[.]cdc)?"
 )
+_NATIVE = re.compile(
+    r"(?P<group>[^.].*)_(?P<token>\d+-\d+-\d+)_(?P<instant>\d{14}|\d{17})_(?P<version>\d+)"
+    r"[.](?P<kind>log|deletes|cdc)[.](?P<format>[^.]+)"
+)
+_KINDS = ("log", "deletes", "cdc")
+"""In the order of files of one version: an append writes its rows before its deletes."""
 BASE_FORMATS = frozenset({"parquet", "orc", "hfile", "lance"})
 
 
@@ -43,12 +49,14 @@ class LogFile:
     """Before version 8: of the base file that it belongs to; since then: of its write."""
     version: int
     token: str
-    kind: Literal["log", "cdc"]
+    kind: Literal["log", "deletes", "cdc"]
+    file_format: str | None = None
+    """Of a native log, which is a file of another format (HUDI-L8); None: it has blocks."""
 
     @property
-    def order(self) -> tuple[str, int, str, str]:
+    def order(self) -> tuple[str, int, str, int, str]:
         """Its place among the logs of a slice: by requested time (HUDI-F11)."""
-        return self.instant, self.version, self.token, self.path
+        return self.instant, self.version, self.token, _KINDS.index(self.kind), self.path
 
 
 def parse_name(path: str, size_bytes: int) -> BaseFile | LogFile | None:
@@ -68,6 +76,17 @@ def parse_name(path: str, size_bytes: int) -> BaseFile | LogFile | None:
             version=int(log["version"]),
             token=log["token"] or "",
             kind="cdc" if log["cdc"] else "log",
+        )
+    if native := _NATIVE.fullmatch(name):
+        return LogFile(
+            path=path,
+            size_bytes=size_bytes,
+            group=native["group"],
+            instant=native["instant"],
+            version=int(native["version"]),
+            token=native["token"],
+            kind=cast("Literal['log', 'deletes', 'cdc']", native["kind"]),
+            file_format=native["format"].lower(),
         )
     base = _BASE.fullmatch(name)
     if base is None or base["format"] not in BASE_FORMATS:

@@ -1,18 +1,24 @@
-"""Choose the slices that a window reads, and check that they can still be there. Opens nothing."""
+"""Choose the slices that a window reads, and check that they can still be there.
+
+Opens no file of data; what instants did is read from the timeline.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import HudiFilesCleaned
-from tidegate.source.hudi.timeline.metadata import Role
+from tidegate.errors import HudiFilesCleaned, HudiReplacementUnknown
+from tidegate.source.hudi.slices.names import parse_name
+from tidegate.source.hudi.timeline.kept import is_kept
+from tidegate.source.hudi.timeline.metadata import NOTHING, Role
 from tidegate.source.words import first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+    from tidegate.source.hudi.slices.file_groups import Slice
+    from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order, State
     from tidegate.source.hudi.timeline.metadata import CommitMetadata
 
 
@@ -48,15 +54,16 @@ def touched_partitions(
         metadata = timeline.metadata_of(requested)
         for partition in metadata.partitions:
             instants.setdefault(partition, []).append(requested)
-            stats = metadata.written.get(partition, ())
+            # A file that failed or came out empty may be noted without a path.
+            stats = [stat for stat in metadata.written.get(partition, ()) if stat.path]
             groups.setdefault(partition, set()).update(stat.file_id for stat in stats)
             names = (stat.path.rpartition("/")[2] for stat in stats)
             files.setdefault(partition, set()).update(names)
     for metadata in clusterings(timeline, window, until):
         for partition, replaced in metadata.replaced.items():
             if not groups.get(partition, set()).isdisjoint(replaced):
-                stats = metadata.written.get(partition, ())
-                groups[partition].update(stat.file_id for stat in stats)
+                moved = metadata.written.get(partition, ())
+                groups[partition].update(stat.file_id for stat in moved)
     return {
         partition: Touched(
             tuple(sorted(found)), frozenset(groups[partition]), frozenset(files[partition])
@@ -86,6 +93,30 @@ def _if_clustering(metadata: CommitMetadata) -> Iterator[CommitMetadata]:
         yield metadata
 
 
+def rewriting_services(timeline: LoadedTimeline, start: Order, until: Order) -> frozenset[str]:
+    """Return the services after an instant and up to a state that may have moved later rows.
+
+    They are returned by their requested times. What was done before the instant moved only rows
+    that were there by then.
+    """
+    active = timeline.active
+    found = {
+        action.requested
+        for action in active.done
+        if start < action.order <= until
+        and active.writes.get(action.requested) == action
+        and timeline.metadata(action).moves_rows
+    }
+    if start[1] not in active.writes:
+        # The archive is needed only for a window that begins in it.
+        found |= {
+            it.requested
+            for it in timeline.archived.values()
+            if start < it.order <= until and it.metadata.moves_rows
+        }
+    return frozenset(found)
+
+
 def unread_changes(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[str, ...]:
     """Return what a window's writes took away, which no mode returns, one sentence each."""
     deleted = 0
@@ -108,6 +139,35 @@ def unread_changes(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[s
     return tuple(notes)
 
 
+def empty_instants(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[str, ...]:
+    """Return a sentence about the writes of a window whose files are empty; none for none."""
+    found = [
+        requested
+        for _, requested in window
+        if requested in timeline.active.writes and timeline.metadata_of(requested) is NOTHING
+    ]
+    if not found:
+        return ()
+    return (
+        f"the timeline has an empty file for the write of {first_few(found)}, which counts as a "
+        "write without rows",
+    )
+
+
+def check_known_replacements(timeline: LoadedTimeline, window: Sequence[Order]) -> None:
+    """Refuse a window with a replacement that may delete rows, or only move them (HUDI-T5).
+
+    Raises:
+        HudiReplacementUnknown: its operation is none of those that are known.
+    """
+    for _, requested in window:
+        metadata = timeline.metadata_of(requested)
+        if metadata.is_unknown_replacement:
+            raise HudiReplacementUnknown(
+                source=timeline.table.source, instant=requested, operation=metadata.operation
+            )
+
+
 def check_not_cleaned(timeline: LoadedTimeline, until: Order) -> None:
     """Refuse an earlier state whose files the cleaner may have removed (HUDI-W13).
 
@@ -116,6 +176,44 @@ def check_not_cleaned(timeline: LoadedTimeline, until: Order) -> None:
     """
     if not any(action.order > until for action in timeline.active.writes.values()):
         return
-    retained = timeline.retained_since()
-    if retained is not None and until[1] < retained:
-        raise HudiFilesCleaned(source=timeline.table.source, instant=until[1], retained=retained)
+    if not is_kept(timeline, until):
+        cleaned = f"keeps files since {timeline.retained_since()} only"
+        raise HudiFilesCleaned(source=timeline.table.source, instant=until[1], cleaned=cleaned)
+
+
+def check_groups_stand(
+    timeline: LoadedTimeline,
+    state: State,
+    touched: Mapping[str, Touched],
+    standing: Iterable[Slice],
+) -> None:
+    """Refuse a state that lacks a group which a write of the window wrote, and nothing replaced.
+
+    The clean that removed its files may be archived itself, so that `check_not_cleaned` knows of
+    none.
+
+    Raises:
+        HudiFilesCleaned: a group is missing.
+    """
+    found = {(slice.partition, slice.group) for slice in standing}
+    written = {(place, group) for place, it in touched.items() for group in it.groups}
+    # A write while buckets are split writes into the groups that the pending clustering will make.
+    written -= {
+        (place, file.group)
+        for place, it in touched.items()
+        for file in (parse_name(name, 0) for name in it.files)
+        if file is not None and file.instant in timeline.active.pending
+    }
+    missing = written - found - _pairs(state.replaced())
+    if missing and missing - _pairs(*(it.metadata.replaced for it in timeline.archived.values())):
+        gone = first_few([group for _, group in sorted(missing)])
+        raise HudiFilesCleaned(
+            source=timeline.table.source,
+            instant=state.until[1],
+            cleaned=f"removed the files of {gone}",
+        )
+
+
+def _pairs(*replaced: Mapping[str, Iterable[str]]) -> set[tuple[str, str]]:
+    """Return the partitions and groups that were replaced."""
+    return {(place, group) for one in replaced for place in one for group in one[place]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from tidegate.source.hudi.table.avro import avro_schema
 from tidegate.source.named_columns import decode_schema, wanted_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from tidegate.source.column_kernels import Wanted
 
@@ -53,6 +54,33 @@ def arrow_schema(source: str, avro: str) -> pa.Schema:
             if column.name not in META_COLUMNS
         ]
     )
+
+
+def refuse_defaults(source: str, avro: str, kept: Collection[str]) -> None:
+    """Refuse columns whose default is a value, where defaults stand for what was not sent.
+
+    Args:
+        source: the table, for errors.
+        avro: its Avro schema.
+        kept: columns that are never filled: those of keys and of ordering values.
+
+    Raises:
+        HudiSchemaUnsupported: a column has such a default (HUDI-M13).
+    """
+    try:
+        fields = json.loads(avro)["fields"]
+        found = {it["name"]: it.get("default") for it in fields}
+    except (ValueError, TypeError, KeyError, AttributeError):
+        # Reading its columns tells what is wrong with it.
+        return
+    for name, default in found.items():
+        if default is not None and name not in kept and not name.startswith("_hoodie_"):
+            problem = (
+                f"the column '{name}' has the default {json.dumps(default)}; expected NULL, "
+                "because the table takes defaults for values that were not sent "
+                "(`hoodie.table.partial.update.mode` IGNORE_DEFAULTS, or its payload class)"
+            )
+            raise HudiSchemaUnsupported(source=source, problem=problem)
 
 
 @dataclass(frozen=True)
@@ -103,6 +131,10 @@ class SliceColumns:
         marker = self.keyed_by.marker
         names = (COMMIT_TIME, IS_DELETED, OPERATION, *(marker[:1] if marker else ()))
         return (*self.keys, *self._known(names))
+
+    def of_changes(self, key_fields: Iterable[str]) -> tuple[Wanted, ...]:
+        """Return the columns of the result, that of operations and those of keys."""
+        return self._known(dict.fromkeys((*self.names, OPERATION, *key_fields)))
 
     def with_hidden(self, *, merging: bool, times: bool) -> tuple[Wanted, ...]:
         """Return the columns of the result, followed by those that are needed only to get there.

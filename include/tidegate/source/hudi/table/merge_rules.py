@@ -38,7 +38,7 @@ class Filling(StrEnum):
 
     NOTHING = "nothing"
     DEFAULTS = "defaults"
-    """Values that are the default of their column."""
+    """NULL: tables whose columns have other defaults are refused."""
     UNAVAILABLE = "unavailable"
     """Texts that stand for a value that the database did not send."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 import javaproperties
@@ -27,13 +28,31 @@ _DATES_AS_FOLDERS = "hoodie.datasource.write.slash.separated.date.partitioning"
 _NAMING = (_PARTITION_FIELDS, _KEY_FIELDS, _HIVE, _ENCODES, *_GENERATORS, _DATES_AS_FOLDERS)
 _FORMATS = re.compile("timestamp", re.IGNORECASE)
 """Key generators that format values; a custom one says so for each column."""
-_VERSIONS = frozenset({5, 6, 8, 9})
+_NAMES_LONE_KEYS = re.compile("complex|global_?delete", re.IGNORECASE)
+"""Key generators that are made for several columns, and may name a single one as well."""
+_VERSIONS = frozenset({5, 6, 8, 9, 10})
+_LAYOUTS = {"1": 1, "2": 2}
 _LAYOUT_2_SINCE = 8
 _ONE_INSTANT_PER_LOG = 8
+_META_FIELDS = "hoodie.populate.meta.fields"
+_META_MODE = "hoodie.meta.fields.mode"
+_ALL = "ALL"
+_META_MODES = (_ALL, "NONE", "COMMIT_TIME_ONLY", "FILE_NAME_ONLY", "COMMIT_TIME_AND_FILE_NAME")
+_META_MODE_SINCE = 10
+_STORAGE_LAYOUT = "hoodie.table.storage.layout"
+_IMAGES = "hoodie.table.cdc.supplemental.logging.mode"
 _ORDERING = ("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
 _MARKERS = ("hoodie.payload.delete.", "hoodie.record.merge.property.hoodie.payload.delete.")
 
 TableType = Literal["COPY_ON_WRITE", "MERGE_ON_READ"]
+
+
+class LoggedImages(StrEnum):
+    """Which values of rows a log of changes has, besides what was done to which key."""
+
+    NONE = "op_key_only"
+    BEFORE = "data_before"
+    BEFORE_AND_AFTER = "data_before_after"
 
 
 @dataclass(frozen=True)
@@ -84,9 +103,13 @@ class TableProperties:
 
     @property
     def layout(self) -> int:
-        """The layout of the timeline: 1 knows requested times only, 2 completion times as well."""
+        """The layout of the timeline: 1 knows requested times only, 2 completion times as well.
+
+        0 is none that is known.
+        """
         default = "2" if self.version >= _LAYOUT_2_SINCE else "1"
-        return int(self.raw.get(_LAYOUT, default))
+        said = self.raw.get(_LAYOUT, default)
+        return _LAYOUTS.get(said, 0)
 
     @property
     def timeline_folder(self) -> str:
@@ -109,13 +132,39 @@ class TableProperties:
 
     @property
     def has_meta_fields(self) -> bool:
-        """Whether rows have their key and commit time in `_hoodie_` columns."""
-        return self.raw.get("hoodie.populate.meta.fields", "true").lower() != "false"
+        """Whether rows have their key and commit time in `_hoodie_` columns, as all or none have.
+
+        Modes with some of the columns count as one with none (HUDI-W17).
+        """
+        if self.meta_fields_key == _META_MODE:
+            return self._meta_mode == _ALL
+        return self.raw.get(_META_FIELDS, "true").lower() != "false"
+
+    @property
+    def meta_fields_key(self) -> str:
+        """The property that says whether rows have these columns."""
+        has_mode = self.version >= _META_MODE_SINCE and self.raw.get(_META_MODE)
+        return _META_MODE if has_mode else _META_FIELDS
 
     @property
     def key_fields(self) -> tuple[str, ...]:
         """The columns of the record key; empty if the writer makes keys."""
         return _names(self.raw.get(_KEY_FIELDS, ""))
+
+    @property
+    def record_key(self) -> str:
+        """The property that names the columns of the record key."""
+        return _KEY_FIELDS
+
+    @property
+    def ordering_key(self) -> str:
+        """The property that names the columns that order records."""
+        return next((key for key in _ORDERING if self.raw.get(key)), _ORDERING[0])
+
+    @property
+    def names_lone_keys(self) -> bool:
+        """Whether a key of one column may be `column:value`, other than the value alone."""
+        return any(_NAMES_LONE_KEYS.search(self.raw.get(key, "")) for key in _GENERATORS)
 
     @property
     def ordering_fields(self) -> tuple[str, ...]:
@@ -166,6 +215,18 @@ class TableProperties:
         return self.raw.get("hoodie.table.cdc.enabled", "false").lower() == "true"
 
     @property
+    def logged_images(self) -> LoggedImages:
+        """Which values of rows the writer's log of changes has.
+
+        Raises:
+            HudiPropertyUnsupported: it is a value that is not known.
+        """
+        try:
+            return LoggedImages(self.raw.get(_IMAGES, LoggedImages.BEFORE_AND_AFTER).lower())
+        except ValueError:
+            raise self.refusal(_IMAGES, ", ".join(LoggedImages)) from None
+
+    @property
     def delete_marker(self) -> DeleteMarker | None:
         """The marker that the table names itself; see `merge_rules` for implied ones."""
         for prefix in _MARKERS:
@@ -187,8 +248,9 @@ class TableProperties:
             raise self.refusal(_VERSION, f"one of {known}")
         if self.raw.get(_TYPE) not in {"COPY_ON_WRITE", "MERGE_ON_READ"}:
             raise self.refusal(_TYPE, "COPY_ON_WRITE or MERGE_ON_READ")
-        if self.layout not in {1, 2}:
+        if not self.layout:
             raise self.refusal(_LAYOUT, "1 or 2")
+        self._check_of_version_10()
         if self.raw.get(_BASE_FORMAT, "PARQUET").upper() not in _BASE_FORMATS:
             raise self.refusal(_BASE_FORMAT, "PARQUET or ORC")
         for key in ("hoodie.table.bootstrap.base.path", "hoodie.bootstrap.base.path"):
@@ -196,6 +258,24 @@ class TableProperties:
                 raise self.refusal(key, "no bootstrapped table: its rows lie in another one")
         if self.raw.get(_DROPS_COLUMNS, "").lower() == "true":
             raise self.refusal(_DROPS_COLUMNS, "false")
+
+    @property
+    def _meta_mode(self) -> str:
+        return self.raw.get(_META_MODE, "").strip().upper()
+
+    def _check_of_version_10(self) -> None:
+        if self.meta_fields_key == _META_MODE:
+            if self._meta_mode not in _META_MODES:
+                raise self.refusal(_META_MODE, f"one of {', '.join(_META_MODES)}")
+            # Versions of Hudi differ in which of the two they believe.
+            said = self.raw.get(_META_FIELDS, "").lower()
+            if said and (said != "false") != self.has_meta_fields:
+                expected = f"what `{_META_FIELDS}` says, which is {said}"
+                raise self.refusal(_META_MODE, expected)
+        # Hudi merges sorted logs with the base row one after the other, not among themselves first.
+        layout = self.raw.get(_STORAGE_LAYOUT, "") or "default"
+        if self.is_merge_on_read and layout.lower() != "default":
+            raise self.refusal(_STORAGE_LAYOUT, "default")
 
 
 _BASE_FORMATS = frozenset({"PARQUET", "ORC"})

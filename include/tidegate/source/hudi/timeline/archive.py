@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import struct
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import fastavro
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tidegate.errors import LogBlockUnreadable, NoLogFile, TimelineFileDamaged
+from tidegate.errors import (
+    HudiTimelineMoved,
+    LogBlockUnreadable,
+    NoLogFile,
+    SourceFileGone,
+    TimelineFileDamaged,
+)
 from tidegate.source.hudi.logs.blocks import BlockType, Header, read_blocks
+from tidegate.source.hudi.table.avro import lone_record, parsed_schema
 from tidegate.source.hudi.timeline.actions import WRITES
 from tidegate.source.hudi.timeline.metadata import NOTHING, CommitMetadata, parse_metadata
 
@@ -26,10 +32,21 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.table.properties import TableProperties
 
 _ARCHIVE = re.compile(r"[.]commits_[.]archive[.](\d+)(?:_.*)?")
+_VERSION = "_version_"
 _COLUMNS = ("instantTime", "completionTime", "action", "metadata")
 _LEAD = struct.Struct(">II")
 _LENGTH = struct.Struct(">I")
 _DONE = frozenset({"COMPLETED"})
+_DAMAGE = (
+    OSError,
+    pa.ArrowException,
+    ValueError,
+    KeyError,
+    TypeError,
+    AttributeError,
+    struct.error,
+)
+"""What reading damaged bytes raises."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +58,8 @@ class ArchivedInstant:
     kind: str
     content: bytes | Mapping[str, Any] | None
     """The metadata as it was stored."""
+    path: str = ""
+    """The file of the archive, for errors."""
 
     @property
     def order(self) -> tuple[str, str]:
@@ -49,13 +68,21 @@ class ArchivedInstant:
 
     @cached_property
     def metadata(self) -> CommitMetadata:
-        """What it did."""
+        """What it did.
+
+        Raises:
+            TimelineFileDamaged: the archive has no metadata for it that can be read.
+        """
         if not self.content:
             return NOTHING
         content = self.content
-        if not isinstance(content, bytes):
-            content = json.dumps(content).encode()
-        return parse_metadata(content)
+        try:
+            if not isinstance(content, bytes):
+                content = json.dumps(content).encode()
+            return parse_metadata(content)
+        except (ValueError, TypeError) as damaged:
+            problem = f"the instant {self.requested}: {damaged}"
+            raise TimelineFileDamaged(path=self.path, problem=problem) from damaged
 
 
 def read_archive(files: TableFiles, table: TableProperties) -> tuple[ArchivedInstant, ...]:
@@ -63,6 +90,8 @@ def read_archive(files: TableFiles, table: TableProperties) -> tuple[ArchivedIns
 
     Raises:
         TimelineFileDamaged: a file of the archive cannot be read.
+        HudiTimelineMoved: a file was merged into another one after it was listed (Transient).
+        SourceUnreachable: the store does not answer now (Transient).
     """
     read = _log_archive if table.layout == 1 else _history
     found = {it.requested: it for it in read(files, table.history_folder)}
@@ -72,29 +101,27 @@ def read_archive(files: TableFiles, table: TableProperties) -> tuple[ArchivedIns
 def _history(files: TableFiles, folder: str) -> Iterator[ArchivedInstant]:
     """Read layout 2: Parquet files that the newest manifest names."""
     names = {entry.name for entry in files.folder(folder)}
-    if "_version_" not in names:
+    if _VERSION not in names:
         return
-    version = files.read(f"{folder}/_version_").decode().strip()
-    manifest = f"{folder}/manifest_{version}"
-    try:
-        listed = json.loads(files.read(manifest))["files"]
-        for entry in listed:
-            yield from _history_file(files, f"{folder}/{entry['fileName']}")
-    except (ValueError, KeyError, TypeError) as damaged:
-        raise TimelineFileDamaged(path=files.path(manifest), problem=repr(damaged)) from damaged
+    path = f"{folder}/{_VERSION}"
+    with _damage_named(files, path):
+        # A number, and nothing that could lead to another folder.
+        manifest = f"{folder}/manifest_{int(_content(files, path))}"
+    with _damage_named(files, manifest):
+        listed = [str(it["fileName"]) for it in json.loads(_content(files, manifest))["files"]]
+    for name in listed:
+        path = f"{folder}/{name}"
+        with _damage_named(files, path):
+            yield from _history_file(_content(files, path), files.path(path))
 
 
-def _history_file(files: TableFiles, path: str) -> Iterator[ArchivedInstant]:
-    try:
-        with files.open(path) as file:
-            rows = pq.read_table(file, columns=list(_COLUMNS)).to_pylist()
-    except (OSError, pa.ArrowException) as damaged:
-        raise TimelineFileDamaged(path=files.path(path), problem=str(damaged)) from damaged
-    for row in rows:
-        if row["action"] in WRITES and row["completionTime"]:
-            yield ArchivedInstant(
-                row["instantTime"], row["completionTime"], row["action"], row["metadata"]
-            )
+def _history_file(content: bytes, path: str) -> list[ArchivedInstant]:
+    rows = pq.read_table(pa.BufferReader(content), columns=list(_COLUMNS)).to_pylist()
+    return [
+        _archived(row["instantTime"], row["completionTime"], row["action"], row["metadata"], path)
+        for row in rows
+        if row["action"] in WRITES and row["completionTime"]
+    ]
 
 
 def _log_archive(files: TableFiles, folder: str) -> Iterator[ArchivedInstant]:
@@ -103,31 +130,38 @@ def _log_archive(files: TableFiles, folder: str) -> Iterator[ArchivedInstant]:
         if _ARCHIVE.fullmatch(entry.name) is None:
             continue
         path = f"{folder}/{entry.name}"
-        try:
-            yield from _archive_file(files, path)
-        except (OSError, ValueError, EOFError, KeyError, IndexError, struct.error) as damaged:
-            raise TimelineFileDamaged(path=files.path(path), problem=str(damaged)) from damaged
-        except (LogBlockUnreadable, NoLogFile) as damaged:
-            raise TimelineFileDamaged(path=files.path(path), problem=damaged.problem) from damaged
+        with _damage_named(files, path):
+            yield from _archive_file(_content(files, path), files.path(path))
 
 
-def _archive_file(files: TableFiles, path: str) -> Iterator[ArchivedInstant]:
-    with files.open(path) as file:
-        for block in read_blocks(file, files.path(path), file.size()):
-            if block.type is not BlockType.AVRO:
-                continue
-            file.seek(block.offset)
-            schema = fastavro.parse_schema(json.loads(block.header[Header.SCHEMA]))
-            for record in _records(bytes(file.read(block.length)), schema):
-                kind, state = record["actionType"], record.get("actionState") or "COMPLETED"
-                if kind in WRITES and state in _DONE:
-                    yield ArchivedInstant(
-                        record["commitTime"],
-                        record["commitTime"],
-                        kind,
-                        record.get("hoodieCommitMetadata")
-                        or record.get("hoodieReplaceCommitMetadata"),
-                    )
+def _archive_file(content: bytes, path: str) -> list[ArchivedInstant]:
+    found = []
+    for block in read_blocks(pa.BufferReader(content), path, len(content)):
+        if block.type is BlockType.CORRUPT:
+            # Passed over as in a log of rows, its commits would be missing in windows for ever.
+            msg = f"{block.length} bytes at byte {block.offset} are no whole block"
+            raise ValueError(msg)
+        if block.type is not BlockType.AVRO:
+            continue
+        schema = parsed_schema(block.header[Header.SCHEMA])
+        for record in _records(content[block.offset : block.offset + block.length], schema):
+            kind, state = record["actionType"], record.get("actionState") or "COMPLETED"
+            if kind in WRITES and state in _DONE:
+                done = record.get("hoodieCommitMetadata")
+                done = done or record.get("hoodieReplaceCommitMetadata")
+                requested = record["commitTime"]
+                found.append(_archived(requested, requested, kind, done, path))
+    return found
+
+
+def _archived(
+    requested: Any, completed: Any, kind: str, content: bytes | Mapping[str, Any] | None, path: str
+) -> ArchivedInstant:
+    for time in (requested, completed):
+        if not isinstance(time, str) or not time.isdecimal():
+            msg = f"expected an instant, found {time!r}"
+            raise ValueError(msg)
+    return ArchivedInstant(requested, completed, kind, content, path)
 
 
 def _records(content: bytes, schema: Any) -> Iterator[dict[str, Any]]:
@@ -137,5 +171,24 @@ def _records(content: bytes, schema: Any) -> Iterator[dict[str, Any]]:
         (length,) = _LENGTH.unpack_from(content, position)
         start = position + _LENGTH.size
         position = start + length
-        record: Any = fastavro.schemaless_reader(io.BytesIO(content[start:position]), schema, None)
-        yield record
+        yield lone_record(content[start:position], schema)
+
+
+def _content(files: TableFiles, path: str) -> bytes:
+    """Read a whole file, so that what goes wrong afterwards is damage and no silent store."""
+    try:
+        return files.read(path)
+    except SourceFileGone as gone:
+        raise HudiTimelineMoved(path=files.path(path)) from gone
+
+
+@contextmanager
+def _damage_named(files: TableFiles, path: str) -> Iterator[None]:
+    """Name the file whose content cannot be read."""
+    try:
+        yield
+    except (LogBlockUnreadable, NoLogFile) as damaged:
+        raise TimelineFileDamaged(path=files.path(path), problem=damaged.problem) from damaged
+    except _DAMAGE as damaged:
+        problem = str(damaged) if isinstance(damaged, ValueError) else repr(damaged)
+        raise TimelineFileDamaged(path=files.path(path), problem=problem) from damaged

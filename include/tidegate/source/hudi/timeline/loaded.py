@@ -6,7 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidegate.errors import SourceFileGone, TimelineFileDamaged
+from tidegate.errors import (
+    HudiInstantUnfinished,
+    HudiTimelineMoved,
+    SourceFileGone,
+    TimelineFileDamaged,
+)
 from tidegate.source.hudi.timeline.actions import ActiveTimeline
 from tidegate.source.hudi.timeline.archive import read_archive
 from tidegate.source.hudi.timeline.metadata import NOTHING, Role, earliest_retained, parse_metadata
@@ -60,6 +65,11 @@ class LoadedTimeline:
         """Requested time → archived write that is done (HUDI-T12); read when first asked for."""
         return {it.requested: it for it in read_archive(self._files, self.table)}
 
+    @cached_property
+    def has_archive(self) -> bool:
+        """Whether instants have left the active timeline; lists a folder, and opens no file."""
+        return bool(self._files.folder(self.table.history_folder))
+
     def content(self, name: str) -> bytes:
         """Read a file of the active timeline; empty if it is not there."""
         try:
@@ -71,11 +81,18 @@ class LoadedTimeline:
         """Return what a done action did.
 
         Raises:
+            HudiTimelineMoved: its file was archived after this listing (Transient).
+            HudiInstantUnfinished: its file may be empty only for now (Transient).
             TimelineFileDamaged: its file cannot be read.
         """
         if action.file not in self._metadata:
             path = f"{self.table.timeline_folder}/{action.file}"
-            content = self._files.read(path)
+            try:
+                content = self._files.read(path)
+            except SourceFileGone as gone:
+                raise HudiTimelineMoved(path=self._files.path(path)) from gone
+            if not content.strip() and self._may_be_unfinished(action):
+                raise HudiInstantUnfinished(path=self._files.path(path))
             try:
                 self._metadata[action.file] = parse_metadata(content)
             except ValueError as damaged:
@@ -83,6 +100,14 @@ class LoadedTimeline:
                     path=self._files.path(path), problem=str(damaged)
                 ) from damaged
         return self._metadata[action.file]
+
+    def _may_be_unfinished(self, action: Action) -> bool:
+        """Return whether the empty file of a done action may be about to get its content.
+
+        Layout 2 has no empty files; of layout 1 the newest one is doubted (HUDI-T7).
+        """
+        newest = max(self.active.writes, default=None)
+        return self.table.layout != 1 or action.requested == newest
 
     def look_ahead(self, actions: Iterable[Action]) -> None:
         """Read the files of several actions side by side."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-import fastavro
+from tidegate.source.hudi.table.avro import first_record
 
 _AVRO = b"Obj\x01"
 
@@ -24,6 +23,7 @@ class Role(Enum):
 
 
 _SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
+_MOVING = frozenset({"COMPACT", "CLUSTER"})
 _OVERWRITES = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"})
 
 
@@ -33,7 +33,7 @@ class WriteStat:
 
     file_id: str
     path: str
-    """Below the table."""
+    """Below the table; empty if it wrote none."""
     size_bytes: int
     previous: str
     """The instant of the file that it replaces on copy-on-write tables; `null` if there is none."""
@@ -63,9 +63,17 @@ class CommitMetadata:
         return Role.SERVICE if self.operation in _SERVICES else Role.WRITE
 
     @property
-    def drops_rows(self) -> bool:
-        """Whether the groups that it replaces are gone with their rows (HUDI-F10)."""
-        return self.operation in _OVERWRITES
+    def moves_rows(self) -> bool:
+        """Whether it is a service that wrote rows of before into other base files."""
+        return self.operation in _MOVING
+
+    @property
+    def is_unknown_replacement(self) -> bool:
+        """Whether it replaces groups, and its operation does not tell what becomes of their rows.
+
+        Those of an overwrite are gone (HUDI-F10), those of a clustering stand elsewhere.
+        """
+        return bool(self.replaced) and self.operation not in _OVERWRITES | _SERVICES
 
     @property
     def partitions(self) -> frozenset[str]:
@@ -91,12 +99,9 @@ def parse_metadata(content: bytes) -> CommitMetadata:
     if not content.strip():
         return NOTHING
     try:
-        if content.startswith(_AVRO):
-            raw = next(iter(fastavro.reader(io.BytesIO(content))), None)
-        else:
-            raw = json.loads(content)
-        return _read(raw)
-    except (ValueError, TypeError, KeyError, AttributeError, EOFError, IndexError) as broken:
+        is_avro = content.startswith(_AVRO)
+        return _read(first_record(content) if is_avro else json.loads(content))
+    except (ValueError, TypeError, KeyError, AttributeError) as broken:
         msg = f"no commit metadata: {broken!r}"
         raise ValueError(msg) from broken
 
@@ -106,8 +111,8 @@ def is_clustering_plan(content: bytes) -> bool:
     if not content.startswith(_AVRO):
         return False
     try:
-        raw = next(iter(fastavro.reader(io.BytesIO(content))), None)
-    except (ValueError, EOFError, IndexError):
+        raw = first_record(content)
+    except ValueError:
         return False
     return isinstance(raw, Mapping) and raw.get("operationType") == "CLUSTER"
 
@@ -121,12 +126,12 @@ def earliest_retained(content: bytes) -> str | None:
     try:
         raw: Any
         if content.startswith(_AVRO):
-            raw = next(iter(fastavro.reader(io.BytesIO(content))), {})
+            raw = first_record(content) or {}
         else:
             raw = json.loads(content or b"{}")
         planned = raw.get("earliestInstantToRetain") or {}
         return raw.get("earliestCommitToRetain") or planned.get("timestamp") or None
-    except (ValueError, AttributeError, EOFError, IndexError) as broken:
+    except (ValueError, AttributeError) as broken:
         msg = f"no metadata of a clean: {broken!r}"
         raise ValueError(msg) from broken
 
@@ -154,7 +159,7 @@ def _stat(raw: Mapping[str, Any]) -> WriteStat:
     changes = raw.get("cdcStats") or {}
     return WriteStat(
         file_id=raw["fileId"],
-        path=raw["path"],
+        path=raw["path"] or "",
         size_bytes=int(raw.get("fileSizeInBytes") or 0),
         previous=raw.get("prevCommit") or "null",
         deletes=int(raw.get("numDeletes") or 0),

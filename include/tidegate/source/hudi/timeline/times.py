@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from tidegate.errors import HudiInstantUnreadable
 from tidegate.model.instant import Instant
 
 if TYPE_CHECKING:
@@ -40,8 +41,12 @@ def moment_of(text: str, zone: ZoneInfo) -> datetime:
     """Return the time that 14 or 17 digits name.
 
     Raises:
-        ValueError: they name none.
+        HudiInstantUnreadable: they name none.
     """
-    moment = datetime.strptime(text[:_SECONDS], "%Y%m%d%H%M%S").replace(tzinfo=zone)
-    millis = int(text[_SECONDS:] or 0)
-    return moment.replace(microsecond=millis * 1000).astimezone(UTC)
+    try:
+        moment = datetime.strptime(text[:_SECONDS], "%Y%m%d%H%M%S").replace(tzinfo=zone)
+        millis = int(text[_SECONDS:] or 0)
+        return moment.replace(microsecond=millis * 1000).astimezone(UTC)
+    # The year 1 has no time in UTC east of it.
+    except (ValueError, OverflowError) as no_time:
+        raise HudiInstantUnreadable(instant=text) from no_time

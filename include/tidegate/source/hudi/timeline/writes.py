@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiHistoryLost, HudiInstantGone
 from tidegate.source.hudi.timeline.metadata import Role, is_clustering_plan
+from tidegate.source.hudi.timeline.times import order_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tidegate.model.instant import Instant
     from tidegate.source.hudi.timeline.actions import Action
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
 
@@ -76,14 +78,60 @@ def writes_after(timeline: LoadedTimeline, after: Order | None) -> tuple[Order, 
     return tuple(sorted({*(it for it in archived if it > after), *active_writes(timeline, after)}))
 
 
-def hollow(timeline: LoadedTimeline) -> Action | None:
+def writes_following(timeline: LoadedTimeline, after: Instant | None) -> tuple[Order, ...]:
+    """Return all writes that follow an instant of the source, whatever timeline it was seen on.
+
+    An instant of layout 1 was the last of all that were requested before it. On the timeline of
+    the upgraded table, which is in the order of completion, others may stand before it that were
+    requested later, and not read yet (HUDI-W2).
+
+    Raises:
+        HudiInstantGone, HudiHistoryLost: see `writes_after`.
+    """
+    if after is None:
+        return writes_after(timeline, None)
+    found = writes_after(timeline, timeline.order(after))
+    if not _was_upgraded(timeline, after):
+        return found
+    _, requested = order_of(after)
+    known = {*found, *active_writes(timeline)}
+    return tuple(sorted(it for it in known if it[1] > requested))
+
+
+def ends_following(timeline: LoadedTimeline, after: Instant | None) -> tuple[Order, ...]:
+    """Return the writes at which a window that begins after an instant may end.
+
+    The first window after an upgrade does not end before a write that was read already: the next
+    one, which goes by completion, would read it again.
+
+    Raises:
+        HudiInstantGone, HudiHistoryLost: see `writes_after`.
+    """
+    found = writes_following(timeline, after)
+    if after is None or not _was_upgraded(timeline, after):
+        return found
+    _, requested = order_of(after)
+    read = [it for it in active_writes(timeline) if it[1] <= requested]
+    last = max(read, default=timeline.order(after))
+    later = tuple(it for it in found if it > last)
+    return later if len(later) == len(found) else (last, *later)
+
+
+def _was_upgraded(timeline: LoadedTimeline, after: Instant) -> bool:
+    """Return whether an instant was seen on a timeline of layout 1, and the table has another."""
+    completed, requested = order_of(after)
+    return timeline.table.layout != 1 and completed == requested
+
+
+def blocking(timeline: LoadedTimeline) -> Action | None:
     """Return the first pending write of layout 1, before which windows end (HUDI-W5)."""
     if timeline.table.layout != 1:
         return None
-    return next(_blocking(timeline), None)
+    return next(pending_writes(timeline), None)
 
 
-def _blocking(timeline: LoadedTimeline) -> Iterator[Action]:
+def pending_writes(timeline: LoadedTimeline) -> Iterator[Action]:
+    """Yield the pending writes in the order of their requested times, services left out."""
     for requested in sorted(timeline.active.pending):
         action = timeline.active.pending[requested]
         if action.service in _SERVICES:

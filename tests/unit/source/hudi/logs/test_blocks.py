@@ -75,6 +75,16 @@ def test_damaged_span_is_one_corrupt_block_up_to_the_next_good_one(
     assert kinds(content) == found
 
 
+@pytest.mark.parametrize("size", range(1, len(MAGIC)))
+def test_block_before_a_few_bytes_of_a_torn_one_is_whole(size: int) -> None:
+    assert kinds(ONE + TWO[:size]) == [(BlockType.AVRO, "1"), (CORRUPT, "")]
+
+
+@pytest.mark.parametrize("size", range(1, len(ONE)))
+def test_file_of_one_torn_block_is_one_corrupt_span(size: int) -> None:
+    assert kinds(ONE[:size]) == [(CORRUPT, "")]
+
+
 def test_content_with_the_magic_in_it_is_no_block_of_its_own() -> None:
     (found,) = blocks(block(AVRO, {INSTANT: "1"}, MAGIC * 3))
 

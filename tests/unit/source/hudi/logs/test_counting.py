@@ -51,6 +51,15 @@ def test_what_comes_after_a_rollback_of_its_instant_counts() -> None:
     assert order(rows("1"), rollback("2", "1"), rows("1")) == "1"
 
 
+def test_originals_of_a_log_compaction_of_a_log_compaction_are_preferred_if_all_are_there() -> None:
+    blocks = [rows("1"), rows("2"), rows("3", "1", "2"), rows("4"), rows("5", "3", "4")]
+
+    assert order(*blocks, originals=True) == "124"
+    assert order(*blocks) == "5"
+    assert order(*blocks[1:], originals=True) == "34"
+    assert order(*blocks[3:], originals=True) == "5"
+
+
 def test_blocks_of_instants_that_are_not_done_do_not_count() -> None:
     found = counted_blocks([rows("1"), rows("2")], Admits("1"))
 
@@ -65,7 +74,7 @@ def test_window_has_blocks_of_its_instants_only() -> None:
 def test_corrupt_spans_are_counted() -> None:
     corrupt = Block("log", BlockType.CORRUPT, {}, 0, 9)
 
-    assert counted_blocks([corrupt, rows("1"), corrupt], Admits()).corrupt == 2
+    assert counted_blocks([corrupt, rows("1"), corrupt], Admits()).corrupt == {"log": 2}
 
 
 def test_log_compaction_stands_where_the_newest_of_its_originals_did() -> None:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hudi_logs import DELETE, HFILE, INSTANT, PARQUET, block, rows_block
+from hudi_native import orc_log, parquet_log
 from tidegate.errors import LogBlockUnreadable
-from tidegate.source.hudi.logs.blocks import Block, read_blocks
+from tidegate.source.hudi.logs.blocks import Block, BlockType, read_blocks
 from tidegate.source.hudi.logs.decoding import decode_deletes, decode_records
 
 ROWS = [{"k": "a", "n": 1}, {"k": "b", "n": None}]
@@ -73,3 +74,42 @@ def test_flipped_bytes_of_content_give_rows_or_a_typed_error(data: st.DataObject
     except LogBlockUnreadable:
         return
     assert decoded.num_rows == struct.unpack_from(">II", damaged)[1]
+
+
+MAKERS = {"parquet": parquet_log, "orc": orc_log}
+
+
+def native(kind: BlockType, rows: pa.Table, file_format: str) -> tuple[Block, bytes]:
+    content = MAKERS[file_format](rows, {})
+    return Block("log", kind, {}, 0, len(content), file_format), content
+
+
+@pytest.mark.parametrize("file_format", MAKERS)
+def test_rows_of_a_native_log_are_those_of_the_file(file_format: str) -> None:
+    rows = pa.Table.from_pylist(ROWS)
+
+    decoded = decode_records(*native(BlockType.PARQUET, rows, file_format), {"n", "other"})
+
+    assert decoded.to_pylist() == [{"n": 1}, {"n": None}]
+
+
+@pytest.mark.parametrize("file_format", MAKERS)
+def test_deletes_of_a_native_log_have_the_values_of_the_ordering_columns(file_format: str) -> None:
+    rows = pa.table({"_hoodie_record_key": ["a", "b"], "ts": [4, None]})
+
+    found = decode_deletes(*native(BlockType.DELETE, rows, file_format), ["ts"])
+
+    assert found.keys.to_pylist() == ["a", "b"]
+    assert [values.to_pylist() for values in found.ordering] == [[4, None]]
+
+
+@pytest.mark.parametrize("kind", [BlockType.PARQUET, BlockType.DELETE])
+@pytest.mark.parametrize("file_format", MAKERS)
+def test_damaged_native_log_is_named(kind: BlockType, file_format: str) -> None:
+    rows = pa.table({"_hoodie_record_key": ["a" * 99], "n": [1]})
+    block, content = native(kind, rows, file_format)
+
+    decode = decode_deletes if kind is BlockType.DELETE else decode_records
+
+    with pytest.raises(LogBlockUnreadable, match="log"):
+        decode(block, content[: len(content) // 2], ["n"])

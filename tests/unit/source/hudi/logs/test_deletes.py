@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from tidegate.physical.avro_container import write_long
 from tidegate.source.hudi.logs import deletes
-from tidegate.source.hudi.logs.deletes import Deletes, read_deletes
+from tidegate.source.hudi.logs.deletes import Deletes, native_deletes, read_deletes
 
 VALUES: dict[str, list[Any]] = {
     "BooleanWrapper": [True, False],
@@ -126,5 +126,54 @@ def test_damaged_bytes_give_deletes_or_an_error_of_arrow(data: st.DataObject) ->
     assert all(len(values) == len(found.keys) for values in found.ordering)
 
 
+@pytest.mark.parametrize("branch", [-1, -(2**40), 13, 2**40])
+def test_ordering_value_of_no_known_type_is_an_error_of_arrow(branch: int) -> None:
+    encoded = listed([("a", None)])
+    # A list of one record: its number, the record with the branch at its end, and the end.
+    changed = encoded[:-2] + write_long(branch) + encoded[-1:]
+
+    with pytest.raises(pa.ArrowInvalid):
+        read_deletes(content(changed))
+
+
 def test_long_numbers_are_written_as_avro_does() -> None:
     assert [write_long(it) for it in (0, -1, 1, 64)] == [b"\x00", b"\x01", b"\x02", b"\x80\x01"]
+
+
+def native(columns: dict[str, pa.Array], *ordering: str) -> Deletes:
+    return native_deletes(pa.RecordBatch.from_pydict(columns), "key", ordering)
+
+
+KEYS = pa.array(["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "ordering", "expected"),
+    [
+        pytest.param({}, (), [], id="no fields"),
+        pytest.param({"ts": pa.array([7, None])}, ("ts",), [[7, None]], id="one field"),
+        pytest.param({"ts": pa.array([0, 1])}, ("ts",), [[0, 1]], id="long zero"),
+        pytest.param({"ts": pa.array([0, 1], pa.int32())}, ("ts",), [[None, 1]], id="int zero"),
+        pytest.param({"ts": pa.array([0, 0], pa.int32())}, ("ts",), [], id="int zeros alone"),
+        pytest.param({"ts": pa.nulls(2, pa.int64())}, ("ts",), [], id="NULL alone"),
+        pytest.param({}, ("ts",), [], id="missing field"),
+        pytest.param(
+            {"y": pa.array(["p", None]), "x": pa.array([0, None], pa.int32())},
+            ("x", "y"),
+            [[0, None], ["p", None]],
+            id="two fields in the order of the table",
+        ),
+    ],
+)
+def test_native_deletes_have_the_columns_of_ordering_fields(
+    columns: dict[str, pa.Array], ordering: tuple[str, ...], expected: list[list[Any]]
+) -> None:
+    assert said(native({"key": KEYS, **columns}, *ordering)) == (["a", "b"], expected)
+
+
+@pytest.mark.parametrize(
+    "columns", [{"other": KEYS}, {"key": pa.array(["a", None])}], ids=["no column", "NULL"]
+)
+def test_native_deletes_without_keys_are_refused(columns: dict[str, pa.Array]) -> None:
+    with pytest.raises(pa.ArrowInvalid, match="expected a column key without NULL"):
+        native(columns)

@@ -21,7 +21,7 @@ ROWS = pa.table({"_change_type": pa.nulls(6, pa.string()), "_hoodie_operation": 
 def test_kinds_of_a_changelog_are_those_of_the_writer() -> None:
     kinds = told_apart(ROWS, is_changelog=True).column("_change_type").to_pylist()
 
-    assert kinds == ["INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "UPSERT", "UPSERT", "UPSERT"]
+    assert kinds == ["INSERT", "UPDATE_AFTER", "UPDATE_BEFORE", "DELETE", "UPSERT", "UPSERT"]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from hudi_timelines import TIMES, order, overwrote, rewrote, with_files
 from tidegate.errors import HudiChangesLost
 from tidegate.source.hudi.files import TableFiles
 from tidegate.source.hudi.slices.changes import Removed, WindowChanges, Written
+from tidegate.source.hudi.timeline.loaded import LoadedTimeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,3 +53,23 @@ def test_file_that_was_cleaned_is_an_error(gone: int, tmp_path: Path) -> None:
 
     with pytest.raises(HudiChangesLost, match=TIMES[gone]):
         list(found)
+
+
+@pytest.mark.parametrize(("retained", "is_lost"), [(2, False), (3, True)])
+def test_removed_groups_need_files_that_a_clean_kept(
+    tmp_path: Path, retained: int, is_lost: bool
+) -> None:
+    """The clean may have removed the newest file alone, and left an older one."""
+    made = with_files(tmp_path, [rewrote(0, None), rewrote(1, 0), overwrote(2, "a")])
+    content = json.dumps({"earliestCommitToRetain": TIMES[retained]})
+    name = f"{TIMES[7]}_{TIMES[7]}.clean"
+    (tmp_path / ".hoodie" / "timeline" / name).write_text(content)
+    files = TableFiles(str(tmp_path))
+    timeline = LoadedTimeline(files, made.table)
+    found = WindowChanges(files, timeline, [order(2)])
+
+    if is_lost:
+        with pytest.raises(HudiChangesLost, match=TIMES[2]):
+            list(found)
+    else:
+        assert [it.slice.group for it in found if isinstance(it, Removed)] == ["a"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -10,18 +11,22 @@ from hudi_timelines import END, TIMES, clustered, order, overwrote, rewrote, wit
 from tidegate.errors import HudiChangesLost
 from tidegate.source.hudi.files import TableFiles
 from tidegate.source.hudi.slices.deletes import WindowDeletes
+from tidegate.source.hudi.timeline.loaded import LoadedTimeline
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
 
-def deletes(root: Path, writes: list[dict[str, Any]], window: Sequence[int]) -> WindowDeletes:
+def deletes(
+    root: Path, writes: list[dict[str, Any]], window: Sequence[int], start: int | None = None
+) -> WindowDeletes:
     """The deletes of a window over writes whose files are all there."""
     found = with_files(root, writes)
     places = list(window)
+    before = order(places[0] - 1 if start is None else start)
     return WindowDeletes(
-        TableFiles(str(root)), found, [order(place) for place in places], order(places[0] - 1), END
+        TableFiles(str(root)), found, [order(place) for place in places], before, END
     )
 
 
@@ -102,3 +107,88 @@ def test_rows_that_were_clustered_before_they_were_overwritten_are_gone(tmp_path
     (ended,) = deletes(tmp_path, writes, [1, 2]).ended({("p", "new")})
 
     assert (ended.slice.group, ended.removed_by) == ("a", TIMES[2])
+
+
+def test_folder_is_listed_once_however_many_groups_were_clustered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And groups are read as after the last write to each of them."""
+    moved = clustered("a", "c")
+    moved["partitionToWriteStats"]["p"][0]["path"] = f"p/c_0_{TIMES[4]}.parquet"
+    moved["partitionToReplaceFileIds"]["p"] = ["a", "b", "d"]
+    both = rewrote(1, None, group="b")
+    both["partitionToWriteStats"]["p"] += rewrote(1, 0)["partitionToWriteStats"]["p"]
+    writes = [rewrote(0, None), both, rewrote(2, 1), rewrote(3, None, group="d"), moved]
+    found = deletes(tmp_path, writes, [1, 2, 3])
+    listed: list[str] = []
+    plain = TableFiles.folder
+    monkeypatch.setattr(
+        TableFiles, "folder", lambda self, path: listed.append(path) or plain(self, path)
+    )
+
+    ended = list(found.ended({("p", "c")}))
+
+    assert sorted((it.slice.group, it.slice.base and it.slice.base.instant) for it in ended) == [
+        ("a", TIMES[2]),
+        ("b", TIMES[1]),
+        ("d", TIMES[3]),
+    ]
+    assert listed == ["p"]
+
+
+def cleaned(root: Path, retained: int) -> None:
+    content = json.dumps({"earliestCommitToRetain": TIMES[retained]})
+    name = f"{TIMES[7]}_{TIMES[7]}.clean"
+    (root / ".hoodie" / "timeline" / name).write_text(content)
+
+
+@pytest.mark.parametrize(("retained", "is_lost"), [(0, False), (1, False), (2, True)])
+def test_removed_groups_need_the_state_before_the_window(
+    tmp_path: Path, retained: int, is_lost: bool
+) -> None:
+    writes = [rewrote(0, None), rewrote(1, 0), overwrote(2, "a")]
+    made = with_files(tmp_path, writes)
+    cleaned(tmp_path, retained)
+    files = TableFiles(str(tmp_path))
+    timeline = LoadedTimeline(files, made.table)
+    found = WindowDeletes(files, timeline, [order(2)], order(1), END)
+
+    if is_lost:
+        with pytest.raises(HudiChangesLost, match=TIMES[1]):
+            list(found.ended({("p", "new")}))
+    else:
+        assert [it.removed_by for it in found.ended({("p", "new")})] == [TIMES[2]]
+
+
+def moving(place: int, old: Sequence[str], *new: str) -> dict[str, Any]:
+    """A clustering of groups into others."""
+    raw = rewrote(place, None, group=new[0])
+    stats = [rewrote(place, None, group=it)["partitionToWriteStats"]["p"][0] for it in new]
+    raw["partitionToWriteStats"]["p"] = stats
+    return {**raw, "operationType": "CLUSTER", "partitionToReplaceFileIds": {"p": list(old)}}
+
+
+def test_rows_that_were_clustered_twice_before_they_were_overwritten_are_gone(
+    tmp_path: Path,
+) -> None:
+    writes = [rewrote(0, None), moving(1, "a", "c"), moving(2, "c", "d"), overwrote(3, "d")]
+
+    (ended,) = deletes(tmp_path, writes, [3], 0).ended({("p", "new")})
+
+    assert (ended.slice.group, ended.removed_by) == ("a", TIMES[3])
+
+
+def test_rows_clustered_into_two_groups_are_gone_since_the_later_one_was_dropped(
+    tmp_path: Path,
+) -> None:
+    """A key of them that was written in between stands in its row, not in its delete."""
+    writes = [
+        rewrote(0, None),
+        moving(1, "a", "c", "d"),
+        overwrote(2, "d", group="x"),
+        overwrote(3, "c", group="y"),
+    ]
+
+    (ended,) = deletes(tmp_path, writes, [2, 3], 0).ended({("p", "x"), ("p", "y")})
+
+    assert (ended.slice.group, ended.removed_by) == ("a", TIMES[3])

@@ -57,6 +57,12 @@ def test_log_belongs_to_the_slice_at_its_completion() -> None:
     assert paths(slices(9, state, base(ONE), base(THREE), log(TWO))) == [(base(THREE), [log(TWO)])]
 
 
+def test_log_that_was_done_when_the_base_file_was_requested_belongs_to_it() -> None:
+    state = Done({ONE, TWO, THREE}, {TWO: THREE})
+
+    assert paths(slices(9, state, base(ONE), base(THREE), log(TWO))) == [(base(THREE), [log(TWO)])]
+
+
 def test_log_of_an_old_table_belongs_to_the_base_file_in_its_name() -> None:
     state = Done({ONE, TWO, THREE})
 

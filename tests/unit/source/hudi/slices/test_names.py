@@ -65,3 +65,44 @@ def test_logs_are_ordered_by_instant_version_and_token() -> None:
 
     order = sorted((it for it in found if isinstance(it, LogFile)), key=lambda it: it.order)
     assert [it.path for it in order] == [names[3], names[2], names[1], names[0]]
+
+
+@pytest.mark.parametrize("kind", ["log", "deletes", "cdc"])
+@pytest.mark.parametrize("file_format", ["parquet", "orc", "hfile"])
+def test_native_log_is_no_base_file(kind: str, file_format: str) -> None:
+    found = parse_name(f"p/g_with_lines-0_1-2-3_{INSTANT}_4.{kind}.{file_format}", 7)
+
+    assert isinstance(found, LogFile)
+    assert (found.group, found.token, found.instant) == ("g_with_lines-0", "1-2-3", INSTANT)
+    assert (found.version, found.kind, found.file_format) == (4, kind, file_format)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        f"g-0_1-2-3_{INSTANT}_4.log.parquet.crc",
+        f".g-0_1-2-3_{INSTANT}_4.log.parquet",
+        f"g-0_1-2-3_{INSTANT}_4.archive.parquet",
+        f"g-0_1-2-3_{INSTANT}_x.log.parquet",
+        f"g-0_1-2-3_{INSTANT}.log.parquet",
+    ],
+)
+def test_file_with_nearly_the_name_of_a_native_log_is_ignored(name: str) -> None:
+    assert parse_name(name, 7) is None
+
+
+def test_native_logs_of_one_version_are_ordered_by_their_kind() -> None:
+    names = [
+        f"g_0-1-1_{INSTANT}_2.log.parquet",
+        f".g_{INSTANT}.log.1_0-1-1",
+        f"g_0-1-1_{INSTANT}_1.deletes.parquet",
+        f"g_0-1-1_{INSTANT}_10.log.parquet",
+        f"g_0-1-1_{INSTANT}_1.cdc.parquet",
+        f"g_0-1-1_{INSTANT}_2.deletes.parquet",
+        "g_9-9-9_20250101000000001_11.deletes.parquet",
+    ]
+
+    found = [parse_name(name, 1) for name in names]
+
+    order = sorted((it for it in found if isinstance(it, LogFile)), key=lambda it: it.order)
+    assert [names.index(it.path) for it in order] == [6, 1, 2, 4, 0, 5, 3]

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from hudi_timelines import END, TIMES, clustered, order, timeline, wrote
-from tidegate.source.hudi.slices.window_slices import touched_partitions, unread_changes
+from tidegate.errors import HudiFilesCleaned
+from tidegate.source.hudi.slices.file_groups import Slice
+from tidegate.source.hudi.slices.window_slices import (
+    check_groups_stand,
+    rewriting_services,
+    touched_partitions,
+    unread_changes,
+)
+from tidegate.source.hudi.timeline.loaded import State
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,3 +51,35 @@ def test_overwritten_groups_are_not_followed_but_told(tmp_path: Path) -> None:
     assert touched_partitions(found, [order(0)], END)["p"].groups == {"a"}
     (note,) = unread_changes(found, [order(0), order(1)])
     assert "replaced 1 file groups in p" in note
+
+
+@pytest.mark.parametrize("is_archived", [True, False], ids=["archived", "active"])
+@pytest.mark.parametrize("is_replaced", [True, False], ids=["replaced", "gone"])
+def test_group_that_is_not_there_was_replaced_or_cleaned(
+    tmp_path: Path, is_replaced: bool, is_archived: bool
+) -> None:
+    groups = {"p": ["a"]} if is_replaced else {"p": ["z"]}
+    overwrite = wrote("b", operation="INSERT_OVERWRITE", partitionToReplaceFileIds=groups)
+    older, last = [wrote("a"), overwrite], wrote("c")
+    found = timeline(tmp_path, [last], older) if is_archived else timeline(tmp_path, [*older, last])
+    touched = touched_partitions(found, [order(0), order(2)], END)
+    state, standing = State(found, order(2)), [Slice("p", "b", None), Slice("p", "c", None)]
+
+    if is_replaced:
+        check_groups_stand(found, state, touched, standing)
+    else:
+        with pytest.raises(HudiFilesCleaned, match="removed the files of a"):
+            check_groups_stand(found, state, touched, standing)
+
+
+def test_services_that_may_have_moved_rows_follow_the_start_up_to_the_state(
+    tmp_path: Path,
+) -> None:
+    log_compaction = wrote("d", operation="LOG_COMPACT")
+    active = [clustered("c", "d"), log_compaction, wrote("e", operation="COMPACT")]
+    found = timeline(tmp_path, active, [wrote("a"), clustered("a", "b"), wrote("c")])
+
+    assert rewriting_services(found, order(0), END) == {TIMES[1], TIMES[3], TIMES[5]}
+    assert rewriting_services(found, order(0), order(3)) == {TIMES[1], TIMES[3]}
+    assert rewriting_services(found, order(1), order(2)) == set()
+    assert rewriting_services(found, order(3), END) == {TIMES[5]}

@@ -89,3 +89,69 @@ def test_logs_may_be_mixed_in_tables_that_began_before_version_8(text: str, mixe
 def test_table_that_is_not_read_is_refused_with_property_and_value(text: str, named: str) -> None:
     with pytest.raises(HudiPropertyUnsupported, match=named):
         parsed(text)
+
+
+@pytest.mark.parametrize("layout", ["W", "", "3", "²"])
+def test_timeline_of_a_layout_that_is_not_known_is_refused(layout: str) -> None:
+    with pytest.raises(HudiPropertyUnsupported, match="expected 1 or 2"):
+        TableProperties.parse(
+            "/t",
+            "hoodie.table.version=6\nhoodie.table.type=COPY_ON_WRITE\n"
+            f"hoodie.timeline.layout.version={layout}\n",
+        )
+
+
+TEN = "hoodie.table.version=10\nhoodie.table.type=MERGE_ON_READ\n"
+MODE, LEGACY = "hoodie.meta.fields.mode", "hoodie.populate.meta.fields"
+
+
+@pytest.mark.parametrize(
+    ("text", "has_them", "key"),
+    [
+        pytest.param("", True, LEGACY, id="neither"),
+        pytest.param(f"{LEGACY}=false", False, LEGACY, id="the older one"),
+        pytest.param(f"{MODE}=\n{LEGACY}=false", False, LEGACY, id="empty mode"),
+        pytest.param(f"{MODE}=ALL", True, MODE, id="all"),
+        pytest.param(f"{MODE}=all \n{LEGACY}=true", True, MODE, id="both"),
+        pytest.param(f"{MODE}=NONE", False, MODE, id="none"),
+        pytest.param(f"{MODE}=COMMIT_TIME_ONLY\n{LEGACY}=false", False, MODE, id="some"),
+        pytest.param(f"{MODE}=FILE_NAME_ONLY", False, MODE, id="without times"),
+    ],
+)
+def test_version_10_says_by_a_mode_which_columns_the_writer_adds(
+    text: str, has_them: bool, key: str
+) -> None:
+    table = parsed(TEN + text)
+
+    assert (table.has_meta_fields, table.meta_fields_key) == (has_them, key)
+
+
+def test_mode_of_meta_fields_means_nothing_before_version_10() -> None:
+    assert parsed(f"{NEW}{MODE}=NONE\n").has_meta_fields
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        pytest.param(f"{MODE}=SOME", "one of ALL, NONE", id="unknown"),
+        pytest.param(f"{MODE}=NONE\n{LEGACY}=true", "populate.meta.fields", id="older says all"),
+        pytest.param(f"{MODE}=ALL\n{LEGACY}=false", "populate.meta.fields", id="older says none"),
+        pytest.param("hoodie.table.storage.layout=lsm_tree", "expected default", id="sorted"),
+    ],
+)
+def test_table_of_version_10_that_is_not_read_is_refused(text: str, named: str) -> None:
+    with pytest.raises(HudiPropertyUnsupported, match=named):
+        parsed(TEN + text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{TEN}hoodie.table.storage.layout=default\n",
+        "hoodie.table.version=10\nhoodie.table.type=COPY_ON_WRITE\n"
+        "hoodie.table.storage.layout=lsm_tree\n",
+    ],
+    ids=["default", "without logs"],
+)
+def test_storage_layout_without_sorted_logs_is_read(text: str) -> None:
+    assert parsed(text).version == 10

@@ -64,6 +64,35 @@ def test_service_is_no_write(operation: str) -> None:
     assert found.role is Role.SERVICE
 
 
+@pytest.mark.parametrize(
+    ("operation", "replaced", "unknown"),
+    [
+        ("INSERT_OVERWRITE", ["h"], False),
+        ("INSERT_OVERWRITE_TABLE", ["h"], False),
+        ("DELETE_PARTITION", ["h"], False),
+        ("CLUSTER", ["h"], False),
+        ("BUCKET_RESCALE", ["h"], True),
+        (None, ["h"], True),
+        ("BUCKET_RESCALE", None, False),
+    ],
+)
+def test_replacement_by_another_operation_is_unknown(
+    operation: str | None, replaced: list[str] | None, unknown: bool
+) -> None:
+    groups = {"q": replaced} if replaced else {}
+    raw = {**RAW, "operationType": operation, "partitionToReplaceFileIds": groups}
+    found = parse_metadata(json.dumps(raw).encode())
+
+    assert found.is_unknown_replacement is unknown
+
+
+def test_file_without_a_path_has_an_empty_one() -> None:
+    raw = {"partitionToWriteStats": {"p": [{**STAT, "path": None}]}}
+    (stat,) = parse_metadata(json.dumps(raw).encode()).files
+
+    assert stat.path == ""
+
+
 def test_empty_file_did_nothing() -> None:
     assert parse_metadata(b"") == NOTHING
 

@@ -7,6 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from tidegate.errors import HudiInstantUnreadable
 from tidegate.source.hudi.timeline.times import instant_of, moment_of, order_of
 
 REQUESTED, COMPLETED = "20260201000000001", "20260201000005002"
@@ -30,3 +31,12 @@ def test_time_is_that_of_the_zone() -> None:
 
 def test_old_instants_have_seconds_only() -> None:
     assert moment_of("20200102030405", ZoneInfo("UTC")) == datetime(2020, 1, 2, 3, 4, 5, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["00000000000002", "00000000000000010", "20261301000000", "00010101000000", "99999999999999"],
+)
+def test_digits_that_are_no_time_are_named(text: str) -> None:
+    with pytest.raises(HudiInstantUnreadable, match=text):
+        moment_of(text, ZoneInfo("Asia/Tokyo"))
