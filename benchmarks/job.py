@@ -20,9 +20,9 @@ class Job:
     """Read a table, keep what passes a filter, write it by day or month."""
 
     kind: str
-    """`files`: a folder of Parquet files; `iceberg`: a table."""
+    """`files`: a folder of Parquet files; `iceberg`, `hudi`: a table."""
     source: str
-    """The folder, or the table's metadata file."""
+    """The folder, or an Iceberg table's metadata file."""
     filter: str
     """SQL; empty keeps everything."""
     event_time: str
@@ -39,8 +39,8 @@ class Job:
     """Named where a changelog is read; all of the table's otherwise."""
     mode: str = "append"
     """`append` or `changelog`, see `source.read.mode`."""
-    start_after: int | None = None
-    """Only what came after this snapshot; None: the whole table as it stands."""
+    start_after: int | str | None = None
+    """Only what came after this snapshot or instant; None: the whole table as it stands."""
 
     copy_whole_files: str = "auto"
     """Tidegate's `target.copy_whole_files`."""

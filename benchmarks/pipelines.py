@@ -29,7 +29,7 @@ def open_job(job: Job, out: Path) -> Pipeline:
 def describe(job: Job, out: Path) -> dict[str, object]:
     """Give the pipeline file of a job."""
     source: dict[str, object] = {"kind": job.kind, "start": "full"}
-    source["path" if job.kind == "files" else "metadata"] = job.source
+    source["metadata" if job.kind == "iceberg" else "path"] = job.source
     if job.start_after is not None:
         source["start"] = {"after": job.start_after}
     read: dict[str, object] = {"mode": job.mode}
@@ -37,6 +37,8 @@ def describe(job: Job, out: Path) -> dict[str, object]:
         read["filter"] = job.filter
     if job.mode == "changelog":
         read["columns"] = [*job.columns, "_change_type"]
+    if job.mode == "complete":
+        read["keys_repeat"] = True
     return {
         "name": f"bench_{out.name}",
         "source": source | {"read": read},

@@ -5,11 +5,12 @@ from __future__ import annotations
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import version
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _ENGINES = ("polars", "duckdb", "pyspark", "pyarrow")
-_PEERS = ("pyspark", "pyiceberg", "duckdb", "polars", "pyarrow")
-_PEERS_PINNED = Path(__file__).parent / "peers" / "requirements.in"
 
 
 def measured_with() -> str:
@@ -20,15 +21,14 @@ def measured_with() -> str:
     )
 
 
-def peers_measured_with(iceberg: str) -> str:
-    """Give one line about this environment and the peers'.
+def peers_measured_with(folder: Path, jar: str) -> str:
+    """Give one line about this environment and that of peers.
 
     Args:
-        iceberg: version of Iceberg's runtime for Spark.
+        folder: with the peers' requirements.
+        jar: name and version of what is beside their Spark.
     """
-    pinned = dict(
-        line.split("==") for line in _PEERS_PINNED.read_text().splitlines() if "==" in line
-    )
-    engines = {name.partition("[")[0]: number for name, number in pinned.items()}
-    peers = ", ".join(f"{name} {engines[name]}" for name in _PEERS)
-    return f"{measured_with()} Peers: {peers}, Iceberg {iceberg}."
+    lines = (folder / "requirements.in").read_text().splitlines()
+    pinned = (line.split("==") for line in lines if "==" in line and "-ext-" not in line)
+    peers = ", ".join(f"{name.partition('[')[0]} {number}" for name, number in pinned)
+    return f"{measured_with()} Peers: {peers}, {jar}."

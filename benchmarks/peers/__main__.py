@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.peers.changelogs import changelogs
 from benchmarks.peers.dense import dense
-from benchmarks.peers.environment import ICEBERG
+from benchmarks.peers.environment import HERE, ICEBERG
 from benchmarks.peers.planning import planning
 from benchmarks.peers.settings import CONTESTANTS, Settings
 from benchmarks.peers.tables_read import tables_read
@@ -50,7 +50,7 @@ def main() -> None:
         rounds=given.rounds,
         only=tuple(given.only),
     )
-    print(peers_measured_with(ICEBERG))
+    print(peers_measured_with(HERE, f"Iceberg {ICEBERG}"))
     for name in given.suites:
         for line in SUITES[name](settings):
             print(line, flush=True)
