@@ -8,12 +8,13 @@ UV_INSTALL := .venv/bin/uv pip install --quiet --python .venv/bin/python --requi
 RUN := tools/run
 # The engines of `make bench-peers` need other versions than ours.
 PEERS := benchmarks/peers/.venv
+HUDI_PEERS := benchmarks/hudi_peers/.venv
 # Files of tests stay whole, so that the servers of one are started once.
 TWO := --numprocesses 2 --dist loadfile
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers mutate shape clean lock
+.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers bench-hudi mutate shape clean lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -67,20 +68,23 @@ bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Mark
 bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars
 	$(RUN) python -m benchmarks.peers
 
+bench-hudi: .venv/.dev setup $(HUDI_PEERS)/.ready ## Measure Hudi tables against Spark with Hudi and hudi-rs
+	$(RUN) python -m benchmarks.hudi_peers
+
 mutate: .venv/.dev ## Break the code in small ways, list what no test notices (hours; MODULE=commit/propose.py SAMPLE=50)
 	@nice -n 19 $(RUN) python tools/mutate.py $(MODULE) $(if $(SAMPLE),--sample $(SAMPLE))
 
 shape: .venv/.dev ## Print sizes of modules and functions, and modules without a unit test
 	@$(RUN) python tools/shape.py
 
-$(PEERS)/.ready: benchmarks/peers/requirements.txt | .venv/bin/uv
+%/.venv/.ready: %/requirements.txt | .venv/bin/uv
 	@echo "Installing the peers …"
-	@.venv/bin/python -m venv --clear $(PEERS)
-	@.venv/bin/uv pip install --quiet --python $(PEERS)/bin/python --require-hashes -r $<
+	@.venv/bin/python -m venv --clear $(@D)
+	@.venv/bin/uv pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
 	@touch $@
 
 clean: ## Remove .venv and every cache; .tidegate, your data, stays
-	rm -rf .venv $(PEERS) benchmarks/peers/.jars .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv $(PEERS) $(HUDI_PEERS) benchmarks/*peers/.jars .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find include plugins dags jobs tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 lock: .venv/bin/uv ## Make the hash locks from requirements*.in

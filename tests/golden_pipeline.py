@@ -70,16 +70,20 @@ class GoldenPipeline:
         return Counter(zip(*rows, strict=True)) if found.num_rows else Counter()
 
     def standing(self) -> Mapping[str, Any]:
-        """Give what no refused load may change: ledger, work directory and target."""
+        """Give what no refused load may change: ledger, work directory and target.
+
+        Why it was refused is noted in the work directory.
+        """
         opened = open_pipeline(self.file, ledger=self.ledger).ledger
         state = opened.pipeline.find()
+        work = stamps(self.root / ".tidegate-published")
         return {
             # A window that a refused load took stays open; the next load goes on with it.
             "pipeline": state and replace(state, next_sequence=0, next_number=0),
             "windows": opened.windows.all(),
             "partitions": opened.partitions.all(),
             "files": stamps(self.root / "published"),
-            "work": stamps(self.root / ".tidegate-published"),
+            "work": {name: it for name, it in work.items() if name != "load-failed.json"},
         }
 
 

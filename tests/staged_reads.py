@@ -39,12 +39,16 @@ class StagedReads:
 
     def table(self, source: Mapping[str, Any], **keys: Any) -> pa.Table:
         """Take one window of a source and give the rows of the part files, in plan order."""
+        parts = [pq.read_table(path, partitioning=None) for path in self.files(source, **keys)]
+        return pa.concat_tables(parts) if parts else pa.table({})
+
+    def files(self, source: Mapping[str, Any], **keys: Any) -> list[str]:
+        """Take one window of a source and give the paths of the part files, in plan order."""
         pipeline = self._pipeline(source, keys)
         planned = pipeline.plan(Run("run", "cli"), NOW)
         for window in planned:
             pipeline.stage(window, self.executor)
-        parts = [part for window in planned for part in _parts(pipeline, window)]
-        return pa.concat_tables(parts) if parts else pa.table({})
+        return [path for window in planned for path in _parts(pipeline, window)]
 
     def preview(self, source: Mapping[str, Any], **keys: Any) -> Preview:
         """Plan what a window of a source would read."""
@@ -58,10 +62,10 @@ class StagedReads:
         return open_pipeline(file, ledger=f"sqlite:///{self.root}/ledger.db")
 
 
-def _parts(pipeline: Pipeline, window: PlannedWindow) -> Iterator[pa.Table]:
+def _parts(pipeline: Pipeline, window: PlannedWindow) -> Iterator[str]:
     for split in read_splits(pipeline.storage, window.uri):
         for sub_split in split.sub_splits:
             path = layout.message_file(window.uri, sub_split.id)
             message = CommitMessage.from_text(pipeline.storage.read_bytes(path))
             for part in message.staged.parts:
-                yield pq.read_table(f"{window.uri}/{part.staged}", partitioning=None)
+                yield f"{window.uri}/{part.staged}"

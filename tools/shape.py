@@ -38,7 +38,11 @@ REASONS = {
         "tidegate/pipeline/state/abandoned",
     ),
     "what a message says of a changed file: tests/behaviour/test_rewritten_files.py": (
+        "tidegate/pipeline/load/changed_files",
         "tidegate/pipeline/load/file_rows",
+    ),
+    "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
+        "tidegate/pipeline/state/removed_rows",
     ),
     "classes of errors: tests/unit/test_errors.py finds all of them": ("tidegate/errors/*",),
     "one call of a library or of the system each, nothing to decide": (
@@ -138,9 +142,10 @@ REASONS = {
         "tidegate/source/iceberg/table/tagging",
     ),
     "Hudi tables of engines, whole: tests/behaviour/test_hudi_golden.py, "
-    "tests/behaviour/test_hudi_pipelines.py": (
+    "tests/behaviour/test_hudi_pipelines.py, tests/behaviour/test_hudi_cdc.py": (
         "tidegate/source/hudi/access",
         "tidegate/source/hudi/files",
+        "tidegate/source/hudi/foreseen",
         "tidegate/source/hudi/hints",
         "tidegate/source/hudi/instants",
         "tidegate/source/hudi/pieces",
@@ -151,9 +156,7 @@ REASONS = {
         "tidegate/source/hudi/slices/listing",
         "tidegate/source/hudi/table/avro",
         "tidegate/source/hudi/table/columns",
-        "tidegate/source/hudi/timeline/archive",
         "tidegate/source/hudi/timeline/loaded",
-        "tidegate/source/hudi/timeline/writes",
     ),
     "a server that processes share: tests/behaviour/test_embedded_postgres.py": (
         "tidegate/ledger/embedded/*",
@@ -225,12 +228,21 @@ REASONS = {
         "tidegate/pipeline/upkeep/restore",
         "tidegate/pipeline/upkeep/sweeping",
     ),
+    "loads that failed: tests/behaviour/test_failed_load.py": (
+        "tidegate/pipeline/state/load_failure",
+        "tidegate/pipeline/state/vanished",
+    ),
+    "the name of a first file: tests/behaviour/test_command_line.py": ("tidegate/cli/known_name",),
+    "targets of several files: tests/behaviour/test_check.py": ("tidegate/cli/target_checks",),
     "beginning again, as its user sees it: tests/behaviour/test_reset.py": (
         "tidegate/pipeline/upkeep/resetting",
     ),
     "a pipeline's end: tests/behaviour/test_retire.py": (
         "tidegate/pipeline/upkeep/retiring",
         "tidegate/target/retired",
+    ),
+    "a retired pipeline in the ledger: tests/behaviour/test_retire_restored.py": (
+        "tidegate/pipeline/state/left",
     ),
     "directories that were moved: tests/behaviour/test_moved.py": (
         "tidegate/pipeline/state/moved",

@@ -188,8 +188,9 @@ def describe_verdict(proposal: Proposal, verdict: Verdict) -> str:
     lines += [f"- {check.severity}: {check.text}" for check in verdict.failures]
     if proposal.lapsed:
         lines.append(f"- changed since it was last looked at: {proposal.lapsed}")
-    lines.append(
-        f"\nProposal {proposal.digest}; an answer counts for this content only. Both buttons "
-        "can be pressed: Reject is coloured because it is what counts without an answer."
-    )
+    if verdict.outcome is Outcome.HOLD:
+        lines.append(
+            f"\nProposal {proposal.digest}; an answer counts for this content only. Both buttons "
+            "can be pressed: Reject is coloured because it is what counts without an answer."
+        )
     return "\n".join(lines)

@@ -19,7 +19,7 @@ from airflow.triggers.base import BaseTrigger, TriggerEvent
 from tidegate.config import find_pipeline
 from tidegate_airflow.assets import read_partition
 from tidegate_airflow.runs import utc_now
-from tidegate_airflow.waiting import log_wait_for_window
+from tidegate_airflow.waiting import log_wait_for_window, wait_for_partition
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -116,18 +116,20 @@ class PartitionTrigger(LedgerTrigger):
         evaluation = pipeline.evaluate(partition, now)
         if evaluation is None:
             return True
-        if not (evaluation.committable and pipeline.partition_is_free(partition, self.owner, now)):
-            self._committable_since = None
-            self._log_news(evaluation.to_line())
-            return False
+        if not evaluation.committable:
+            return self._wait(f"{self.key}: not yet: {evaluation.to_line()}")
+        if not pipeline.partition_is_free(partition, self.owner, now):
+            return self._wait(wait_for_partition(pipeline, partition))
         self._committable_since = self._committable_since or now
         return now - self._committable_since >= GIVE_WAY
 
-    def _log_news(self, reason: str) -> None:
+    def _wait(self, reason: str) -> bool:
         """Keep the log of the waiting task up to date, which has the lines of its trigger, too."""
+        self._committable_since = None
         if reason != self._logged:
-            _LOG.info("%s: not yet: %s", self.key, reason)
+            _LOG.info("%s", reason)
             self._logged = reason
+        return False
 
 
 def controlled(name: str) -> PipelineControl:

@@ -29,9 +29,14 @@ def log_wait_for_window(pipeline: PipelineControl, sequence: int) -> None:
 
 def log_wait_for_partition(pipeline: PipelineControl, partition: Partition) -> None:
     """Log which run a task of a publish run waits for."""
+    _LOG.info("%s", wait_for_partition(pipeline, partition))
+
+
+def wait_for_partition(pipeline: PipelineControl, partition: Partition) -> str:
+    """Return which run is publishing a partition, and what to do if it hangs."""
     held = pipeline.ledger.partitions.find(partition)
     words = ("publish", pipeline.config.name, partition)
-    _LOG.info("%s", _waiting(str(partition), held.owner if held else None, words))
+    return _waiting(str(partition), held.owner if held else None, words)
 
 
 def leave_to_asking_run(pipeline: PipelineControl, partition: Partition, owner: str) -> None:

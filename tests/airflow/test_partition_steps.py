@@ -23,11 +23,17 @@ from tidegate.errors import (
     ProposalMissing,
 )
 from tidegate.ledger.publications import Publications
-from tidegate.model.run import Run
+from tidegate.model.publication import Outcome, Verdict
+from tidegate.model.run import Proposal, Run
 from tidegate_airflow.approval import PartitionApproval
 from tidegate_airflow.assets import published_asset, staged_asset
 from tidegate_airflow.load import announce_window
-from tidegate_airflow.partition_steps import ProposeRevision, check_partition, commit_partition
+from tidegate_airflow.partition_steps import (
+    ProposeRevision,
+    check_partition,
+    commit_partition,
+    describe_verdict,
+)
 from tidegate_airflow.publish import publish_dag
 from tidegate_airflow.reconcile import announce_again
 from tidegate_airflow.sensors import PartitionCommitSensor
@@ -542,6 +548,14 @@ def test_question_names_partition_rows_and_the_check_that_failed(held: Pipeline)
     assert "subject" in approve.template_fields
 
 
+@pytest.mark.parametrize("outcome", Outcome)
+def test_help_about_the_answer_is_only_written_where_a_person_is_asked(outcome: Outcome) -> None:
+    proposal = Proposal(day(1), "digest", 1, 3, 1, 0)
+    verdict = Verdict(outcome, (), 3, "pandas", NOW)
+
+    assert ("Reject" in describe_verdict(proposal, verdict)) == (outcome is Outcome.HOLD)
+
+
 def test_comment_may_be_left_out(held: Pipeline) -> None:
     approve = publish_dag(held.config, 2.0, {}).get_task("approve")
     context, _ = propose_and_check()
@@ -595,7 +609,7 @@ def test_run_of_a_partition_that_does_not_exist_fails_and_names_the_nearest(
     sensor = PartitionCommitSensor(task_id="wait", pipeline="orders", poll_seconds=2.0)
 
     with pytest.raises(PartitionNotFound) as refused:
-        sensor.resume(task_context(run="run-2", partition="2026-03-01", run_type="manual"))
+        sensor.resume(task_context(run="run-2", partition="2026-01-01", run_type="manual"))
 
     near = re.findall(r"known are dt=(\S+),", str(refused.value))
     assert near == [KEY]

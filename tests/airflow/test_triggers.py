@@ -89,6 +89,22 @@ def test_partition_trigger_waits_for_the_run_that_has_the_claim(pipeline: Pipeli
     assert looks == [False] * 4
 
 
+def test_partition_trigger_logs_which_run_is_publishing_the_partition(
+    pipeline: Pipeline, caplog: pytest.LogCaptureFixture
+) -> None:
+    load(pipeline, interval(2))
+    pipeline.propose(day(1), "airflow:orders_publish/another", NOW)
+    trigger = PartitionTrigger("orders", OWNER, "2026-02-01", 2.0)
+
+    with caplog.at_level(logging.INFO, "tidegate_airflow"):
+        trigger.has_work(NOW)
+        trigger.has_work(NOW)
+
+    (line,) = [line for line in caplog.messages if "2026-02-01" in line]
+    assert line.startswith("waiting: dt=2026-02-01 is worked on by run another of orders_publish")
+    assert "has passed" not in line
+
+
 def test_partition_trigger_logs_why_it_waits_whenever_that_has_changed(
     lake: SmallLake, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -245,3 +248,40 @@ def test_secret_stands_in_the_environment_only(lake: Lake, monkeypatch: pytest.M
     kept = [path for path in lake.root.rglob("*.json*") if ".tidegate" in str(path)]
     assert kept
     assert not any(lake.properties["uri"] in path.read_text() for path in kept if path.is_file())
+
+
+@pytest.mark.follows("SourceLibraryFailed")
+def test_mistake_in_the_settings_of_the_library_is_named(tmp_path: Path) -> None:
+    place = tmp_path / "lake"
+    place.mkdir()
+    uri = f"sqlite:///{place}/catalog.db"
+    sql = {"name": "lake", "type": "sql", "uri": uri, "warehouse": f"file://{place}"}
+    lake = Lake(sql, tmp_path, None)
+    lake.create()
+    lake.append(1, 2)
+    lake.pipeline()
+    settings = tmp_path / ".pyiceberg.yaml"
+    settings.write_text("catalog:\n  other: {uri: x\n")
+    known = {
+        "PYICEBERG_HOME": str(tmp_path),
+        "TIDEGATE_LEDGER": f"sqlite:///{tmp_path}/ledger.db",
+        "TIDEGATE_PIPELINES": str(tmp_path),
+    }
+
+    def tidegate(*words: str) -> subprocess.CompletedProcess[str]:
+        line = [sys.executable, "-m", "tidegate.cli", *words]
+        return subprocess.run(
+            line, env=os.environ | known, capture_output=True, text=True, check=False
+        )
+
+    refused = tidegate("load", "orders.daily")
+    settings.write_text("catalog:\n  other:\n    uri: x\n")
+    mended = tidegate("load", "orders.daily")
+
+    said = " ".join(refused.stderr.split())
+    assert refused.returncode == 1
+    assert "SourceLibraryFailed" in said
+    assert "line 2" in said
+    assert "`.pyiceberg.yaml`" in said
+    assert "Traceback" not in said
+    assert mended.returncode == 0, mended.stderr

@@ -341,3 +341,62 @@ def test_check_says_how_whole_numbers_are_read(root: Path) -> None:
     checked = run("check", "orders", "--json")
 
     assert "epoch of type int64, in s since 1970" in lines(checked)["rows"]["found"]
+
+
+@pytest.mark.follows("TargetShared")
+@pytest.mark.parametrize("other", ["published", "published/below", "linked"])
+def test_check_finds_another_file_with_the_same_target_before_either_is_loaded(
+    root: Path, other: str
+) -> None:
+    (root / "linked").symlink_to(root / "published")
+    write(root, {})
+    second = {"name": "orders_too", "target": {"path": str(root / other), "work": f"{root}/work"}}
+    write_second(root, second)
+
+    for name, target in (("orders", "published"), ("orders_too", other)):
+        result = run("check", name, "--json")
+        line = target_line(result, name)
+        assert (result.exit_code, line["outcome"]) == (1, "problem")
+        assert line["found"].startswith(f"{root}/{target}: the pipeline 'orders")
+
+    write_second(root, {"name": "orders_too", "target": {"path": f"{root}/beside"}})
+    assert run("check").exit_code == 0
+    write_second(root, second)
+    assert run("load", "orders").exit_code == 0
+    assert target_line(run("check", "orders", "--json"), "orders")["outcome"] == "ok"
+    assert "TargetOwned" in run("load", "orders_too").output
+    assert (
+        "belongs to pipeline 'orders'"
+        in target_line(run("check", "orders_too", "--json"), "orders_too")["found"]
+    )
+
+
+def test_check_finds_another_file_with_the_same_work_directory(root: Path) -> None:
+    write(root, {"target": {"work": f"{root}/work"}})
+    write_second(
+        root, {"name": "too", "target": {"path": f"{root}/elsewhere", "work": f"{root}/work"}}
+    )
+
+    line = target_line(run("check", "too", "--json"), "too")
+
+    assert line["outcome"] == "problem"
+    assert "another `target.work`" in line["remedy"]
+
+
+def test_check_passes_targets_side_by_side(root: Path) -> None:
+    write(root, {})
+    write_second(root, {"name": "too", "target": {"path": f"{root}/published_too"}})
+
+    assert run("check").exit_code == 0
+
+
+def write_second(root: Path, keys: dict[str, Any]) -> None:
+    """Write a second pipeline file beside the first, which has some keys changed."""
+    first = json.loads((root / "pipelines" / "orders.yaml").read_text())
+    text = json.dumps(merged(first | {"target": dict(first["target"])}, keys))
+    (root / "pipelines" / "second.yaml").write_text(text)
+
+
+def target_line(result: Result, name: str) -> dict[str, str]:
+    found = json.loads(result.stdout)["lines"]
+    return next(line for line in found if line["subject"] == f"{name}: target")

@@ -6,8 +6,10 @@ import getpass
 import json
 import re
 import shlex
+import shutil
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
@@ -18,12 +20,12 @@ from typer.testing import CliRunner
 from tidegate.cli import decision_commands
 from tidegate.cli.app import app
 from tidegate.cli.look_commands import write_parquet
+from tidegate.config import load_pipeline
 from tidegate.errors import NotCommittable, SourceFileGone
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from click.testing import Result
 
@@ -640,8 +642,33 @@ def test_init_for_a_table_writes_a_file_that_passes_the_check(
     written = tidegate("init", *arguments)
 
     assert written.exit_code == 0
+    assert f"it publishes to {root}/sales." in written.output
     assert tidegate("check", "sales").exit_code == 0
     assert tidegate("init", *arguments).exit_code == 2
+
+
+@pytest.mark.follows("NameKnown")
+@pytest.mark.parametrize("other", ["source", "target.path"])
+def test_init_under_a_name_that_the_ledger_has_for_another_pipeline_is_refused(
+    tidegate: Command, root: Path, tmp_path: Path, other: str
+) -> None:
+    shutil.copytree(root / "raw", tmp_path / "raw_too")
+    assert tidegate("load", "orders").exit_code == 0
+    known = load_pipeline(root / "pipelines" / "orders.yaml")
+    Path(known.file).unlink()
+    raw = tmp_path / "raw_too" if other == "source" else root / "raw"
+    target = known.target.path if other == "source" else str(tmp_path / "elsewhere")
+
+    refused = tidegate("init", "--from", str(raw), "--name", "orders", "--target", target)
+
+    assert (refused.exit_code, "NameKnown" in refused.output) == (2, True)
+    assert f"whose `{other}` is" in refused.output
+    assert not Path(known.file).exists()
+    # What the message says to do.
+    elsewhere = ("--target", str(tmp_path / "elsewhere"))
+    assert tidegate("init", "--from", str(raw), "--name", "orders_2", *elsewhere).exit_code == 0
+    same = ("--from", f"{root}/raw", "--name", "orders", "--target", known.target.path)
+    assert tidegate("init", *same).exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -670,6 +697,19 @@ def test_bad_argument_ends_with_two_and_says_what_was_expected(
 
 def test_schema_is_json(tidegate: Command) -> None:
     assert said(tidegate("schema"))["title"] == "Tidegate pipeline"
+
+
+def test_partitions_that_status_lists_for_machines_are_taken_by_commands(
+    tidegate: Command,
+) -> None:
+    tidegate("load", "orders")
+
+    report = said(tidegate("status", "orders", "--json"))
+    listed = [item["partition"] for item in report["partitions"]]
+
+    assert listed == ["dt=2024-05-01", "dt=2024-05-02", "dt=2024-05-03"]
+    for partition in listed:
+        assert said(tidegate("explain", "orders", partition, "--json"))["partition"] == partition
 
 
 def test_status_without_a_name_shows_every_pipeline(root: Path, tidegate: Command) -> None:

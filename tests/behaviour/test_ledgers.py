@@ -25,6 +25,7 @@ from tidegate.errors import (
     PipelineChanged,
     PublicationLapsed,
     TargetOwned,
+    TargetRegistered,
     WindowNotFound,
     WindowOpen,
 )
@@ -1477,6 +1478,22 @@ def test_restored_rows_stand_in_place_of_those_that_were_there(ledger: Ledger) -
     assert ledger.partitions.get(DAY_1).revision == 1
     assert ledger.pipeline.find().checkpoint == instant(2)
     assert other.pipeline.find() is not None
+    assert ledger.pipeline.others() == (other.pipeline.get(),)
+    assert other.pipeline.others() == (ledger.pipeline.get(),)
+
+
+def test_restored_rows_do_not_take_the_target_of_another_pipeline(ledger: Ledger) -> None:
+    other = Ledger(ledger.engine, "orders-again")
+    made = Ledger(open_engine("sqlite://"), other.name)
+    made.pipeline.register({}, "/lake/orders", NOW)
+    before = rows_of(ledger.engine, "orders")
+
+    with pytest.raises(TargetRegistered) as refused:
+        replace_rows(other, made, None, 0)
+
+    assert (refused.value.pipeline, refused.value.owner) == ("orders-again", "orders")
+    assert other.pipeline.find() is None
+    assert rows_of(ledger.engine, "orders") == before
 
 
 def test_fences_and_numbers_of_a_restored_ledger_were_never_given_before(ledger: Ledger) -> None:

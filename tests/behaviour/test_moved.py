@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import NOW, SmallLake, day, load, local, publish, published_ids, stamps
+from tidegate.cli.app import app
 from tidegate.config import OWNER_FILE
 from tidegate.errors import PipelineChanged, TargetGone, WorkGone, WorkOwned, WorkUnfit
 from tidegate.model.run import Run
@@ -252,3 +255,55 @@ def test_relative_places_are_those_of_the_pipeline_file(
     publish(lake.pipeline(**keys))
 
     assert lake.ids() == {FIRST: [1, 2, 3, 5, 6]}
+
+
+@pytest.mark.parametrize("first", ["target", "both"])
+def test_check_of_a_moved_pipeline_decides_as_load_does(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, first: str
+) -> None:
+    lake.found_by_name(monkeypatch)
+    keys = moved(lake, *(("path",) if first == "target" else ("path", "work")))
+    before = _state(lake)
+
+    assert _checked(lake, keys)["outcome"] == "ok"
+    assert "moved: the next load or publish goes on there" in _checked(lake, keys)["found"]
+    assert list(lake.pipeline(**keys).findings()) == [
+        f"{keys['target']['path']}: target or work directory were moved to where the pipeline "
+        "file says. The next load or publish goes on there; run `tidegate publish orders`."
+    ]
+    assert _state(lake) == before
+
+    publish(lake.pipeline(**keys))
+    assert "moved:" not in _checked(lake, keys)["found"]
+
+
+def test_check_refuses_a_target_that_was_moved_without_its_work_directory(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.found_by_name(monkeypatch)
+    keys: dict[str, Any] = {"target": {"path": moved(lake, "path")["target"]["path"]}}
+
+    found = _checked(lake, keys)
+    remedy = f"Set `target.work` to {lake.work}."
+    assert (found["outcome"], found["remedy"]) == ("problem", remedy)
+
+    keys["target"]["work"] = str(lake.work)
+    assert _checked(lake, keys)["outcome"] == "ok"
+
+
+def _checked(lake: SmallLake, keys: dict[str, Any]) -> dict[str, str]:
+    """Return the line of `check` about the target."""
+    file = lake.file(**keys)
+    found = CliRunner().invoke(app, ["check", str(file), "--json"], catch_exceptions=False)
+    lines = json.loads(found.stdout)["lines"]
+    return next(line for line in lines if line["subject"] == "orders: target")
+
+
+def _state(lake: SmallLake) -> dict[str, bytes]:
+    places = (lake.root / "elsewhere", lake.target, lake.work)
+    return {
+        str(path): path.read_bytes()
+        for place in places
+        for path in place.rglob("*")
+        if path.is_file()
+    }

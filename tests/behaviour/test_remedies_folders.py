@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from golden_hudi import copied
 from small_lake import DAY, DAY_1, NOW, SmallLake, load, published_ids
 from tidegate.cli.app import app
 from tidegate.model.instant import DataInterval
@@ -68,6 +69,24 @@ def tidegate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Typed:
     return typed
 
 
+@pytest.mark.follows("FolderOfTable")
+def test_partition_of_a_table_is_refused_by_every_command_and_the_printed_one_reads_the_table(
+    tmp_path: Path, tidegate: Typed
+) -> None:
+    table = copied("v6_cow_part_hive", tmp_path)
+    marks = table.glob("*=*/.hoodie_partition_metadata")
+    partition = next(place.parent for place in marks)
+    tidegate.configure(path=str(partition))
+
+    assert "✗ orders: source" in tidegate("tidegate check orders", 1)
+    said = tidegate("tidegate load orders", 1)
+    assert said == tidegate(f"tidegate init --from {partition}", 1)
+    wrote = tidegate.printed(said, "init", "--out", str(tmp_path / "trips.yaml"))
+
+    assert "trips.yaml" in wrote
+    assert "kind: hudi" in (tmp_path / "trips.yaml").read_text()
+
+
 @pytest.mark.follows("ListedFileGone")
 @pytest.mark.parametrize("again", [f"rebuild orders {FIRST}", "replay orders 1"])
 def test_rebuild_and_replay_of_a_file_that_is_gone_lead_to_what_stands(
@@ -97,9 +116,7 @@ def test_folder_that_is_away_is_read_on_once_it_is_back(tidegate: Typed) -> None
     tidegate("tidegate load orders")
     away = tidegate.root.rename(tidegate.root.with_name("away"))
 
-    assert "If a volume is not mounted, mount it and run again" in tidegate(
-        "tidegate load orders", 1
-    )
+    assert "a volume that is not there. Mount it" in tidegate("tidegate load orders", 1)
 
     away.rename(tidegate.root)
     tidegate.put(2, 3)

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import DAY, DAY_1, NOW, SmallLake, load, local, publish, published_ids
-from tidegate.errors import SourceRewritten
+from tidegate.cli.app import app
+from tidegate.errors import RebuildTooNarrow, SourceRewritten
+from tidegate.errors.commands import naming
 from tidegate.model.plan import WindowKind
 from tidegate.model.run import Run
 from tidegate.pipeline.load.file_rows import FileRows
+from tidegate.source.files.reader import FilesReader
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tidegate.pipeline import Pipeline
@@ -36,7 +42,10 @@ class Folder:
     def put(self, name: str, *rows: tuple[int, int], **more: Any) -> Path:
         """Write rows: the id and the day of each."""
         at = [DAY_1 + DAY * (day - 1) + timedelta(minutes=id) for id, day in rows]
-        columns = {"id": [id for id, _ in rows], "at": pa.array(at, pa.timestamp("us", "UTC"))}
+        columns = {
+            "id": pa.array([id for id, _ in rows], pa.int64()),
+            "at": pa.array(at, pa.timestamp("us", "UTC")),
+        }
         path = self.root / f"{name}.parquet"
         pq.write_table(pa.table({**columns, **more}), path)
         return path
@@ -74,6 +83,21 @@ def folder(tmp_path: Path) -> Folder:
 def rebuild(pipeline: Pipeline, *days: int) -> None:
     named = [pipeline.parse_partition(f"dt=2026-02-{day:02d}") for day in days]
     pipeline.finish_load(pipeline.rebuild(named, Run("again", "cli"), NOW), NOW, local)
+
+
+@pytest.fixture
+def typed(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Type the command that a text prints, and return what it wrote."""
+    folder.lake.found_by_name(monkeypatch)
+
+    def run(text: str, verb: str = "rebuild") -> str:
+        found = re.search(rf"`tidegate ({verb} [^`]*)`", naming(text, "orders"))
+        assert found, text
+        result = CliRunner().invoke(app, shlex.split(found[1]), catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split())
+
+    return run
 
 
 CHANGES = {
@@ -114,7 +138,7 @@ def test_error_names_the_partitions_that_had_rows_of_the_file(
     """Those of a load, and of a rebuild since, which read the file when it had other rows."""
     if rebuilt:
         folder.put("a", (1, 1), (4, 3))
-        rebuild(folder.pipeline(), 3)
+        rebuild(folder.pipeline(), 1, 2, 3)
     (folder.root / "a.parquet").unlink()
     folder.put("c", (8, 1))
 
@@ -123,7 +147,7 @@ def test_error_names_the_partitions_that_had_rows_of_the_file(
 
     days = [1, 2, 3] if rebuilt else [1, 2]
     named = " ".join(f"dt=2026-02-{day:02d}" for day in days)
-    assert f"run `tidegate rebuild orders {named}`: they may have rows of it;" in str(refused.value)
+    assert f"run `tidegate rebuild orders {named}`: they may have rows of it," in str(refused.value)
     assert "found no file. To publish the source as it is now, run" in str(refused.value)
     rebuild(folder.pipeline(), *days)
     load(folder.pipeline())
@@ -172,7 +196,7 @@ def test_plan_that_is_searched_for_a_file_is_read_once(
 
     monkeypatch.setattr(LocalStorage, "read_bytes", noted)
     pipeline = folder.pipeline()
-    rows = FileRows(pipeline.roots, pipeline.ledger, LocalStorage())
+    rows = FileRows(pipeline.config, pipeline.roots, pipeline.ledger, LocalStorage())
 
     found = rows.partitions({f"{folder.root}/a.parquet"})
 
@@ -181,25 +205,193 @@ def test_plan_that_is_searched_for_a_file_is_read_once(
 
 
 @pytest.mark.parametrize("lost", ["splits.jsonl", "messages"])
-def test_error_names_no_partition_if_what_was_read_is_lost(folder: Folder, lost: str) -> None:
+def test_error_names_every_partition_if_what_was_read_is_lost(
+    folder: Folder, typed: Callable[[str], str], lost: str
+) -> None:
     folder.put("a", (1, 1), (4, 3))
     for path in (folder.lake.work / "windows").rglob("*"):
         if path.is_file() and lost in str(path.relative_to(folder.lake.work)):
             path.unlink()
 
-    with pytest.raises(SourceRewritten, match="`tidegate rebuild PIPELINE PARTITION` once for"):
+    with pytest.raises(SourceRewritten) as refused:
+        load(folder.pipeline())
+
+    typed(str(refused.value))
+    load(folder.pipeline())
+    assert folder.published() == folder.rows()
+
+
+@pytest.mark.follows("RebuildTooNarrow")
+@pytest.mark.parametrize(
+    ("change", "days"),
+    [
+        pytest.param("rewritten", [1, 2], id="without one that it has rows of now"),
+        pytest.param("with another column", [1, 3], id="without one that it had rows of"),
+        pytest.param("rewritten", [4], id="of another partition"),
+        pytest.param("deleted", [2], id="without one that a deleted one had rows of"),
+    ],
+)
+def test_rebuild_that_leaves_out_rows_of_a_changed_file_is_refused_with_all_partitions(
+    folder: Folder, typed: Callable[[str], str], change: str, days: list[int]
+) -> None:
+    """Its listing would have the file as taken in, so that no load would name it any more."""
+    folder.put("c", (6, 4))
+    load(folder.pipeline())
+    CHANGES[change](folder)
+    before = folder.pipeline().ledger.pipeline.get()
+
+    with pytest.raises(RebuildTooNarrow) as refused:
+        rebuild(folder.pipeline(), *days)
+
+    assert folder.pipeline().ledger.pipeline.get() == before
+    how = "gone" if change == "deleted" else "changed"
+    assert refused.value.files == f"a.parquet ({how})"
+    typed(str(refused.value))
+    assert load(folder.pipeline()).windows == ()
+    assert folder.published() == folder.rows()
+    assert list(folder.pipeline().findings()) == []
+
+
+@pytest.mark.follows("SourceRewritten")
+def test_error_names_the_partitions_that_a_changed_file_has_rows_of_now(
+    folder: Folder, typed: Callable[[str], str]
+) -> None:
+    folder.put("a", (1, 1), (4, 3), (5, 7))
+    folder.put("e", (8, 9))
+
+    with pytest.raises(SourceRewritten) as refused:
+        load(folder.pipeline())
+
+    told = typed(str(refused.value))
+    assert "took 1 file as it stands now: a.parquet (changed)" in told
+    assert "PARTITION" not in told
+    load(folder.pipeline())
+    assert folder.published() == folder.rows()
+
+
+def test_rows_that_a_filter_or_a_rule_leaves_out_name_no_partition(folder: Folder) -> None:
+    keys = {"read": {"filter": "id <> 4"}}
+    folder.lake.keys["rows"] = [{"name": "low", "where": "id < 5"}]
+    folder.put("a", (1, 1), (4, 3), (5, 7), (2, 6))
+
+    with pytest.raises(SourceRewritten, match=r"orders dt=2026-02-01 dt=2026-02-02 dt=2026-02-06`"):
+        load(folder.pipeline(**keys))
+
+
+def test_only_deciding_columns_of_only_changed_files_are_read_for_the_partitions(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder.put("a", (1, 1), (4, 3), amount=[1, 2])
+    read: list[tuple[str, list[str]]] = []
+    physical = FilesReader.physical_columns
+
+    def noted(reader: FilesReader, schema: pa.Schema) -> list[str]:
+        read.append((",".join(schema.names), physical(reader, schema)))
+        return physical(reader, schema)
+
+    monkeypatch.setattr(FilesReader, "physical_columns", noted)
+    with pytest.raises(SourceRewritten):
+        load(folder.pipeline())
+
+    assert read
+    assert all(each == ("id,at,amount", ["at"]) for each in read)
+
+
+def test_folder_whose_partitions_are_directories_is_rebuilt_by_these(tmp_path: Path) -> None:
+    """No column of a changed file has to be read."""
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.lake.keys["target"] = {"partition_by": {"dt": None, "region": "region"}}
+    for region in ("eu", "us"):
+        (folder.root / f"region={region}").mkdir()
+        folder.put(f"region={region}/a", (1, 1))
+    keys = {"partition_by": {"region": "string"}, "split": {"target_size": "1KiB"}}
+    load(folder.pipeline(**keys))
+    folder.put("region=eu/a", (2, 1))
+
+    with pytest.raises(SourceRewritten, match="rebuild orders region=eu`: they"):
+        load(folder.pipeline(**keys))
+
+
+def test_partitions_that_the_times_of_a_changed_file_rule_out_are_not_named(
+    folder: Folder,
+) -> None:
+    """The sub-split that read it read the other file as well."""
+    folder.put("b", (3, 1), (4, 1))
+
+    with pytest.raises(SourceRewritten, match=r"`tidegate rebuild orders dt=2026-02-01`: they"):
         load(folder.pipeline())
 
 
-def test_rebuild_of_one_partition_names_the_file_whose_other_rows_stay(folder: Folder) -> None:
+def test_changed_file_that_never_had_a_row_is_taken_in_by_any_rebuild(
+    folder: Folder, typed: Callable[[str], str]
+) -> None:
+    folder.put("c")
+    load(folder.pipeline())
+    folder.put("c", amount=pa.array([], pa.int64()))
+
+    with pytest.raises(SourceRewritten, match="any partition will do") as refused:
+        load(folder.pipeline())
+
+    typed(str(refused.value))
+    assert load(folder.pipeline()).windows == ()
+    assert folder.published() == folder.rows()
+
+
+def test_file_that_came_back_after_a_rebuild_is_part_of_the_next_one(
+    folder: Folder, typed: Callable[[str], str]
+) -> None:
+    content = (folder.root / "a.parquet").read_bytes()
+    (folder.root / "a.parquet").unlink()
+    rebuild(folder.pipeline(), 1, 2)
+    assert folder.published() == folder.rows()
+    (folder.root / "a.parquet").write_bytes(content)
+
+    with pytest.raises(RebuildTooNarrow, match=r"a\.parquet \(back\)") as refused:
+        rebuild(folder.pipeline(), 1)
+
+    typed(str(refused.value))
+    assert folder.published() == folder.rows()
+
+
+@pytest.mark.follows("SourceRewritten")
+@pytest.mark.parametrize("kept", [0, 1], ids=["all gone", "one left"])
+def test_folder_that_was_overwritten_by_other_files_is_rebuilt(
+    folder: Folder, typed: Callable[[str], str], kept: int
+) -> None:
+    (folder.root / "a.parquet").unlink()
+    if not kept:
+        (folder.root / "b.parquet").unlink()
+    folder.put("part-1", (7, 1), (8, 5))
+
+    with pytest.raises(SourceRewritten) as refused:
+        load(folder.pipeline())
+
+    typed(str(refused.value))
+    typed(str(refused.value), "load")
+    assert folder.published() == folder.rows()
+    assert list(folder.pipeline().findings()) == []
+
+
+def test_rebuild_says_how_many_rows_are_of_other_partitions(
+    folder: Folder, typed: Callable[[str], str]
+) -> None:
+    told = typed("`tidegate rebuild orders dt=2026-02-02`")
+
+    assert told.startswith("window 2 partitions touched")
+    assert "rows: 2 read, 1 kept, 0 in quarantine, 0 late, 1 of other partitions;" in told
+
+
+def test_rebuild_of_ignored_files_says_that_other_partitions_keep_their_rows(
+    folder: Folder,
+) -> None:
     folder.put("a", (1, 1), (4, 3))
 
-    rebuild(folder.pipeline(), 1)
+    rebuild(folder.pipeline(on_changed_file="ignore"), 1)
 
     pipeline = folder.pipeline()
     (note,) = pipeline.stored_plan(2)[0].notes
     assert note.startswith("took 1 file as it stands now: a.parquet (changed). ")
-    assert "`tidegate rebuild PIPELINE PARTITION`" in note
+    assert "leaves what was read of it before in partitions that are not rebuilt" in note
     assert folder.published() == {"dt=2026-02-01": [1, 3], "dt=2026-02-02": [2]}
     rebuild(folder.pipeline(), 2, 3)
     assert not any("as it stands now" in note for note in pipeline.stored_plan(3)[0].notes)
@@ -224,7 +416,7 @@ def test_checkpoint_moves_with_the_rebuild_and_not_before(folder: Folder) -> Non
     folder.put("a", (1, 1), (4, 3))
     pipeline = folder.pipeline()
     before = pipeline.ledger.pipeline.get()
-    named = [pipeline.parse_partition("dt=2026-02-01")]
+    named = [pipeline.parse_partition(f"dt=2026-02-{day:02d}") for day in (1, 2, 3)]
 
     planned = pipeline.rebuild(named, Run("again", "cli"), NOW)
     (_, taken) = pipeline.ledger.windows.all()
@@ -269,7 +461,7 @@ def test_lost_ledger_is_restored_after_a_rebuild_that_moved_the_checkpoint(
 
 def test_lineage_of_a_rebuild_begins_at_the_beginning(folder: Folder) -> None:
     folder.put("a", (1, 1), (4, 3))
-    rebuild(folder.pipeline(), 1)
+    rebuild(folder.pipeline(), 1, 2, 3)
     folder.published()
 
     marker = json.loads((folder.lake.target / "dt=2026-02-01" / "_SUCCESS").read_bytes())
@@ -284,6 +476,6 @@ def test_file_that_changes_again_after_a_rebuild_is_refused_again(folder: Folder
 
     with pytest.raises(SourceRewritten, match=r"a\.parquet"):
         load(folder.pipeline())
-    rebuild(folder.pipeline(), 1, 3)
+    rebuild(folder.pipeline(), 1, 2, 3)
 
     assert folder.published() == folder.rows()

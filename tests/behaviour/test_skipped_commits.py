@@ -25,6 +25,7 @@ from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from tidegate.pipeline import Pipeline
@@ -281,3 +282,89 @@ def test_refusal_of_a_commit_does_not_recommend_skip_where_skip_refuses(orders: 
     pipeline, target = another(orders, "changes", **CHANGELOG)
     loaded(pipeline)
     assert orders.published(target) == orders.now
+
+
+@pytest.fixture
+def typed(orders: Orders, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Type a command, and return what it wrote."""
+    orders.lake.keys["source"] = SKIP["source"]
+    orders.lake.file()
+    orders.lake.found_by_name(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run(line: str) -> str:
+        result = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return run
+
+
+def next_of(output: str) -> str:
+    """Return the command that an output ends with."""
+    (line,) = re.findall("^Next: (.*)$", output, re.MULTILINE)
+    return str(line)
+
+
+@pytest.mark.parametrize("told_by", ["load", "replay", "explain", "status"])
+def test_partition_with_rows_that_were_removed_is_to_be_rebuilt_before_it_is_published(
+    orders: Orders, typed: Callable[[str], str], told_by: str
+) -> None:
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    orders.correct(3)
+    loaded = typed("tidegate load orders")
+
+    line = {
+        "load": lambda: next_of(loaded),
+        "replay": lambda: next_of(typed("tidegate replay orders 1")),
+        "explain": lambda: next_of(typed("tidegate explain orders dt=2026-02-03")),
+        "status": lambda: re.findall("`(tidegate rebuild .*?)`", _flat(typed, "status"))[0],
+    }[told_by]()
+
+    assert line == "tidegate rebuild orders dt=2026-02-03"
+    rebuilt = typed(line)
+    assert next_of(rebuilt) == "tidegate publish orders"
+    assert "passed over" not in _flat(typed, "status")
+    assert "passed over" not in typed("tidegate explain orders dt=2026-02-03")
+    typed("tidegate publish orders")
+    assert orders.published() == orders.now
+
+
+def _flat(typed: Callable[[str], str], verb: str) -> str:
+    return " ".join(typed(f"tidegate {verb} orders").split())
+
+
+@pytest.mark.parametrize("way", ["rebuild", "refresh"])
+def test_published_partition_whose_rows_were_removed_is_told_until_it_is_rebuilt(
+    orders: Orders, typed: Callable[[str], str], way: str
+) -> None:
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    typed("tidegate publish orders")
+    begin = DAY_1 + DAY * 2
+    orders.lake.commits += 1
+    orders.lake.table.delete(
+        f"at > '{begin.isoformat()}'",
+        snapshot_properties={"known-at": known(orders.lake.commits - 0.5).isoformat()},
+    )
+    orders.now = Counter({key: 1 for key in orders.now if key[0] <= 2 * ORDERS_A_DAY})
+    assert "Next:" not in typed("tidegate load orders")
+    orders.grow(4)
+    assert next_of(typed("tidegate load orders")) == "tidegate publish orders"
+    typed("tidegate publish orders")
+    (ledger,) = orders.lake.root.glob("ledger.db")
+    ledger.unlink()
+    typed("tidegate fsck orders --rebuild")
+
+    told = _flat(typed, "status")
+
+    assert "window 2 passed over commits that removed rows of earlier windows" in told
+    assert "which 1 partition may have" in told
+    (line,) = re.findall("`(tidegate rebuild .*?)`", told)
+    assert line == "tidegate rebuild orders dt=2026-02-03"
+    typed(line.replace("rebuild", way))
+    if way == "rebuild":
+        typed("tidegate publish orders")
+    assert "passed over" not in _flat(typed, "status")
+    assert orders.published() == orders.now

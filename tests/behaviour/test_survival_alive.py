@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import re
 import shlex
+import subprocess
+import sys
 import time
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -436,6 +438,126 @@ def test_message_about_a_replay_that_died_followed_to_the_letter(
     shift.append(CLAIM)
 
     assert code == 1
+    assert tidegate(command)[0] == 0
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids[:4]}
+
+
+@pytest.fixture(scope="module")
+def ended_owner() -> str:
+    """The name of a process of this host that has ended."""
+    telling = (
+        "from tidegate.pipeline.state.holders import process_owner; print(process_owner('cli'))"
+    )
+    told = subprocess.run([sys.executable, "-c", telling], capture_output=True, check=True)
+    return told.stdout.decode().strip()
+
+
+NEEDS_YES = {"abandon", "release", "reset", "retire"}
+"""Commands that ask; a test has no terminal."""
+
+
+def named(text: str) -> list[str]:
+    """Give the commands of a message in their order, as a script has to type them."""
+    found = re.findall(r"`(tidegate [^`]+)`", " ".join(text.split()))
+    return [f"{line} --yes" if line.split()[1] in NEEDS_YES else line for line in found]
+
+
+@pytest.mark.follows("WindowOpen")
+@pytest.mark.parametrize("owner", [ELSEWHERE, IN_AIRFLOW], ids=["process", "airflow run"])
+@pytest.mark.parametrize(
+    "asked",
+    ["abandon orders", "reset orders --drop-target", "retire orders", "release orders"],
+    ids=["abandon", "reset", "retire", "release"],
+)
+def test_message_names_the_way_to_what_was_asked_and_not_a_load(
+    lake: SmallLake, shift: list[timedelta], tidegate: Command, owner: str, asked: str
+) -> None:
+    lake.commit({1: 4})
+    load(lake.pipeline(), interval(1))
+    lake.commit({1: 2})
+    lake.pipeline().plan(Run("dead", owner, interval(2)), NOW)
+
+    code, text = tidegate(f"tidegate {asked} --yes")
+    commands = named(text)
+
+    assert code == 1
+    assert "load" not in " ".join(commands)
+    assert " after 2" in text
+    assert tidegate(commands[0])[0] == 1
+    shift.append(CLAIM)
+    # A run that may wait and cannot be taken over by this command is released before.
+    last = 2 if (owner, asked) == (IN_AIRFLOW, "retire orders") else 1
+    assert [tidegate(line)[0] for line in commands[:last]] == [0] * last
+    assert commands[last - 1].startswith(f"tidegate {asked}")
+    assert lake.pipeline().ledger.windows.open() is None or asked == "release orders"
+
+
+@pytest.mark.follows("WindowOpen")
+@pytest.mark.parametrize("asked", ["load", "abandon", "retire", "reset --drop-target", "rebuild"])
+@pytest.mark.parametrize("way", [0, -1], ids=["first way", "last way"])
+def test_message_says_now_once_the_time_is_past(
+    lake: SmallLake, shift: list[timedelta], tidegate: Command, asked: str, way: int
+) -> None:
+    """A run of Airflow that is gone for good, and Airflow cannot be asked."""
+    verb, *options = asked.split()
+    again = " ".join(["tidegate", verb, "orders", *options])
+    again += " dt=2026-02-01" if verb == "rebuild" else " --yes" if verb in NEEDS_YES else ""
+    lake.commit({1: 4})
+    load(lake.pipeline(), interval(1))
+    lake.commit({1: 2})
+    lake.pipeline().plan(Run("dead", IN_AIRFLOW, interval(2)), NOW)
+    shift.append(CLAIM)
+
+    code, text = tidegate(again)
+    commands = named(text)
+
+    assert code == 1
+    assert " after 2" not in text
+    assert " now " in " ".join(text.split())
+    assert any(line.startswith("tidegate release orders 2") for line in commands)
+    assert tidegate(commands[way] if verb != "retire" else commands[0])[0] == 0
+    code, text = tidegate(again)
+    if code == 1:
+        # It was released, and still stands in the way of a window of another kind.
+        assert tidegate(named(text)[0])[0] == 0
+        assert tidegate(again)[0] == 0
+
+
+@pytest.mark.follows("WindowOpen")
+@pytest.mark.parametrize("way", [0, 1], ids=["load", "abandon"])
+@pytest.mark.parametrize("asked", ["reset orders --yes", "rebuild orders dt=2026-02-01"])
+def test_window_of_a_process_that_ended_is_not_waited_for(
+    lake: SmallLake, tidegate: Command, ended_owner: str, asked: str, way: int
+) -> None:
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    load(lake.pipeline())
+    ids += lake.commit({1: 2})
+    lake.pipeline().plan(Run("dead", ended_owner), NOW)
+
+    code, text = tidegate(f"tidegate {asked}")
+
+    assert code == 1
+    assert "Wait" not in text
+    assert "Nobody works on it any more" in " ".join(text.split())
+    assert tidegate(named(text)[way])[0] == 0
+    assert tidegate(f"tidegate {asked}")[0] == 0
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == ids
+
+
+def test_person_who_said_that_a_run_is_gone_is_told_to_say_it_again(
+    lake: SmallLake, shift: list[timedelta], tidegate: Command
+) -> None:
+    ids = lake.commit({1: 4, 2: 1})
+    lake.pipeline().plan(Run("dead", IN_AIRFLOW), NOW)
+
+    code, text = tidegate("tidegate load orders --take-over")
+    command, _, _ = told(text)
+    shift.append(CLAIM)
+
+    assert (code, command) == (1, "tidegate load orders --take-over")
     assert tidegate(command)[0] == 0
     publish(lake.pipeline())
     assert lake.ids() == {"dt=2026-02-01": ids[:4]}

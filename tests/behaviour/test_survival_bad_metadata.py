@@ -15,7 +15,7 @@ from small_lake import load, publish, stamps
 from tidegate.errors import (
     SourceFileDamaged,
     SourceFileGone,
-    SourceNotFound,
+    SourceVanished,
     TableIdentityChanged,
     TidegateError,
     UnsupportedFeature,
@@ -119,7 +119,7 @@ DAMAGE: dict[str, tuple[Callable[[Damaged], Any], type[TidegateError]]] = {
         lambda at: (at.folder / "v5.metadata.json").write_text('{"format-version": 2}'),
         SourceFileDamaged,
     ),
-    "metadata gone": (lambda at: (at.folder / "v5.metadata.json").unlink(), SourceNotFound),
+    "metadata gone": (lambda at: (at.folder / "v5.metadata.json").unlink(), SourceVanished),
     "metadata of a later format": (
         lambda at: at.edit(lambda raw: raw.update({"format-version": 4})),
         UnsupportedFeature,

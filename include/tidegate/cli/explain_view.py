@@ -12,8 +12,9 @@ from rich.text import Text
 
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts
+from tidegate.model.counting import counting
 from tidegate.model.wire import parse_instant_text
-from tidegate.target.content import counted, counting
+from tidegate.target.content import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,7 +33,8 @@ def explanation(
     found: PartitionExplanation, checkpoint: CheckpointState | None, zone: str
 ) -> Group:
     """Return all that is known about a partition, and whether more rows can arrive for it."""
-    parts: list[RenderableType] = [facts(_state(found, zone))]
+    failed = [("last load", f"failed {found.load_failed}")] if found.load_failed else []
+    parts: list[RenderableType] = [facts(_state(found, zone) + failed)]
     if checkpoint:
         parts += [_title("Checkpoint"), checkpoint_facts(checkpoint)]
     if found.watermark:
@@ -166,6 +168,9 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         rows.insert(3, ("first seen", wording.moment(state.first_seen, zone)))
     if found.report.rows_pending:
         rows.append(("pending", wording.plural(found.report.rows_pending, "row")))
+    if windows := found.report.passed_over:
+        by = wording.numbered("window", [str(sequence) for sequence in windows])
+        rows.append(("removed", f"may have rows that commits removed which {by} passed over"))
     evaluation = found.evaluation or found.report.why
     if evaluation is not None:
         said = replace(evaluation, failed=None)

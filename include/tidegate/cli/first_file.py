@@ -34,6 +34,9 @@ class DraftFile:
     text: str
     event_time: str | None
     """The column that was guessed."""
+    source: str
+    """The address of the source, as the ledger registers it."""
+    target: str
 
 
 def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str | None) -> DraftFile:
@@ -64,7 +67,8 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     chosen = yaml.safe_load(text)["name"]
     where = _target(chosen, target, source.places())
     text = pipeline_template(mapping, columns, target=where, name=chosen)
-    return DraftFile(chosen, text, guess_event_time(columns))
+    address = read_source(mapping).address
+    return DraftFile(chosen, text, guess_event_time(columns), address, where)
 
 
 def _target(name: str, given: str | None, sources: Sequence[str]) -> str:

@@ -211,5 +211,7 @@ def _show(
     output.show(said.raw, said.facts)
     if said.was_limited:
         output.next(command("load", opened.config.name))
-    if announced.partitions:
+    if removed := opened.removed_rows():
+        output.next(command("rebuild", opened.config.name, *removed))
+    elif announced.partitions:
         output.next(command("publish", opened.config.name))

@@ -55,7 +55,8 @@ def status(
             output.next(command("load", pipeline))
             raise typer.Exit(NOTHING)
         facts = status_view.pipeline_facts(report, opened.config.timezone)
-        output.show(report.to_json(), facts, status_view.partition_table(report.partitions))
+        raw = status_view.raw_report(report)
+        output.show(raw, facts, status_view.partition_table(report.partitions))
 
 
 def _all_pipelines(*, as_json: bool) -> None:
@@ -79,8 +80,14 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
         opened = open_pipeline(pipeline)
         found = opened.explain(opened.parse_partition(partition), utc_now())
         checkpoint = opened.checkpoint_state(utc_now())
-        raw = {**found.to_json(), "checkpoint": checkpoint and checkpoint.to_json()}
+        raw = {
+            "partition": str(found.report.state.partition),
+            **found.to_json(),
+            "checkpoint": checkpoint and checkpoint.to_json(),
+        }
         output.show(raw, explanation(found, checkpoint, opened.config.timezone))
+        if found.report.passed_over:
+            output.next(command("rebuild", pipeline, found.report.state.partition))
         digest = found.report.proposed_digest
         if found.report.name == "held" and digest is not None:
             decided = found.proposed.approval if found.proposed else None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.cli import wording
 from tidegate.cli.checks import Line, ok, refusal
+from tidegate.cli.target_checks import check_shared
 from tidegate.commit.policies import open_policy
 from tidegate.config import (
     PipelineConfig,
@@ -25,7 +26,8 @@ from tidegate.gate import load_suite, suite_mistakes
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.state.reading import Reading
-from tidegate.pipeline.state.work import check_identity, check_owner, check_places
+from tidegate.pipeline.state.vanished import naming_vanished
+from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
 from tidegate.source import overlooked
 from tidegate.storage import same_file_system
 
@@ -103,7 +105,8 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
             if refusals:
                 # Rows and suite would say the same once more.
                 return
-            for note in overlooked(config.source):
+            partitioning = [field.column for field in config.target.partition_by]
+            for note in overlooked(config.source, partitioning):
                 yield Line(f"{name}: {subject}", "note", note)
 
 
@@ -152,12 +155,14 @@ def _target(looked: _Looked) -> str:
     if not same_file_system(work, target):
         raise WorkElsewhere(work=work, target=target)
     check_identity(opened.config, opened.roots, opened.ledger, opened.storage)
-    check_owner(opened.roots, opened.ledger, opened.storage)
+    moved = check_owner_or_move(opened.roots, opened.ledger, opened.storage)
+    check_shared(opened)
     for path in (target, work):
         nearest = next(place for place in (Path(path), *Path(path).parents) if place.exists())
         if not os.access(nearest, os.W_OK):
             raise StorageDenied(path=path, problem=f"{nearest} is not writable")
-    return f"{target}, work in {work}"
+    note = ", moved: the next load or publish goes on there" if moved else ""
+    return f"{target}, work in {work}{note}"
 
 
 def _policies(looked: _Looked) -> str:
@@ -184,8 +189,9 @@ def _check_start(looked: _Looked) -> None:
 
 def _source(looked: _Looked) -> str:
     opened, source = looked.pipeline, looked.source
-    check_places(opened.roots, opened.config.name, opened.storage, source)
-    pin = looked.pin
+    with naming_vanished(opened.ledger):
+        check_places(opened.roots, opened.config.name, opened.storage, source)
+        pin = looked.pin
     _check_start(looked)
     names = ", ".join(source.reading.schema(pin).names)
     return (

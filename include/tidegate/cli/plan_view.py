@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tidegate.model.exchange import Exchange
     from tidegate.model.partition import Partition
     from tidegate.model.plan import PlanTotals, ScanPlan, Split
-    from tidegate.model.plan_record import PlanRecord
+    from tidegate.model.plan_record import PartitionEvent, PlanRecord
     from tidegate.model.run import Announced, PlannedWindow
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.pipeline.load.replaying import Replay
@@ -32,10 +32,10 @@ def announced_facts(
     planned: Sequence[PlannedWindow], announced: Announced, notes: Iterable[str], zone: str
 ) -> Table:
     """Return what a load changed, with the notes of its windows' plans."""
-    windows = ", ".join(map(str, announced.windows)) or "none"
+    numbers = [str(sequence) for sequence in announced.windows]
     unchanged = [str(item.sequence) for item in planned if item.sealed]
     rows = [
-        ("windows", windows),
+        ("window" if len(numbers) == 1 else "windows", ", ".join(numbers) or "none"),
         ("partitions touched", wording.listed(announced.partitions)),
         ("watermark", wording.moment(announced.watermark, zone)),
     ]
@@ -138,7 +138,7 @@ def _planned_rows(plan: ScanPlan, zone: str) -> Iterator[tuple[str, str]]:
     yield "files", f"{wording.count(totals.files)} with {wording.size(totals.bytes)}"
     if record is not None:
         yield from _delete_rows(record)
-    yield "rows", wording.count(totals.rows)
+    yield "rows", _rows(totals, record)
     splits = f"{wording.count(totals.splits)} of {wording.plural(totals.sub_splits, 'sub-split')}"
     if record is None:
         yield "splits", splits
@@ -165,13 +165,37 @@ def _found_rows(record: PlanRecord) -> Iterator[tuple[str, str]]:
         yield "checkpoint", record.checkpoint
     if record.listed.manifests_read:
         yield "manifests", f"{wording.count(record.listed.manifests_read)} read"
+    yield from _event_rows(record.listed.events or ())
+
+
+def _event_rows(events: Sequence[PartitionEvent]) -> Iterator[tuple[str, str]]:
+    for number, event in enumerate(events[: wording.MOST_LISTED]):
+        groups = wording.plural(len(event.replaced), "file group")
+        place = event.partition or "the table"
+        yield (
+            "" if number else "replaced",
+            f"{groups} of {place} by {event.operation} {event.instant}",
+        )
+    if len(events) > wording.MOST_LISTED:
+        yield "", f"and {len(events) - wording.MOST_LISTED} more; --json lists all"
 
 
 def _delete_rows(record: PlanRecord) -> Iterator[tuple[str, str]]:
     for number, (kind, total) in enumerate(record.deletes.items()):
-        amount = f"{wording.size(total.bytes)}, {wording.plural(total.rows, 'row')}"
+        # Nobody counts the records of a log before they are read.
+        counted = f", {wording.plural(total.rows, 'row')}" if total.rows else ""
+        amount = f"{wording.size(total.bytes)}{counted}"
         of = "vector" if kind == "vector" else "file"
         yield "" if number else "deletes", f"{kind}: {wording.plural(total.files, of)} of {amount}"
+
+
+def _rows(totals: PlanTotals, record: PlanRecord | None) -> str:
+    number = wording.count(totals.rows)
+    if record is None or not record.listed.unmerged:
+        return number
+    uncounted = any(total.bytes and not total.rows for total in record.deletes.values())
+    besides = "; records of logs are not counted" if uncounted else ""
+    return f"at most {number} of the files, before they are merged and selected{besides}"
 
 
 def _commits(totals: PlanTotals, record: PlanRecord | None) -> str:

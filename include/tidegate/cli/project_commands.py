@@ -71,10 +71,12 @@ def init(
 ) -> None:
     """Write a commented pipeline file for a table, and guess the event time column."""
     from tidegate.cli.first_file import draft_pipeline
+    from tidegate.cli.known_name import check_name
     from tidegate.config import pipelines_folder
 
     with reporting(as_json=as_json) as output:
         draft = draft_pipeline(table, utc_now(), name=name, target=target)
+        check_name(draft)
         file = out or pipelines_folder() / f"{draft.name}.yaml"
         file.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -83,9 +85,14 @@ def init(
         except FileExistsError as taken:
             problem = f"{file} exists already; nothing was overwritten"
             raise typer.BadParameter(problem, param_hint="--out") from taken
-        raw = {"file": str(file), "name": draft.name, "event_time": draft.event_time}
+        raw = {
+            "file": str(file),
+            "name": draft.name,
+            "event_time": draft.event_time,
+            "target": draft.target,
+        }
         guess = f"; event time: {draft.event_time}" if draft.event_time else ""
-        output.show(raw, f"Wrote {file}{guess}.")
+        output.show(raw, f"Wrote {file}{guess}; it publishes to {draft.target}.")
         output.next(command("check", file), command("plan", "--dry-run", file))
 
 

@@ -42,8 +42,11 @@ def reset(
 ) -> None:
     """Begin again at `source.start`; window numbers go on.
 
-    What is published stays until the next revision of each partition replaces it. A partition for
-    which the source has no rows any more becomes empty.
+    The source is read at once, as a load would; `tidegate publish` comes next. What is published
+    stays until the next revision of each partition replaces it. A partition for which the source
+    has no rows any more becomes empty.
+
+    With `--drop-target` nothing is read; `tidegate load` comes next.
     """
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
@@ -78,9 +81,10 @@ def retire(pipeline: PipelineName, yes: Yes = False, as_json: AsJson = False) ->
     """
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
-        file, standing = Path(opened.config.file), opened.standing()
+        file, has_ended = Path(opened.config.file), opened.has_ended()
+        standing = None if has_ended else opened.standing()
         output.confirm("Retire it?", *_retiring(standing, file), yes=yes)
-        if standing is not None:
+        if has_ended or standing is not None:
             opened.retire(getpass.getuser(), this_process(), utc_now())
         left = _put_aside(file)
         raw = {"left": standing and standing.to_json(), "file": str(left)}

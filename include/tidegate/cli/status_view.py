@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.table import Table
 from rich.text import Text
@@ -49,6 +49,16 @@ def pipeline_facts(report: PipelineReport, zone: str) -> Table:
     return facts(rows + [("note", note) for note in report.notes])
 
 
+def raw_report(report: PipelineReport) -> dict[str, Any]:
+    """Return a report for machines; each partition also as commands take it, `dt=2026-02-01`."""
+    raw = report.to_json()
+    named = [str(item.state.partition) for item in report.partitions]
+    raw["partitions"] = [
+        {"partition": name, **item} for name, item in zip(named, raw["partitions"], strict=True)
+    ]
+    return raw
+
+
 def overview_table(overview: Sequence[PipelineOverview], never_loaded: Sequence[str]) -> Table:
     """List pipelines with their progress, and what waits in them."""
     table = Table("pipeline", "checkpoint", "watermark", "last load", *_STATES, "open window")
@@ -77,12 +87,18 @@ def summary_line(summary: RunSummary) -> str:
         f"{wording.count(summary.rows_quarantined)} in quarantine",
         f"{wording.count(summary.rows_late)} late",
     ]
+    if summary.rows_elsewhere:
+        parts.append(f"{wording.count(summary.rows_elsewhere)} of other partitions")
     if summary.rows_carried_over:
         parts.append(f"{wording.count(summary.rows_carried_over)} carried over")
     if summary.rows_unpaired:
         parts.append(f"{wording.count(summary.rows_unpaired)} unpaired")
     if summary.deletes_ignored:
         parts.append(f"{wording.plural(summary.deletes_ignored, 'delete')} that hit nothing")
+    if summary.damaged:
+        spans = wording.plural(sum(summary.damaged.values()), "damaged span")
+        logs = wording.plural(len(summary.damaged), "log file")
+        parts.append(f"{spans} of {logs} skipped")
     if summary.rows_future:
         parts.append(f"{wording.count(summary.rows_future)} in the future")
     failed = [(name, rows) for name, rows in summary.rule_hits.items() if rows]
@@ -117,6 +133,9 @@ def partition_table(partitions: Sequence[PartitionReport]) -> Table:
 def _waits_for(item: PartitionReport) -> str:
     """Return why a partition is not published yet; one that may be waits to be asked."""
     said = wording.why(item.why)
+    if item.passed_over:
+        removed = "may have rows that the source removed, see the note"
+        return "; ".join(filter(None, (removed, said)))
     is_ready = item.why is not None and item.why.committable and item.state.pending == "pending"
     return said or ("complete: waits for the next publish" if is_ready else "")
 

@@ -103,8 +103,7 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -
         by_name = f"`{command('publish', config.name, partition)}` publishes it"
         detail = f"{unknown.detail}; {by_name}"
         if unknown.reason is Reason.DEFAULT_PARTITION and clock.made:
-            column = clock.made[0].column
-            detail += f"; a row rule `{column} is not null` in `rows` puts such rows aside"
+            detail += _put_aside(config, clock.made[0].column, partition)
         return _refused(unknown.reason, detail, tide)
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
@@ -128,6 +127,14 @@ TRIGGERS: Mapping[str, Callable[[PipelineConfig, _Pending, _Tide], Evaluation]] 
     "process-time": _by_process_time,
 }
 """Word of `commit.trigger` → the function that decides."""
+
+
+def _put_aside(config: PipelineConfig, column: str, partition: Partition) -> str:
+    """Return how rows without an event time, which were read already, are put aside."""
+    rule, again = f"{column} is not null", f"`{command('rebuild', config.name, partition)}`"
+    if any(" ".join(item.where.lower().split()) == rule.lower() for item in config.rows):
+        return f"; {again} puts such rows aside, as the row rule `{rule}` says"
+    return f"; after a row rule `{rule}` is added to `rows`, {again} puts such rows aside"
 
 
 def _refused(reason: Reason, detail: str, tide: _Tide, due: datetime | None = None) -> Evaluation:

@@ -35,6 +35,7 @@ from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.policies import CustomPolicy, PolicyConfig, SuccessFilePolicy
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
 from tidegate.config.schema import json_schema
+from tidegate.config.section import lies_inside
 from tidegate.config.sources import (
     CatalogConfig,
     FilesSourceConfig,
@@ -43,6 +44,8 @@ from tidegate.config.sources import (
     InstantTime,
     SourceConfig,
     source_meant_by,
+    tables_around,
+    tables_marked_by,
 )
 from tidegate.config.target import (
     OWNER_FILE,
@@ -90,6 +93,7 @@ __all__ = [
     "ledger_of_home",
     "ledger_url",
     "lend_values",
+    "lies_inside",
     "load_pipeline",
     "load_pipelines",
     "named_values",
@@ -104,5 +108,7 @@ __all__ = [
     "resolve_secret",
     "source_meant_by",
     "source_places",
+    "tables_around",
+    "tables_marked_by",
     "work_beside",
 ]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, WithJsonSchema, model_serializer, model_validator
 
 from tidegate.config.section import Section
 from tidegate.config.words import AmbiguousSide, suggest
-from tidegate.model.instant import aware_time
+from tidegate.model.instant import aware_time, time_in_zone
 
 if TYPE_CHECKING:
     from pydantic import GetJsonSchemaHandler
@@ -23,6 +23,8 @@ StartKind = Literal["full", "earliest", "latest", "latest_inclusive", "after", "
 _WORDS = ("full", "earliest", "latest", "latest_inclusive")
 _OTHER_NAMES = {"full_then_incremental": "full", "latest_exclusive": "latest"}
 """The words of ICE-2.11 for the same starts."""
+_ZONELESS_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*")
+"""A date alone is none: tags may be named by dates."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -90,6 +92,13 @@ class Start(Section):
     def time(self) -> datetime | None:
         """The time that it names; None for anything else, including a time without a zone."""
         return aware_time(self.value) if self.value is not None else None
+
+    def in_zone(self, zone: str) -> Self:
+        """Return the start with its zone, if it is a time that names none."""
+        if self.value is None or not _ZONELESS_TIME.fullmatch(self.value):
+            return self
+        moment = time_in_zone(self.value, zone)
+        return self if moment is None else self.model_copy(update={"value": moment.isoformat()})
 
     @model_validator(mode="before")
     @classmethod

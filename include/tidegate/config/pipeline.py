@@ -8,12 +8,20 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, PrivateAttr, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
 from tidegate.config.section import Section
-from tidegate.config.sources import AnySource, of_one_kind
+from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
 from tidegate.config.target import RowRule, TargetConfig, field_text
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition import Transform
@@ -228,6 +236,13 @@ class PipelineConfig(Section):
             if not PLACEHOLDER.search(value)
             and (_SECRET_KEY.search(key) or _ADDRESS_SECRET.search(value))
         ]
+
+    @field_validator("source")
+    @classmethod
+    def _start_in_zone(cls, source: SourceConfig, known: ValidationInfo) -> SourceConfig:
+        """Read a start without a zone in the pipeline's, as bounds are on the command line."""
+        start = source.start.in_zone(known.data.get("timezone", "UTC"))
+        return source.model_copy(update={"start": start}) if start != source.start else source
 
     @model_validator(mode="before")
     @classmethod

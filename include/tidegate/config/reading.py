@@ -219,7 +219,8 @@ class SplitConfig(Section):
     lookback: int = Field(10, gt=0)
     """How many splits stay open while files are packed; 1 if an order is kept (ICE-5.6)."""
     max_delete_memory: Size = 256 << 20
-    """Memory of a task for sets of deleted keys; larger sets take several passes (ICE-6.9)."""
+    """Memory of a task for what rows are merged with: of sets of deleted keys, larger ones take
+    several passes (ICE-6.9); log records beyond it are merged through local files (HUDI-M18)."""
 
     @model_validator(mode="before")
     @classmethod

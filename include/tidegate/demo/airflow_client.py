@@ -6,6 +6,7 @@ is about to end (409), an API that does not listen yet (AF-2.9).
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ class Question:
 
 
 class AirflowClient:
-    """One Airflow, accessed by its REST API without a login, as the demo runs `airflow standalone`.
+    """One Airflow, accessed by its REST API without a login, as the demo runs it.
 
     *Failure:* a request that is retried may have had its effect before; all of them may be
     repeated.
@@ -90,15 +91,16 @@ class AirflowClient:
         except (AirflowBusy, AirflowRefused):
             return False
 
-    def is_alive(self) -> bool:
-        """Return whether scheduler and triggerer sent a heartbeat in the last 30 seconds.
-
-        `airflow standalone` continues without a scheduler that died.
-        """
-        try:
-            return self._is_healthy()
-        except (AirflowBusy, AirflowRefused):
-            return True  # the state is unknown
+    def reached(self, dag_ids: tuple[str, ...]) -> frozenset[str]:
+        """Return what has come up so far: parts that send heartbeats, DAGs that are known."""
+        found: set[str] = set()
+        with contextlib.suppress(AirflowBusy, AirflowRefused):
+            health = self._ask("GET", "/monitor/health")
+            found |= {name for name, part in health.items() if part["status"] == "healthy"}
+            for dag_id in dag_ids:
+                self._ask("GET", f"/dags/{dag_id}")
+                found.add(dag_id)
+        return frozenset(found)
 
     def unhealthy_parts(self) -> list[str]:
         """Return the names of the parts that sent no heartbeat lately; none if nobody answers."""

@@ -1,6 +1,7 @@
-"""Run `airflow standalone` with its own home, and leave no process behind.
+"""Run Airflow with its own home, and leave no process behind.
 
-It is only a child process: Airflow itself is never imported here.
+Its parts are child processes of one child (`airflow_parts`), which starts one again that ends.
+Airflow itself is never imported here.
 """
 
 from __future__ import annotations
@@ -11,11 +12,11 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import psutil
 
+from tidegate.demo import airflow_parts
 from tidegate.demo.airflow_client import AirflowClient
 from tidegate.demo.airflow_environment import airflow_environment
 from tidegate.demo.interrupts import interrupts_deferred
@@ -30,14 +31,17 @@ from tidegate.errors import AirflowNotStarted
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from pathlib import Path
     from types import TracebackType
 
 START_SECONDS = 240
-"""A first start takes 30 to 70 s on two busy cores; a loaded machine takes longer."""
+"""So long a start may show no progress. On two busy cores the whole start takes 30 to 70 s."""
 
 _POLITE_SECONDS = 10
-_PARTS = frozenset({"scheduler", "dag-processor", "api-server", "triggerer"})
+_RECENT_SECONDS = 15 * 60
+_MOST_ENDS = 5
+"""A part that ended so often in so many seconds is not mended by one start more."""
 
 
 class AirflowServer:
@@ -48,12 +52,22 @@ class AirflowServer:
     with them.
     """
 
-    def __init__(self, home: Path, variables: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        home: Path,
+        variables: Mapping[str, str],
+        *,
+        tell: Callable[[str], None] = lambda _text: None,
+        revive: Callable[[], bool] = lambda: False,
+    ) -> None:
         """Prepare a server.
 
         Args:
             home: `AIRFLOW_HOME`; created if it does not exist.
             variables: further variables for the tasks: `TIDEGATE_HOME`, `TIDEGATE_PIPELINES`.
+            tell: is told of a part that ended and is started again.
+            revive: starts the database again if it ended, and returns whether it had to. All parts
+                end because of that.
         """
         self.home = home
         self.log = home / "standalone.log"
@@ -61,7 +75,10 @@ class AirflowServer:
         self._process: subprocess.Popen[bytes] | None = None
         self._client: AirflowClient | None = None
         self._occupation: Occupation | None = None
-        self._parts: set[str] = set()
+        self._tell = tell
+        self._revive = revive
+        self._parts: dict[str, int] = {}
+        self._ends: dict[str, list[float]] = {}
 
     @property
     def client(self) -> AirflowClient:
@@ -94,7 +111,7 @@ class AirflowServer:
         environment = airflow_environment(self.home, ports, self._variables)
         with interrupts_deferred(), self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [Path(sys.executable).with_name("airflow"), "standalone"],
+                [sys.executable, "-m", airflow_parts.__name__],
                 env=environment,
                 cwd=self.home,
                 stdin=subprocess.DEVNULL,
@@ -108,32 +125,54 @@ class AirflowServer:
     def wait_until_ready(self, dag_ids: tuple[str, ...], seconds: float = START_SECONDS) -> None:
         """Wait until the API answers, the scheduler is alive and the DAGs are known (AF-2.5).
 
+        Args:
+            dag_ids: the DAGs that must be known.
+            seconds: how long nothing more may have come up: a loaded machine is slow, not broken.
+
         Raises:
-            AirflowNotStarted: it ended, or took too long.
+            AirflowNotStarted: it ended, or made no progress.
         """
+        up: frozenset[str] = frozenset()
         deadline = time.monotonic() + seconds
         while not self.client.is_ready(dag_ids):
             self.check_running()
+            more = up | self._parts.keys() | self.client.reached(dag_ids)
+            if more != up:
+                up, deadline = more, time.monotonic() + seconds
             if time.monotonic() > deadline:
-                problem = f"expected it to be ready after {seconds:.0f} s, it is not"
+                found = f"found {', '.join(sorted(up)) or 'nothing'}, and nothing more for"
+                problem = f"expected it to be ready, {found} {seconds:.0f} s"
                 raise AirflowNotStarted(problem=problem, log=str(self.log))
             time.sleep(0.5)
 
     def check_running(self) -> None:
-        """Check that the server and the parts that it has started are still running.
+        """Check that the server is running; a part that ended is told, once.
 
         Raises:
-            AirflowNotStarted: it ended by itself, or a part of it did, without which it goes on.
+            AirflowNotStarted: it ended by itself, or a part of it ends again and again.
         """
+        # Asked first: Airflow's parts end because of it.
+        revived = self._revive()
         if self._process is None or self._process.poll() is not None:
             code = self._process.returncode if self._process else "none"
             raise AirflowNotStarted(problem=f"it ended with code {code}", log=str(self.log))
         running = _running_parts(self._process.pid)
-        self._parts |= running
-        ended = sorted(self._parts - running)
-        if ended:
-            problem = f"its {' and its '.join(ended)} ended"
+        if revived:
+            self._ends.clear()
+        now = time.monotonic()
+        for name, process in sorted(self._parts.items()):
+            if running.get(name) != process:
+                self._note_end(name, now)
+        self._parts = running
+
+    def _note_end(self, name: str, now: float) -> None:
+        ends = [end for end in self._ends.get(name, ()) if now - end < _RECENT_SECONDS]
+        self._ends[name] = [*ends, now]
+        if len(ends) >= _MOST_ENDS:
+            problem = f"its {name} ended again and again"
             raise AirflowNotStarted(problem=problem, log=str(self.log))
+        ended = AirflowNotStarted(problem=f"its {name} ended", log=str(self.log))
+        self._tell(f"{ended} Starting it again …")
 
     def stop(self) -> None:
         """End every process of the session: SIGINT first, then SIGTERM, then SIGKILL (AF-2.4)."""
@@ -167,13 +206,13 @@ class AirflowServer:
         return occupation
 
 
-def _running_parts(standalone: int) -> set[str]:
-    """Return the names of the parts of `airflow standalone` that run."""
-    found: set[str] = set()
+def _running_parts(first: int) -> dict[str, int]:
+    """Return the process of each part that runs, of those that the session's first one started."""
+    found: dict[str, int] = {}
     with contextlib.suppress(psutil.NoSuchProcess):
-        for child in psutil.Process(standalone).children():
+        for child in psutil.Process(first).children():
             with contextlib.suppress(psutil.NoSuchProcess):
                 # One part gives itself a title, `airflow api_server -- host:…`.
                 command = " ".join(child.cmdline()).replace("_", "-").split()
-                found |= _PARTS.intersection(command)
+                found |= dict.fromkeys(airflow_parts.PARTS.intersection(command), child.pid)
     return found

@@ -6,6 +6,7 @@ What a home has stays in use: neither runs of Airflow nor windows of a ledger ar
 from __future__ import annotations
 
 import contextlib
+import time
 from typing import TYPE_CHECKING
 
 from tidegate.config import (
@@ -20,7 +21,7 @@ from tidegate.ledger.embedded import AIRFLOW, EmbeddedServer, attach
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from tidegate.demo.places import DemoPlaces
@@ -30,6 +31,9 @@ _DIALOG = (
     "it may answer 503 there, lose runs from its history and stop. `tidegate replay` loads windows "
     "again without it."
 )
+_RECENT_SECONDS = 15 * 60
+_MOST_ENDS = 5
+_WAITS_SECONDS = (1.0, 5.0)
 
 
 @contextlib.contextmanager
@@ -103,7 +107,46 @@ def airflow_database(places: DemoPlaces) -> dict[str, str]:
     }
 
 
-def ended_postgres(places: DemoPlaces) -> EmbeddedServer | None:
+class Reviver:
+    """Starts the home's PostgreSQL again whenever it has ended.
+
+    *Failure:* one that does not start, or that ends again and again, is named and left.
+    """
+
+    def __init__(self, places: DemoPlaces, tell: Callable[[str], None]) -> None:
+        self._places = places
+        self._tell = tell
+        self._ends: list[float] = []
+
+    def look(self) -> bool:
+        """Start it again if it has ended; return whether it had.
+
+        Raises:
+            PostgresNotStarted: it does not start, or ends again and again.
+        """
+        server = _ended_postgres(self._places)
+        if server is None:
+            return False
+        now = time.monotonic()
+        self._ends = [*(end for end in self._ends if now - end < _RECENT_SECONDS), now]
+        if len(self._ends) > _MOST_ENDS:
+            raise PostgresNotStarted(problem=f"it ended again and again, see {server.log}")
+        self._tell(f"PostgreSQL ended, see {server.log}. Starting it again …")
+        _attach_patiently(postgres_folder(self._places.home))
+        return True
+
+
+def _attach_patiently(folder: Path) -> EmbeddedServer:
+    """Start a server that was killed; it refuses as long as processes of the old one live."""
+    for wait_seconds in _WAITS_SECONDS:
+        try:
+            return attach(folder)
+        except PostgresNotStarted:
+            time.sleep(wait_seconds)
+    return attach(folder)
+
+
+def _ended_postgres(places: DemoPlaces) -> EmbeddedServer | None:
     """Return the home's PostgreSQL if it has one that does not run."""
     if not has_postgres(places.home):
         return None

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, NoReturn
 from rich.syntax import Syntax
 
 from tidegate.demo import plot, screen
-from tidegate.demo.airflow_server import AirflowServer
-from tidegate.demo.databases import airflow_database, databases, ended_postgres
+from tidegate.demo.airflow_server import START_SECONDS, AirflowServer
+from tidegate.demo.databases import Reviver, airflow_database, databases
 from tidegate.demo.flights import FIRST_DAY, LAST_DAY
 from tidegate.demo.interrupts import ended_like_interrupted
 from tidegate.demo.lake import build_lake
 from tidegate.demo.places import PIPELINE, DagIds, DemoPlaces
 from tidegate.demo.proof import MARKER, prove
+from tidegate.demo.silences import Silences
 from tidegate.demo.watch import DemoWatch
 from tidegate.errors import AirflowNotStarted
 from tidegate.pipeline import open_pipeline
@@ -37,8 +38,6 @@ _STARTS = 3
 _RECENT_SECONDS = 15 * 60
 _RECENT_ENDS = 3
 """So many ends of Airflow in so many seconds are not mended by one start more."""
-_UNWELL_SECONDS = 60
-"""Airflow itself takes 30 seconds to notice that a part of it is silent."""
 
 
 def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
@@ -71,7 +70,8 @@ def run_demo(console: Console, places: DemoPlaces | None = None) -> bool:
 def run_ui(console: Console, places: DemoPlaces | None = None) -> None:
     """Start Airflow on the demo's home and keep it running until interrupted.
 
-    What ends by itself is named and started again, on the same port.
+    A part that ends by itself is named and started again alone, on the same port. One that lives
+    and sends no heartbeat is only named.
 
     Raises:
         AirflowNotStarted: it did not start, or ended again and again.
@@ -83,7 +83,8 @@ def run_ui(console: Console, places: DemoPlaces | None = None) -> None:
         ends: list[float] = []
         while True:
             try:
-                _serve(console, places)
+                # The machine may be slow: each try gets more time than the one before.
+                _serve(console, places, START_SECONDS * 2 ** len(ends))
             except AirflowNotStarted as down:
                 now = time.monotonic()
                 ends = [end for end in ends if now - end < _RECENT_SECONDS]
@@ -93,30 +94,37 @@ def run_ui(console: Console, places: DemoPlaces | None = None) -> None:
                 _print(console, f"{down} Starting it again …")
 
 
-def _serve(console: Console, places: DemoPlaces) -> NoReturn:
-    with airflow_of(places) as server:
+def _serve(console: Console, places: DemoPlaces, seconds: float) -> NoReturn:
+    with airflow_of(places, console) as server:
         with console.status("Starting Airflow …"):
-            server.wait_until_ready(DAGS.all)
+            server.wait_until_ready(DAGS.all, seconds)
         console.print(f"Airflow is at [link]{server.client.url}[/link] (no login). Ctrl-C ends it.")
-        well = time.monotonic()
+        silences = Silences()
         while True:
-            # Asked first: Airflow's parts end because of it.
-            ended = ended_postgres(places)
-            if ended is not None:
-                _print(console, f"PostgreSQL ended, see {ended.log}. Starting it again …")
-                airflow_database(places)
             server.check_running()
-            unwell = server.client.unhealthy_parts()
-            well = well if unwell else time.monotonic()
-            if time.monotonic() - well > _UNWELL_SECONDS:
-                problem = f"its {' and its '.join(unwell)} gave no sign of life"
-                raise AirflowNotStarted(problem=problem, log=str(server.log))
+            for told in silences.look(server.client.unhealthy_parts(), time.monotonic()):
+                _print(console, told)
             time.sleep(_LOOK_SECONDS)
 
 
-def airflow_of(places: DemoPlaces) -> AirflowServer:
-    """Return a home's Airflow, on the database that it has."""
-    return AirflowServer(places.airflow, places.variables() | airflow_database(places))
+def airflow_of(places: DemoPlaces, console: Console | None = None) -> AirflowServer:
+    """Return a home's Airflow, on the database that it has.
+
+    Args:
+        places: of the home.
+        console: is told what ended and is started again.
+    """
+
+    def tell(text: str) -> None:
+        if console is not None:
+            _print(console, text)
+
+    return AirflowServer(
+        places.airflow,
+        places.variables() | airflow_database(places),
+        tell=tell,
+        revive=Reviver(places, tell).look,
+    )
 
 
 def show_results(console: Console, places: DemoPlaces, pipeline: Pipeline) -> bool:
@@ -158,7 +166,7 @@ def _publish_with_restarts(console: Console, places: DemoPlaces, pipeline: Pipel
 
 def _publish(console: Console, places: DemoPlaces, pipeline: Pipeline) -> None:
     """Bring every day to its final state through Airflow."""
-    with airflow_of(places) as server:
+    with airflow_of(places, console) as server:
         # Airflow needs most of a minute to start; the lake is created in the meantime.
         with console.status("Starting Airflow, making the lake …"):
             _tell_of_lake(console, build_lake(places.lake))

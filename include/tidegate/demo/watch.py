@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from tidegate.demo import plot
-from tidegate.errors import AirflowNotStarted, DemoStuck
+from tidegate.errors import DemoStuck
 
 if TYPE_CHECKING:
     from datetime import date
@@ -26,7 +26,6 @@ PATIENCE_SECONDS = 15 * 60
 _LOOK_SECONDS = 1.0
 _QUIET_SECONDS = 60.0
 _SETTLE_SECONDS = 20.0
-_DEAD_SECONDS = 20.0
 _READING_SECONDS = 8.0
 """Airflow takes some seconds to register a task that waits for a person. An answer before that is
 lost, and the task asks again; no person is that quick."""
@@ -48,7 +47,6 @@ class DemoWatch:
         self._dags = dags
         self._started = time.monotonic()
         self._failed_before = self._failed_runs()
-        self._alive = self._started
         self._asked: dict[str, float] = {}
         self._standing: object = None
         self._changed = self._started
@@ -65,7 +63,7 @@ class DemoWatch:
             board.show(report)
             if plot.is_at_the_end(report):
                 return
-            self._check_airflow()
+            self._server.check_running()
             self._answer(report)
             self._check_progress(report)
             self._push_when_quiet(report)
@@ -84,14 +82,6 @@ class DemoWatch:
     @property
     def _client(self) -> AirflowClient:
         return self._server.client
-
-    def _check_airflow(self) -> None:
-        self._server.check_running()
-        if self._client.is_alive():
-            self._alive = time.monotonic()
-        elif time.monotonic() - self._alive > _DEAD_SECONDS:
-            problem = "its scheduler or triggerer went down"
-            raise AirflowNotStarted(problem=problem, log=str(self._server.log))
 
     def _answer(self, report: PipelineReport | None) -> None:
         """Approve the one day as a person would, once Airflow waits for it."""

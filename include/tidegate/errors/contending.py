@@ -14,7 +14,7 @@ class WindowOpen(TransientError):
     outlook: str
     """What happens next to the window, and the command that finishes it if its holder is gone."""
     template = (
-        "pipeline '{pipeline}': window {sequence} is worked on by {run}, last renewed {renewed}. "
+        "pipeline '{pipeline}': window {sequence} was taken by {run}, last renewed {renewed}. "
         "{outlook}"
     )
 

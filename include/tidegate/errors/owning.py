@@ -32,6 +32,35 @@ class TargetOwned(TerminalError):
     )
 
 
+class TargetShared(TerminalError):
+    """Two pipeline files name one target or work directory, and neither pipeline owns it yet."""
+
+    key: str
+    place: str
+    pipeline: str
+    file: str
+    other: str
+    template = (
+        "{place}: the pipeline '{pipeline}' has {other} as its `{key}`, see {file}. The first of "
+        "both that is loaded would own it, and every load of the other one would be refused. Set "
+        "another `{key}` in one of the files, beside the other and not inside it."
+    )
+
+
+class TargetRegistered(TerminalError):
+    """A ledger to be restored has another pipeline registered for the target (design §4)."""
+
+    pipeline: str
+    target: str
+    owner: str
+    template = (
+        "pipeline '{pipeline}': {target} belongs to it, and the ledger in use has it registered "
+        "for '{owner}', which published there before: it is older than the files, as after a "
+        "restored backup. Nothing was restored. Restore '{owner}' first, with `tidegate fsck "
+        "{owner} --rebuild`, then this one with `tidegate fsck {pipeline} --rebuild`."
+    )
+
+
 class WorkOwned(TerminalError):
     """Another pipeline works in this work directory (design §4, who owns a target)."""
 

@@ -25,6 +25,19 @@ class ConfigInvalid(TerminalError):
     template = "{file}:{line}: `{key}`: {problem}"
 
 
+class SourceLibraryFailed(TerminalError):
+    """The library that reads a kind of source does not start, mostly because of its settings."""
+
+    kind: str
+    problem: str
+    template = (
+        "sources of kind '{kind}' cannot be read here, because a library does not start: "
+        "{problem}. Correct its settings and run the command again; those of pyiceberg are in "
+        "`.pyiceberg.yaml`, in the folder of the environment variable PYICEBERG_HOME, the home "
+        "directory or the current one."
+    )
+
+
 class NameTaken(TerminalError):
     """Two pipeline files have the same name, which is an identity; the first valid one is used."""
 
@@ -34,6 +47,22 @@ class NameTaken(TerminalError):
     template = (
         "{file}: the name '{name}' is taken by {taken}, which is used. Remove this file, or give "
         "its pipeline another name and another target."
+    )
+
+
+class NameKnown(TerminalError):
+    """A pipeline file is to be written under a name that the ledger has for another pipeline."""
+
+    name: str
+    key: str
+    expected: str
+    found: str
+    target: str
+    proposal: str
+    template = (
+        "the ledger knows a pipeline '{name}' whose `{key}` is {expected}; this one has {found}. "
+        "Nothing was written. Choose another name, as `--name {proposal}`; for a new file of the "
+        "pipeline that the ledger knows, name its source, and its target with `--target {target}`."
     )
 
 

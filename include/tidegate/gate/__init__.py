@@ -3,6 +3,7 @@
 from tidegate.gate.check import check, suite_mistakes
 from tidegate.gate.content import GateInput
 from tidegate.gate.frame import SparkFrame
+from tidegate.gate.library import prepare
 from tidegate.gate.suite import Expectation, Suite, load_suite
 
 __all__ = [
@@ -12,5 +13,6 @@ __all__ = [
     "Suite",
     "check",
     "load_suite",
+    "prepare",
     "suite_mistakes",
 ]

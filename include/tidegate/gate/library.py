@@ -62,6 +62,12 @@ def run_expectations(
     return tuple(results)
 
 
+def prepare() -> None:
+    """Load the library, which takes seconds once per process."""
+    with _quiet():
+        import great_expectations  # noqa: F401
+
+
 def version() -> str:
     """Return the library and its version, for `gate.json`."""
     from importlib.metadata import version as installed

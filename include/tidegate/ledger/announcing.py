@@ -18,14 +18,15 @@ from tidegate.ledger.schema import (
     publication,
     window,
 )
+from tidegate.model.counting import counting
 from tidegate.model.message import Contribution, EventTimes, RunSummary
+from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
-    from tidegate.model.partition import Partition
     from tidegate.model.watermark import WatermarkStep
 
 
@@ -129,6 +130,8 @@ class Announcing:
             )
             effective.append(rows.with_late(item, late=late))
         self._reset_again(announced.sequence, [item.partition.path for item in effective], now)
+        if before or WindowKind(kind).replaces:
+            self._settle_empty(announced.sequence)
         return tuple(effective)
 
     def _to_reset(self, sequence: int, kind: str) -> set[str]:
@@ -189,6 +192,39 @@ class Announcing:
         )
         found = self.connection.execute(query).mappings()
         return next((row for row in found if not rows.read_window(row).window.is_empty), None)
+
+    def _settle_empty(self, sequence: int) -> None:
+        """Leave nothing pending where a window took all rows of a partition never published.
+
+        Otherwise it would wait for its trigger, which may never allow it, to publish nothing.
+        """
+        mine = sa.select(contribution.c.partition).where(
+            contribution.c.pipeline == self.name, contribution.c.window == sequence
+        )
+        begun = sa.select(publication.c.partition).where(
+            publication.c.pipeline == self.name, publication.c.state.in_(BEGUN)
+        )
+        unpublished = sa.select(partition.c.partition).where(
+            partition.c.pipeline == self.name,
+            partition.c.revision == 0,
+            partition.c.partition.in_(mine),
+            partition.c.partition.not_in(begun),
+        )
+        query = sa.select(contribution).where(
+            contribution.c.pipeline == self.name, contribution.c.partition.in_(unpublished)
+        )
+        brought: dict[str, list[Contribution]] = {}
+        for row in self.connection.execute(query).mappings():
+            # Which partition it is does not decide whether it counts.
+            item = rows.read_contribution(row, Partition(()))
+            brought.setdefault(row["partition"], []).append(item)
+        for path, found in sorted(brought.items()):
+            if not any(item.rows for item in counting(found)):
+                self.connection.execute(
+                    sa.update(partition)
+                    .where(partition.c.pipeline == self.name, partition.c.partition == path)
+                    .values(pending="none", first_seen=None, why=None)
+                )
 
     def _emptied(self, path: str, announced: Announcement) -> Contribution:
         values = self.connection.scalar(

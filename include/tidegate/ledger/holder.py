@@ -22,6 +22,21 @@ class Life(Enum):
     """The holder renews as long as it lives: what it holds may be taken once it has expired."""
     WAITING = "waiting"
     """The holder may be alive without renewing: what it holds is never taken by time alone."""
+    SAID_GONE = "said gone"
+    """A person said that the holder does not wait: as for one that renews, time decides."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """A command that goes on once a holder is gone."""
+
+    words: tuple[object, ...]
+    does: str
+    """What it does then, as in "finishes what it left"."""
+    release: tuple[object, ...] = ()
+    """The command by which a person takes something from a run that is gone for good, if any."""
+    takes_over: bool = True
+    """Whether it does so itself with `--take-over`; otherwise it is released before."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +54,8 @@ class Holder:
     """Time of the command: recorded, never compared."""
     timeout: timedelta
     life_of: Callable[[str], Life] = lambda _owner: Life.RENEWING
+    asked: Way | None = None
+    """What a person asked for, if it is not to finish what another holder left."""
 
     def may_take(self, owner: str | None, expires: datetime | None, at: datetime) -> bool:
         """Return whether what `owner` holds until `expires` may be taken.
@@ -51,7 +68,7 @@ class Holder:
         if owner is None or owner == self.owner:
             return True
         life = self.life_of(owner)
-        if life is Life.RENEWING:
+        if life in {Life.RENEWING, Life.SAID_GONE}:
             return expires is not None and expires <= at
         return life is Life.GONE
 
@@ -70,25 +87,39 @@ class Holder:
         """Return when the current holder last renewed, as text."""
         return _text(expires - self.timeout) if expires else "an unknown time"
 
-    def outlook(self, owner: str, expires: datetime | None, *words: object) -> str:
+    def outlook(self, owner: str, expires: datetime | None, at: datetime, way: Way) -> str:
         """Return what will happen to what `owner` holds, and what a person may do about it.
 
         Args:
-            owner: who holds it.
+            owner: who holds it; it may not be taken from this one.
             expires: when it expires without another renewal.
-            words: the command that continues the work.
+            at: the ledger's time.
+            way: the command that continues the work.
         """
-        until = _text(expires) if expires else "it has ended"
-        if self.life_of(owner) is Life.WAITING:
+        when = f"after {_text(expires)}" if expires is not None and expires > at else "now"
+        life = self.life_of(owner)
+        if life is Life.WAITING:
             return (
                 "It may be waiting between two tasks, which only Airflow can tell: wait for it, "
-                "or clear it there. If it is gone for good, "
-                f"`{command(*words, '--take-over')}` after {until} finishes what it left."
+                f"or clear it there. If it is gone for good, {_for_good(way, when)}."
             )
+        option = ("--take-over",) if life is Life.SAID_GONE and way.takes_over else ()
         return (
             "Wait for it. If it is gone and does not renew again, "
-            f"`{command(*words)}` after {until} finishes what it left."
+            f"`{command(*way.words, *option)}` {when} {way.does}."
         )
+
+
+def _for_good(way: Way, when: str) -> str:
+    """Return what helps if a run that may wait is gone for good."""
+    if not way.takes_over:
+        released = f"`{command(*way.release)}` {when} takes it from that run"
+        then = f", and `{command(*way.words)}` then {way.does}"
+        return released if way.words == way.release else released + then
+    itself = f"`{command(*way.words, '--take-over')}` {when} {way.does}"
+    if not way.release:
+        return itself
+    return f"{itself}, or `{command(*way.release)}` leaves it to the next run"
 
 
 def _text(moment: datetime) -> str:

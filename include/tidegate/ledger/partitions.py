@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,12 +10,14 @@ import sqlalchemy as sa
 from tidegate.errors import ClaimHeld, FenceLost, LedgerMoved, PartitionNotFound
 from tidegate.ledger import rows
 from tidegate.ledger.connect import reading
+from tidegate.ledger.holder import Way
 from tidegate.ledger.schema import contribution, partition
 from tidegate.model.ledger_rows import Claim, PartitionState
+from tidegate.model.nearness import nearest_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import timedelta
+    from datetime import datetime, timedelta
 
     from tidegate.ledger.clock import Clock
     from tidegate.ledger.holder import Holder
@@ -79,9 +80,9 @@ class Partitions:
             looked: where else they were looked for, as a part of the message.
         """
         # The nearest first: a wrong name is usually nearly right.
-        known = [str(state.partition) for state in self.all()]
-        near = difflib.get_close_matches(str(targets[0]), known, n=_NAMED, cutoff=0.0)
-        listed = ", ".join(near) + (f" and {len(known) - _NAMED} more" if known[_NAMED:] else "")
+        known = nearest_first(targets[0], (state.partition for state in self.all()))
+        named = ", ".join(map(str, known[:_NAMED]))
+        listed = named + (f" and {len(known) - _NAMED} more" if known[_NAMED:] else "")
         return PartitionNotFound(
             pipeline=self.name,
             partition=", ".join(map(str, targets)),
@@ -132,7 +133,7 @@ class Partitions:
                 )
             now = self.clock(connection)
             if not holder.may_take(row["claim_owner"], row["claim_expires"], now):
-                raise self._held_error(target, row, holder)
+                raise self._held_error(target, row, holder, now)
             fence = row["claim_fence"] + 1
             connection.execute(
                 sa.update(partition)
@@ -227,14 +228,17 @@ class Partitions:
             )
             return True
 
-    def _held_error(self, target: Partition, row: rows.Row, holder: Holder) -> ClaimHeld:
+    def _held_error(
+        self, target: Partition, row: rows.Row, holder: Holder, at: datetime
+    ) -> ClaimHeld:
+        way = Way(("publish", self.name, target), "finishes what it left")
         owner, expires = row["claim_owner"], row["claim_expires"]
         return ClaimHeld(
             pipeline=self.name,
             partition=str(target),
             owner=owner,
             renewed=holder.renewed(expires),
-            outlook=holder.outlook(owner, expires, "publish", self.name, target),
+            outlook=holder.outlook(owner, expires, at, way),
         )
 
     def _key(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:

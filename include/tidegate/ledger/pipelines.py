@@ -41,6 +41,20 @@ class Pipelines:
             )
         return None if row is None else rows.read_pipeline(row)
 
+    def identity(self) -> Mapping[str, str] | None:
+        """Return the keys that are registered under the name; None if it is not known."""
+        registered = sa.select(pipeline.c.identity).where(pipeline.c.name == self.name)
+        with reading(self.engine) as connection:
+            found: Mapping[str, str] | None = connection.scalar(registered)
+        return found
+
+    def others(self) -> tuple[PipelineState, ...]:
+        """Return the other pipelines of this ledger."""
+        with reading(self.engine) as connection:
+            query = sa.select(pipeline).where(pipeline.c.name != self.name)
+            found = connection.execute(query.order_by(pipeline.c.name)).mappings().all()
+        return tuple(map(rows.read_pipeline, found))
+
     def get(self) -> PipelineState:
         """Return the state of a registered pipeline."""
         state = self.find()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import sqlalchemy as sa
 
-from tidegate.errors import LedgerMoved, TargetOwned
+from tidegate.errors import LedgerMoved, TargetOwned, TargetRegistered
 from tidegate.ledger import rows
 from tidegate.ledger.schema import metadata, partition, pipeline, window
 
@@ -69,9 +69,14 @@ def replace_rows(ledger: Ledger, restored: Ledger, before: Fenced | None, newest
 
     Raises:
         LedgerMoved: something was recorded since; nothing was changed (Transient).
+        TargetRegistered: another pipeline of this ledger has the target; nothing was changed.
     """
     with restored.engine.begin() as made, ledger.engine.begin() as connection:
         _check_unmoved(connection, ledger.name, before)
+        target = made.scalar(sa.select(pipeline.c.target)) or ""
+        owner = _registered_for(connection, target, ledger.name)
+        if owner is not None:
+            raise TargetRegistered(pipeline=ledger.name, target=target, owner=owner)
         fences = _fences(before, newest)
         first_fence = fences["first_fence"]
         made.execute(sa.update(pipeline).values(**fences))
@@ -103,10 +108,7 @@ def clear_rows(ledger: Ledger, before: Fenced, identity: Mapping[str, str], targ
     """
     with ledger.engine.begin() as connection:
         _check_unmoved(connection, ledger.name, before)
-        others = sa.select(pipeline.c.name).where(
-            pipeline.c.target == target, pipeline.c.name != ledger.name
-        )
-        owner = connection.scalar(others)
+        owner = _registered_for(connection, target, ledger.name)
         if owner is not None:
             raise TargetOwned(target=target, owner=owner, pipeline=ledger.name)
         _delete_rows(connection, ledger.name, kept=pipeline)
@@ -136,6 +138,12 @@ def remove_rows(ledger: Ledger, before: Fenced) -> None:
     with ledger.engine.begin() as connection:
         _check_unmoved(connection, ledger.name, before)
         _delete_rows(connection, ledger.name)
+
+
+def _registered_for(connection: sa.Connection, target: str, name: str) -> str | None:
+    """Return which other pipeline of the ledger has a target."""
+    others = sa.select(pipeline.c.name).where(pipeline.c.target == target, pipeline.c.name != name)
+    return connection.scalar(others)
 
 
 def _delete_rows(connection: sa.Connection, name: str, kept: sa.Table | None = None) -> None:

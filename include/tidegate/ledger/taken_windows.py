@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from tidegate.errors import LedgerMoved, WindowNotFound, WindowOpen
+from tidegate.errors.commands import command
 from tidegate.ledger import numbers, rows
+from tidegate.ledger.holder import Way
 from tidegate.ledger.plans import select_uri
 from tidegate.ledger.schema import pipeline, plan, window
 from tidegate.ledger.window_rows import WindowRows
@@ -43,7 +45,7 @@ class TakenWindows(WindowRows):
             state = numbers.lock(connection, self.name)
             held = connection.execute(self._where(window.c.state == "open")).mappings().first()
             if held is not None:
-                raise self._open_error(held, holder)
+                raise self._open_error(held, holder, self.clock(connection))
             _check_unmoved(state, seen)
             taken = replace(draft, sequence=max(draft.sequence, state["next_sequence"]))
             connection.execute(
@@ -103,7 +105,7 @@ class TakenWindows(WindowRows):
                 raise WindowNotFound(pipeline=self.name, sequence=sequence)
             now = self.clock(connection)
             if not holder.may_take(held["owner"], held["expires"], now):
-                raise self._open_error(held, holder)
+                raise self._open_error(held, holder, now)
             connection.execute(
                 sa.update(window)
                 .where(window.c.pipeline == self.name, window.c.sequence == sequence)
@@ -175,19 +177,38 @@ class TakenWindows(WindowRows):
             if renewed.rowcount == 0:
                 self._fenced(connection, sequence, attempt)
 
-    def _open_error(self, held: rows.Row, holder: Holder) -> WindowOpen:
-        run, expires = held["owner"] or held["run"], held["expires"]
+    def _open_error(self, held: rows.Row, holder: Holder, at: datetime) -> WindowOpen:
+        owner, expires = held["owner"], held["expires"]
+        if holder.may_take(owner, expires, at):
+            # It stands in the way of another window, and nobody has to be waited for.
+            outlook = self._left(held["sequence"])
+        else:
+            way = holder.asked or self._finishing(held)
+            outlook = holder.outlook(owner, expires, at, way)
+        return WindowOpen(
+            pipeline=self.name,
+            sequence=held["sequence"],
+            run=owner or held["run"],
+            renewed=holder.renewed(expires) if owner else "before it was given back",
+            outlook=outlook,
+        )
+
+    def _left(self, sequence: int) -> str:
+        """Return what to do about an open window on which nobody works any more."""
+        finished, given_up = command("load", self.name), command("abandon", self.name, sequence)
+        return (
+            f"Nobody works on it any more: `{finished}` now finishes it, or `{given_up}` gives it "
+            "up. Do one of them, then the same again."
+        )
+
+    def _finishing(self, held: rows.Row) -> Way:
+        """Return how the work on a window is continued."""
         # Only an open window blocks the next load, which finishes it.
         words: tuple[object, ...] = ("load", self.name)
         if held["state"] == "sealed":
             words = ("replay", self.name, held["sequence"])
-        return WindowOpen(
-            pipeline=self.name,
-            sequence=held["sequence"],
-            run=run,
-            renewed=holder.renewed(expires),
-            outlook=holder.outlook(run, expires, *words),
-        )
+        release = ("release", self.name, held["sequence"])
+        return Way(words, "finishes what it left", release)
 
     def _window_values(self, taken: Window, holder: Holder, expires: datetime) -> dict[str, Any]:
         return {

@@ -25,7 +25,11 @@ class DeltaKind(StrEnum):
     HISTORY = "history"
     """A log file whose records were merged into a base file since (HUDI-F13)."""
     PREVIOUS = "previous"
-    """The base file that stood before; only its keys are read (HUDI-R6)."""
+    """The base file that stood before (HUDI-R6)."""
+    CHANGES = "changes"
+    """A log of the changes that one write made to a base file (HUDI-O11)."""
+    WRITTEN = "written"
+    """The base file that the write of a log of changes wrote."""
 
 
 @dataclass(frozen=True)

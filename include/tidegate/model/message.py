@@ -10,10 +10,11 @@ from typing import Any, ClassVar, Self
 
 from tidegate.model.bag_sum import BagSum
 from tidegate.model.exchange import SpreadFile
-from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.ignored import Ignored
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.settling import SettleCounts
+from tidegate.model.time_bounds import TimeBounds
 from tidegate.model.wire import SPARSE, Value
 
 _COUNTED_BY_NAME = ("seconds", "left_out", "rule_hits")
@@ -93,7 +94,7 @@ class ReadNotes(Value):
     """Counts of changed rows that were settled."""
     balance: Mapping[str, BagSum] = field(default_factory=dict)
     """Commit → the sum of its changes and states that were read here, if changes are checked."""
-    ignored: IgnoredDeletes | None = field(default=None, metadata={SPARSE: True})
+    ignored: Ignored | None = field(default=None, metadata={SPARSE: True})
     """Deletes that matched nothing; None if there were none."""
 
 
@@ -177,10 +178,16 @@ class RunSummary(Value):
     rows_unpaired: int = 0
     """Changes of keys that have several changes in one commit (ICE-3.15)."""
     rows_future: int = 0
+    rows_elsewhere: int = 0
+    """Rows that a rebuild read and left out, because they are of other partitions."""
+    removed: tuple[TimeBounds, ...] = ()
+    """Event times of rows of earlier windows that skipped commits removed, as in the plan."""
     rule_hits: Mapping[str, int] = field(default_factory=dict)
     """Row rule → rows that failed it; `hold` and `warn` only judge the rows that are kept."""
     deletes_ignored: int = 0
     """Deleted positions past the end of their file, or rows that name no position (ICE-4.10)."""
+    damaged: Mapping[str, int] = field(default_factory=dict)
+    """Log file → damaged spans that were skipped (HUDI-L2)."""
     bytes_written: int = 0
     files_written: int = 0
     sub_splits: int = 0
@@ -194,13 +201,14 @@ class RunSummary(Value):
         counts = {
             item.name: getattr(self, item.name) + getattr(other, item.name)
             for item in fields(self)
-            if item.name not in _COUNTED_BY_NAME
+            if item.name not in {*_COUNTED_BY_NAME, "damaged"}
         }
         named: dict[str, Any] = {
             name: sum_by_name((getattr(self, name), getattr(other, name)))
             for name in _COUNTED_BY_NAME
         }
-        return RunSummary(**counts, **named)
+        # Windows that read the same log meet the same spans.
+        return RunSummary(**counts, **named, damaged={**self.damaged, **other.damaged})
 
 
 def sum_by_name(counted: Iterable[Mapping[str, float]]) -> dict[str, Any]:

@@ -86,6 +86,8 @@ class Pin(Value):
     """(column name, Arrow type text) of the projected columns in read order."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """The format's own: metadata location, schema id, branch."""
+    held_back: str | None = field(default=None, metadata={SPARSE: True})
+    """What keeps newer instants of the source from being the head, in a sentence; None: nothing."""
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tidegate.model.time_bounds import TimeBounds
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,19 @@ class InstantAction(Value):
 
 
 @dataclass(frozen=True)
+class PartitionEvent(Value):
+    """A source commit of the window that replaced files of a source's partition as a whole."""
+
+    instant: str
+    operation: str
+    """In the source's terms: `insert_overwrite`, `insert_overwrite_table`, `delete_partition`."""
+    partition: str
+    """The folder of the source's partition; empty for a table without partitions."""
+    replaced: tuple[str, ...]
+    """The ids of the file groups whose rows are gone from then on; none if it was empty before."""
+
+
+@dataclass(frozen=True)
 class Listed(Value):
     """How a source found the files of a window."""
 
@@ -28,6 +41,13 @@ class Listed(Value):
     manifests_read: int = 0
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What was not read and why, as in "the filter ruled out files by metrics" → its number."""
+    removed: tuple[TimeBounds, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Event times of rows of earlier windows that skipped commits removed; unknown ones may be of
+    any time. None: there are none."""
+    events: tuple[PartitionEvent, ...] | None = field(default=None, metadata={SPARSE: True})
+    """In the order of the commits (HUDI-R10); None: there are none."""
+    unmerged: bool | None = field(default=None, metadata={SPARSE: True})
+    """Whether rows are counted in files of which only some are returned; None: no."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from tidegate.model.ledger_rows import (
 )
 from tidegate.model.message import Contribution
 from tidegate.model.watermark import Evaluation
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,9 @@ class CheckpointState(Value):
     oldest_kept: str | None = None
     sequence_gap: int | None = None
     """Distance from the checkpoint to the oldest kept instant; 1: none is missing (ICE-2.20)."""
+    kept: int | None = field(default=None, metadata={SPARSE: True})
+    """The number of source commits up to the checkpoint whose files are still there, itself
+    included; None: none was removed, or not known (HUDI-W14)."""
     ways_out: tuple[str, ...] = ()
     """Settings that lead on from here; empty if none are needed."""
 
@@ -51,6 +54,8 @@ class PartitionReport(Value):
     """Windows whose rows are in the current revision."""
     proposed_digest: str | None = None
     """The publication that waits for gate, person or commit; a decision has to name it."""
+    passed_over: tuple[int, ...] = ()
+    """Windows that passed over commits that may have removed rows which it has."""
 
 
 @dataclass(frozen=True)
@@ -93,3 +98,5 @@ class PartitionExplanation(Value):
     """Directories with rows of this partition's windows that a rule quarantined."""
     quarantined_by: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Such a directory → rule → rows of the window that failed it, of any partition."""
+    load_failed: str | None = None
+    """When and why the pipeline's last load failed; None if it did not."""

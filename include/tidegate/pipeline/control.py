@@ -23,6 +23,7 @@ from tidegate.pipeline.publish.evaluating import Evaluator
 from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
+from tidegate.pipeline.state.load_failure import LoadFailure
 from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits
 from tidegate.pipeline.state.renewing import Renewing, renewing_windows
@@ -75,7 +76,19 @@ class PipelineControl:
 
     @cached_property
     def _reporter(self) -> Reporter:
-        return Reporter(self.config, self.roots, self.ledger, self.storage, self._evaluator)
+        return Reporter(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            evaluator=self._evaluator,
+            failure=self._failure,
+            life_of=self.life_of,
+        )
+
+    @property
+    def _failure(self) -> LoadFailure:
+        return LoadFailure(self.roots, self.ledger, self.storage)
 
     def stored_plan(self, sequence: int) -> tuple[ScanPlan, Sequence[Split]]:
         """Read the plan that a window was last planned with.
@@ -275,6 +288,13 @@ class PipelineControl:
             return None
         waiting = [item.state.partition for item in report.partitions if item.rows_pending]
         return replace(report, notes=(*report.notes, *self._refusals(waiting)))
+
+    def removed_rows(self) -> tuple[Partition, ...]:
+        """Return the partitions to rebuild before they are published.
+
+        They may have rows that commits removed which a load passed over.
+        """
+        return self._reporter.removed_rows()
 
     def _refusals(self, waiting: Sequence[Partition]) -> Iterator[str]:
         """Yield the errors that commands that write, or that publish a partition, would meet."""

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.ledger.holder import Holder
+from tidegate.ledger.holder import Holder, Way
 from tidegate.pipeline.load.abandoning import Abandoner, Dropped
-from tidegate.pipeline.load.file_rows import FileRows
 from tidegate.pipeline.load.staging import StageSplits
 from tidegate.pipeline.parts import PipelineParts
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.plan_files import pending_stages
+from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_owner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from tidegate.execute import Executor
@@ -37,17 +38,19 @@ class LoadSteps(PipelineParts):
     @keeping_ledger_open
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone."""
-        self.adopt(now)
-        with self._forgotten.naming(), self._file_rows.naming():
-            return self._loader.look(run, now)
+        with self._keeping_failure():
+            self.adopt(now)
+            with self._forgotten.naming(), self._changed_rows.naming(now):
+                return self._loader.look(run, now)
 
     @keeping_ledger_open
     def plan(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Take the run's window or those it replays, and write their plans."""
-        self.adopt(now)
         started = time.monotonic()
-        with self._forgotten.naming(), self._file_rows.naming():
-            planned = self._loader.plan(run, now)
+        with self._keeping_failure():
+            self.adopt(now)
+            with self._forgotten.naming(), self._changed_rows.naming(now):
+                planned = self._loader.plan(run, now)
         self._note(planned, "plan", started)
         for item in planned:
             _log.info(
@@ -62,9 +65,10 @@ class LoadSteps(PipelineParts):
     @keeping_ledger_open
     def replay(self, sequence: int, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan a window that was taken before, with the configuration as it is now."""
-        self.adopt(now)
-        with self._forgotten.naming():
-            return self._loader.replay(sequence, run, now)
+        with self._keeping_failure():
+            self.adopt(now)
+            with self._forgotten.naming():
+                return self._loader.replay(sequence, run, now)
 
     @keeping_ledger_open
     def rebuild(
@@ -74,16 +78,18 @@ class LoadSteps(PipelineParts):
 
         A partition that the ledger does not know is created if the source has rows for it.
         """
-        self.adopt(now)
-        with self._forgotten.naming():
-            return self._loader.rebuild(partitions, run, now)
+        with self._keeping_failure():
+            self.adopt(now)
+            with self._forgotten.naming():
+                return self._loader.rebuild(partitions, run, now)
 
     @keeping_ledger_open
     def reset(self, run: Run, now: datetime) -> tuple[PlannedWindow, ...]:
         """Plan to read the source again from `source.start`, in place of all windows before."""
-        self.adopt(now)
-        with self._forgotten.naming():
-            return self._loader.reset(run, now)
+        with self._keeping_failure():
+            self.adopt(now)
+            with self._forgotten.naming():
+                return self._loader.reset(run, now)
 
     def stage(
         self,
@@ -110,7 +116,7 @@ class LoadSteps(PipelineParts):
         started = time.monotonic()
         finished = 0
         task = StageSplits.of(self.storage, planned.uri)
-        with self.renewing((planned, *beside)) as held:
+        with self._keeping_failure(), self.renewing((planned, *beside)) as held:
             # One stage after the other: each gathers the rows that the one before has spread.
             for indexes in pending_stages(self.storage, planned.uri):
                 for _ in executor.run(task, planned.uri, indexes, f"w{planned.attempt}"):
@@ -135,8 +141,9 @@ class LoadSteps(PipelineParts):
             PipelineChanged: the pipeline file is not the one that was registered.
         """
         self._check_identity()
-        with self.renewing(planned) as held:
+        with self._keeping_failure(), self.renewing(planned) as held:
             announced = self._announcer.announce(planned, now, held)
+        self._failure.forget()
         _log.info(
             "announced windows %s: %d rows read, %d kept, %d late, %d put aside",
             list(announced.windows),
@@ -194,7 +201,8 @@ class LoadSteps(PipelineParts):
         """
         check_owner(self.roots, self.ledger, self.storage)
         self._watch.check_newest_window()
-        holder = self._holder(owner, now)
+        way = self._asked("abandon", sequence, "gives it up")
+        holder = replace(self._holder(owner, now), asked=way)
         abandoner = Abandoner(self.roots, self.ledger, self.storage)
         dropped = abandoner.abandon(sequence, holder, by, comment, now)
         _log.info("abandoned window %d", sequence, extra=self._facts(window=sequence))
@@ -213,9 +221,16 @@ class LoadSteps(PipelineParts):
             WindowOpen: the run is alive, or may be (Transient).
         """
         check_owner(self.roots, self.ledger, self.storage)
-        taken = self.ledger.windows.resume(sequence, self._holder(owner, now), None)
+        way = self._asked("release", sequence, "takes it from its run")
+        holder = replace(self._holder(owner, now), asked=replace(way, takes_over=False))
+        taken = self.ledger.windows.resume(sequence, holder, None)
         self.ledger.windows.give_back(sequence, taken.attempt)
         _log.info("released window %d", sequence, extra=self._facts(window=sequence))
+
+    def _asked(self, verb: str, sequence: int, does: str) -> Way:
+        """Return what a person asked to be done with a window."""
+        name = self.config.name
+        return Way((verb, name, sequence), does, ("release", name, sequence))
 
     def _holder(self, owner: str, now: datetime) -> Holder:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
@@ -235,12 +250,14 @@ class LoadSteps(PipelineParts):
             WorkGone, WorkBehind: the work directory lacks windows that the ledger knows.
         """
         check_owner(self.roots, self.ledger, self.storage)
-        with self._forgotten.naming(), self._file_rows.naming():
+        with self._forgotten.naming(), self._changed_rows.naming(now):
             return self._loader.preview(run, now)
 
-    @property
-    def _file_rows(self) -> FileRows:
-        return FileRows(self.roots, self.ledger, self.storage)
+    @contextlib.contextmanager
+    def _keeping_failure(self) -> Iterator[None]:
+        """Keep an error that ends a step of a load, for status and explain."""
+        with self._failure.noting(), naming_vanished(self.ledger):
+            yield
 
     def _note(self, planned: Sequence[PlannedWindow], stage: str, started: float) -> None:
         for item in planned:

@@ -6,9 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
-from tidegate.model.partition_value import time_fields
 from tidegate.pipeline.control import PipelineControl
 from tidegate.pipeline.load.announce import Announcer
+from tidegate.pipeline.load.changed_files import ChangedRows
+from tidegate.pipeline.load.file_rows import FileRows
 from tidegate.pipeline.load.loader import Loader
 from tidegate.pipeline.load.rebuilding import LedgerRebuilding
 from tidegate.pipeline.publish.committer import Committer
@@ -18,6 +19,7 @@ from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.moved import were_moved
 from tidegate.pipeline.state.reading import filter_columns
+from tidegate.pipeline.state.removed_rows import is_by_event_time
 from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.forgotten import Forgotten
 from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
@@ -53,14 +55,8 @@ class PipelineParts(PipelineControl):
             self.storage,
             layout.listings_root(self.roots.work),
             filter_columns(source.read),
-            LedgerRebuilding(self.ledger, by_event_time=self._is_partitioned_by_event_time),
+            LedgerRebuilding(self.ledger, by_event_time=is_by_event_time(self.config)),
         )
-
-    @property
-    def _is_partitioned_by_event_time(self) -> bool:
-        column = self.config.event_time.column if self.config.event_time else None
-        made = time_fields(self.config.target.partition_by, column)
-        return bool(made) and made[0].column == column
 
     @cached_property
     def _loader(self) -> Loader:
@@ -72,7 +68,13 @@ class PipelineParts(PipelineControl):
             source=self.source,
             life_of=self.life_of,
             watch=self._watch,
+            changed=self._changed_rows,
         )
+
+    @property
+    def _changed_rows(self) -> ChangedRows:
+        files = FileRows(self.config, self.roots, self.ledger, self.storage)
+        return ChangedRows(self.config, self.source, self.ledger, files)
 
     @cached_property
     def _announcer(self) -> Announcer:

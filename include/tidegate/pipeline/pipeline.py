@@ -70,6 +70,10 @@ class Pipeline(LoadSteps, PublishSteps):
         """
         self._resetter.drop(owner, now)
 
+    def has_ended(self) -> bool:
+        """Return whether the pipeline was retired, and only the ledger does not know it."""
+        return self._resetter.has_ended()
+
     @keeping_ledger_open
     def retire(self, by: str, owner: str, now: datetime) -> None:
         """End the pipeline: what it published stays, and its target may get a new owner.

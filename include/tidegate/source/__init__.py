@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from tidegate.errors import SourceLibraryFailed
 from tidegate.importing import import_at_rest
 from tidegate.source.slicing import unnamed_rebuild
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tidegate.config import SourceConfig
     from tidegate.source.protocol import Source
@@ -36,8 +37,8 @@ class SourceKind(Protocol):
     ) -> Source:
         """Make the source, without reading anything yet."""
 
-    def overlooked(self, config: Any) -> tuple[str, ...]:
-        """Look at the source for files and options that are missing by mistake (PC-O90)."""
+    def overlooked(self, config: Any, partitioning: Collection[str]) -> tuple[str, ...]:
+        """Look at the source for what is missing by mistake (PC-O90), see `overlooked`."""
 
     def guessed_options(self, config: Any) -> Mapping[str, Any]:
         """Look at the source for options that a first pipeline file should have."""
@@ -52,6 +53,8 @@ def open_source(
 ) -> Source:
     """Make the source that a pipeline file describes, without reading anything yet.
 
+    All functions here raise `SourceLibraryFailed`, if the library of the kind does not start.
+
     Args:
         config: the pipeline's `source`.
         storage: where listings are kept.
@@ -62,9 +65,14 @@ def open_source(
     return _kind(config).open_source(config, storage, listings_root, extra_columns, rebuilding)
 
 
-def overlooked(config: SourceConfig) -> tuple[str, ...]:
-    """Look at a source for files and options that are missing by mistake (PC-O90)."""
-    return _kind(config).overlooked(config)
+def overlooked(config: SourceConfig, partitioning: Collection[str] = ()) -> tuple[str, ...]:
+    """Look at a source for files, options and values that are missing by mistake (PC-O90).
+
+    Args:
+        config: the pipeline's `source`.
+        partitioning: the columns that partition the target.
+    """
+    return _kind(config).overlooked(config, partitioning)
 
 
 def guessed_options(config: SourceConfig) -> Mapping[str, Any]:
@@ -73,4 +81,11 @@ def guessed_options(config: SourceConfig) -> Mapping[str, Any]:
 
 
 def _kind(config: SourceConfig) -> SourceKind:
-    return cast("SourceKind", import_at_rest(KINDS[config.kind]))
+    try:
+        return cast("SourceKind", import_at_rest(KINDS[config.kind]))
+    except ImportError:
+        raise
+    # Libraries read files as they are imported, and raise what their parsers raise.
+    except Exception as failed:
+        problem = " ".join(str(failed).split())
+        raise SourceLibraryFailed(kind=config.kind, problem=problem) from failed

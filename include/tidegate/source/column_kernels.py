@@ -120,7 +120,7 @@ def _default(wanted: Wanted, place: Place) -> pa.Scalar:
         if wanted.required:
             expected = f"a required column of type {wanted.type}"
             raise place.refusal(expected, "no such column and no default")
-        return pa.scalar(None, wanted.type)
+        return pa.nulls(1, wanted.type)[0]
     return pa.scalar(wanted.default, wanted.type)
 
 

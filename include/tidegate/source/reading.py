@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tidegate.model.ignored_deletes import IgnoredDeletes
+    from tidegate.model.ignored import Ignored
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
     from tidegate.physical.whole_file import WholeFile
@@ -25,8 +25,8 @@ class SliceReader(Protocol):
         ...
 
     @property
-    def ignored(self) -> IgnoredDeletes:
-        """Deletes that matched nothing in what was read so far (ICE-4.10)."""
+    def ignored(self) -> Ignored:
+        """What had no effect in what was read so far (ICE-4.10, HUDI-L2)."""
         ...
 
     def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:

@@ -11,12 +11,12 @@ from tidegate.model.plan import WindowKind
 from tidegate.model.wire import SPARSE, Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from datetime import datetime
 
     from tidegate.errors import TidegateError
     from tidegate.model.instant import DataInterval, InstantRange
-    from tidegate.model.plan import Pin
+    from tidegate.model.plan import Piece, Pin
     from tidegate.model.report import CheckpointState
 
 
@@ -160,6 +160,20 @@ class Timeline(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class ChangedFiles:
+    """Files that were taken in and changed since, are gone, or are back after they were gone."""
+
+    paths: frozenset[str]
+    """As plans name them."""
+    said: str
+    """The first few of them and how many more there are, for messages."""
+    standing: tuple[Piece, ...]
+    """Those that are there now."""
+    pin: Pin
+    """To read only some columns of these."""
+
+
 class KeptHistory(Protocol):
     """The history that Tidegate keeps of a source without a history of its own."""
 
@@ -173,6 +187,19 @@ class KeptHistory(Protocol):
         Args:
             checkpoint: the instant that the next window begins after.
             start: the boundary of `source.start`, before which windows may still be taken.
+        """
+        ...
+
+    def changed(self, pin: Pin, checkpoint: Instant, columns: Collection[str]) -> ChangedFiles:
+        """Compare the files of a pin with those that were taken in.
+
+        Args:
+            pin: the source as the run sees it, or as a rebuild reads it.
+            checkpoint: the instant up to which files were taken in.
+            columns: those that are read of changed files.
+
+        Returns:
+            No file, if the pipeline file lets rows of changed files stay.
         """
         ...
 

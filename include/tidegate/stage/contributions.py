@@ -6,9 +6,10 @@ import functools
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.ignored import Ignored
 from tidegate.model.message import Contribution, EventTimes, RunSummary, sum_by_name
 from tidegate.model.partition import PartitionGroups
+from tidegate.model.plan import WindowKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -80,22 +81,28 @@ def emptied(
 def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
     """Summarize the load of a window."""
     parts = [part for message in messages for part in message.staged.parts]
-    ignored = [message.noted.ignored for message in messages if message.noted.ignored is not None]
+    noted = [message.noted.ignored for message in messages if message.noted.ignored is not None]
+    ignored = functools.reduce(Ignored.plus, noted, Ignored())
+    rows_read = sum(message.staged.rows_read for message in messages)
+    rows_kept = sum(message.staged.rows_kept for message in messages)
+    aside = sum(part.rows for message in messages for part in message.staged.quarantined)
+    is_rebuild = scan.window.kind is WindowKind.REBUILD
     return RunSummary(
-        rows_read=sum(message.staged.rows_read for message in messages),
-        rows_kept=sum(message.staged.rows_kept for message in messages),
-        rows_quarantined=sum(
-            part.rows for message in messages for part in message.staged.quarantined
-        ),
+        rows_read=rows_read,
+        rows_kept=rows_kept,
+        rows_quarantined=aside,
+        rows_elsewhere=rows_read - rows_kept - aside if is_rebuild else 0,
         rows_future=sum(message.staged.event_times.future for message in messages),
         rule_hits=sum_by_name(message.staged.rule_hits for message in messages),
         rows_carried_over=sum(message.noted.settled.carried_over for message in messages),
         rows_unpaired=sum(message.noted.settled.unpaired for message in messages),
-        deletes_ignored=functools.reduce(IgnoredDeletes.plus, ignored, IgnoredDeletes()).total,
+        deletes_ignored=ignored.deletes,
+        damaged=ignored.damaged,
         bytes_written=sum(part.length for part in parts),
         files_written=len(parts),
         sub_splits=len(messages),
         left_out=scan.record.listed.left_out if scan.record else {},
+        removed=(scan.record.listed.removed or ()) if scan.record else (),
     )
 
 

@@ -47,6 +47,11 @@ def retire_file(work: str) -> str:
     return posixpath.join(work, "retire.json")
 
 
+def load_failure_file(work: str) -> str:
+    """Return the path of the file that says why the last load failed."""
+    return posixpath.join(work, "load-failed.json")
+
+
 def start_file(work: str, source: str) -> str:
     """Return the path of the file with the start of a source's first window.
 

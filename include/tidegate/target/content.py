@@ -11,30 +11,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tidegate.model.counting import counting
 from tidegate.model.message import Contribution
-from tidegate.model.plan import WindowKind
 from tidegate.model.publication import Publication, PublishedFile
 
 if TYPE_CHECKING:
     from tidegate.model.partition import Partition
 
 PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
-
-
-def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    """Leave out what a rebuild or reload resets: every window taken before it, and all history.
-
-    A history window is before the first load window, whenever it was taken, and a rebuild reads
-    everything up to the checkpoint of its time; it therefore also replaces history taken later.
-    """
-    ordered = sorted(contributions, key=lambda item: item.window)
-    rebuilds = [item.window for item in ordered if item.kind.replaces]
-    if not rebuilds:
-        return tuple(ordered)
-    newest = rebuilds[-1]
-    return tuple(
-        item for item in ordered if item.window >= newest and item.kind is not WindowKind.HISTORY
-    )
 
 
 def counted(covered: Collection[str], contributions: Sequence[Contribution]) -> tuple[int, ...]:

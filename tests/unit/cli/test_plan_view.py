@@ -84,6 +84,30 @@ def test_plan_says_in_words(said: str) -> None:
     assert said in text_of(stored_facts(_plan(), [], "UTC"))
 
 
+@pytest.mark.parametrize(
+    ("unmerged", "log_rows", "said", "unsaid"),
+    [
+        (None, 0, "log: 1 file of 100 B", "0 rows"),
+        (None, 3, "log: 1 file of 100 B, 3 rows", "at most"),
+        (True, 0, "at most 7 of the files, before they are merged and selected; records", "0 rows"),
+        (True, 3, "at most 7 of the files, before they are merged and selected", "not counted"),
+    ],
+)
+def test_plan_says_of_rows_whether_all_are_returned_and_all_counted(
+    unmerged: bool | None, log_rows: int, said: str, unsaid: str
+) -> None:
+    listed = replace(RECORD.listed, unmerged=unmerged)
+    deletes = {"log": DeleteTotal(1, 100, log_rows)}
+    record = replace(RECORD, listed=listed, deletes=deletes)
+    plan = _plan()
+    plan = replace(plan, record=record, totals=replace(plan.totals, rows=7))
+
+    text = " ".join(text_of(stored_facts(plan, [], "UTC")).split())
+
+    assert said in text
+    assert unsaid not in text
+
+
 def test_plan_names_the_stages_of_an_exchange() -> None:
     begin = Exchange("g", 2, 4)
     stages = [begin, begin] + [

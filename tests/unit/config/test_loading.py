@@ -208,6 +208,27 @@ def test_start_is_a_word_or_an_instant(
     assert (found.kind, found.value) == start
 
 
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("2026-07-01T12:00:30", "2026-07-01T10:00:30+00:00"),
+        ("'2026-01-31 12:00'", "2026-01-31T11:00:00+00:00"),
+        ("'2026-07-01T12:00:00-04:00'", "2026-07-01T12:00:00-04:00"),
+        ("2026-07-01", "2026-07-01"),
+        ("20260701120030000", "20260701120030000"),
+    ],
+)
+def test_start_without_a_zone_is_a_time_in_that_of_the_pipeline(
+    tmp_path: Path, said: str, value: str
+) -> None:
+    text = SHORT.replace("orders}", "orders, start: {after: " + said + "}}", 1)
+
+    config = load_pipeline(write(tmp_path, "timezone: Europe/Berlin\n" + text))
+
+    assert config.source.start.value == value
+    assert PipelineConfig.model_validate(config.resolved()) == config
+
+
 def test_types_of_partition_keys_are_read(tmp_path: Path) -> None:
     types = "{a: Date, b: 'decimal(10, 2)', c: long}"
     text = SHORT.replace(
@@ -518,6 +539,24 @@ MISTAKES = {
         "source.timeline_timezone",
         3,
         "'Mars/Here' is no time zone; expected a name such as 'UTC' or 'Europe/Berlin'",
+    ),
+    "deletes that a snapshot cannot tell": (
+        "source: {kind: hudi, path: /x, read: {mode: changelog, columns: [k, _change_type]}, "
+        "on_cleaned: snapshot}",
+        "source.on_cleaned",
+        3,
+        "'snapshot' cannot tell what was deleted, which `read.mode: changelog` promises; use "
+        "'fail', or a mode such as 'complete' or 'rebuild_partitions'",
+    ),
+    "modification times of a timeline": (
+        "source: {kind: hudi, path: /x, read: {mode: rebuild_partitions}, "
+        "on_hollow_instant: USE_TRANSITION_TIME}",
+        "source.on_hollow_instant",
+        3,
+        "'USE_TRANSITION_TIME' cannot be offered: a file of the timeline may have an earlier "
+        "modification time than one that was seen before it, and has another one in a copy of the "
+        "table, so that a write could be passed over without a trace; use 'block', and let Hudi "
+        "roll a dead write back",
     ),
     "row kinds on an append target": (
         "source: {kind: iceberg, table: a.b.c, read: {mode: changelog}}",

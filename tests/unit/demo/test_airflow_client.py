@@ -126,16 +126,20 @@ def test_server_is_ready_when_all_parts_and_dags_are_there(
 
 
 @pytest.mark.parametrize(
-    ("answer", "alive"),
+    ("answers", "up"),
     [
-        pytest.param(_health(), True, id="healthy"),
-        pytest.param(_health(scheduler="unhealthy"), False, id="scheduler-dead"),
-        pytest.param(_health(triggerer="unhealthy"), False, id="triggerer-dead"),
-        pytest.param(httpx.ReadTimeout("late"), True, id="nobody-can-say"),
+        pytest.param(
+            [_health(triggerer="unhealthy"), (200, {}), (404, {})],
+            {"metadatabase", "scheduler", "dag_processor", "a"},
+            id="on-its-way",
+        ),
+        pytest.param([httpx.ConnectError("refused")], set(), id="not-listening"),
     ],
 )
-def test_server_is_alive_until_it_says_otherwise(answer: Answer | Exception, alive: bool) -> None:
-    assert Api(answer).client().is_alive() is alive
+def test_what_a_server_has_reached_is_what_answers(
+    answers: list[Answer | Exception], up: set[str]
+) -> None:
+    assert Api(*answers).client().reached(("a", "b")) == up
 
 
 @pytest.mark.parametrize(

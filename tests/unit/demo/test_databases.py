@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tidegate.demo.databases import airflow_database, databases
+from tidegate.demo import databases as module
+from tidegate.demo.databases import Reviver, airflow_database, databases
 from tidegate.demo.places import DemoPlaces
 from tidegate.errors import PostgresLost, PostgresNotStarted
 from tidegate.ledger import open_engine
@@ -173,3 +177,40 @@ def test_ledger_in_postgres_is_not_left_behind_where_it_cannot_run(places: DemoP
 
     with pytest.raises(PostgresNotStarted, match="is not installed"), databases(places):
         pytest.fail("it must not begin")
+
+
+@has_wheel
+@pytest.mark.postgres
+def test_postgres_that_was_killed_is_told_of_and_started_again(places: DemoPlaces) -> None:
+    told: list[str] = []
+    with databases(places):
+        reviver = Reviver(places, told.append)
+        assert not reviver.look()
+        os.kill(_postmaster(places), signal.SIGKILL)
+        embedded = EmbeddedServer.of(places.home / "postgres")
+        while embedded.is_running:
+            time.sleep(0.05)
+
+        assert reviver.look()
+
+        assert embedded.is_running
+        assert not reviver.look()
+    assert [text.partition(",")[0] for text in told] == ["PostgreSQL ended"]
+
+
+def test_postgres_that_ends_again_and_again_is_named(
+    places: DemoPlaces, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    embedded = EmbeddedServer.of(places.home / "postgres")
+    monkeypatch.setattr(module, "_ended_postgres", lambda _: embedded)
+    monkeypatch.setattr(module, "attach", lambda _: embedded)
+    reviver = Reviver(places, lambda _: None)
+    for _ in range(5):
+        reviver.look()
+
+    with pytest.raises(PostgresNotStarted, match=r"PostgreSQL.*again and again.*server\.log"):
+        reviver.look()
+
+
+def _postmaster(places: DemoPlaces) -> int:
+    return int((places.home / "postgres/data/postmaster.pid").read_text().split()[0])

@@ -12,7 +12,7 @@ from tidegate.demo import plot, watch
 from tidegate.demo.airflow_client import DagRun, Question
 from tidegate.demo.places import DagIds
 from tidegate.demo.watch import DemoWatch
-from tidegate.errors import AirflowNotStarted, DemoStuck
+from tidegate.errors import DemoStuck
 from unit.demo.test_plot import FAILED, ending, partition_report, pipeline_report
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ class Client:
     found: dict[str, list[DagRun]] = field(default_factory=dict)
     asked: list[Question] = field(default_factory=list)
     told: list[tuple[str, ...]] = field(default_factory=list)
-    alive: bool = True
-
-    def is_alive(self) -> bool:
-        return self.alive
 
     def runs(self, dag_id: str) -> list[DagRun]:
         return self.found.get(dag_id, [])
@@ -157,13 +153,6 @@ def test_watch_overlooks_runs_that_failed_in_an_earlier_call(clock: list[float])
 def test_watch_gives_up_and_names_the_days_that_are_missing(clock: list[float]) -> None:
     with pytest.raises(DemoStuck, match=r"within 15 minutes.*: dt=2013-02-08"):
         watch_until_end(Client({DAGS.load: [DagRun("r", "running", None)]}), held())
-
-
-def test_watch_says_so_when_the_scheduler_went_down(clock: list[float]) -> None:
-    with pytest.raises(AirflowNotStarted, match="scheduler or triggerer went down"):
-        watch_until_end(Client(alive=False), held())
-
-    assert clock[0] > 20
 
 
 def test_watch_pushes_when_nothing_moves_any_more(clock: list[float]) -> None:

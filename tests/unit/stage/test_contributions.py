@@ -148,7 +148,7 @@ def test_window_that_read_nothing_whole_asks_for_no_partition() -> None:
 
 
 def test_summary_counts_the_rows_that_failed_each_rule_whatever_its_effect() -> None:
-    scan: Any = SimpleNamespace(record=None)
+    scan: Any = SimpleNamespace(record=None, window=SCAN.window)
     hits = [{"late": 2, "odd": 0, "dropped": 1}, {"late": 3, "odd": 0, "dropped": 0}]
 
     messages = [_message(number, [], rule_hits=each) for number, each in enumerate(hits)]

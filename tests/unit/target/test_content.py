@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.model.counting import counting
 from tidegate.model.message import Contribution, EventTimes
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.publication import Publication, PublishedFile
-from tidegate.target.content import counting, propose
+from tidegate.target.content import propose
 
 DAY = Partition((("dt", "2026-02-01"),))
 LOAD, HISTORY, REBUILD = WindowKind.LOAD, WindowKind.HISTORY, WindowKind.REBUILD

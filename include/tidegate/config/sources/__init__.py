@@ -5,8 +5,8 @@ A new kind is a new module and its class in `KnownSource`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, get_args
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
 
@@ -16,6 +16,9 @@ from tidegate.config.sources.files import FilesSourceConfig
 from tidegate.config.sources.hudi import HudiSourceConfig
 from tidegate.config.sources.iceberg import CatalogConfig, IcebergSourceConfig, InstantTime
 from tidegate.config.words import KeyProblem
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = [
     "KINDS",
@@ -28,6 +31,8 @@ __all__ = [
     "SourceConfig",
     "of_one_kind",
     "source_meant_by",
+    "tables_around",
+    "tables_marked_by",
 ]
 
 KnownSource = IcebergSourceConfig | HudiSourceConfig | FilesSourceConfig
@@ -73,3 +78,23 @@ def source_meant_by(table: str) -> dict[str, Any]:
     """Return the `source` section for a table named by one text, which tells its kind."""
     said = (model.meant_by(table) for model in KINDS.values())
     return next(mapping for mapping in said if mapping is not None)
+
+
+def tables_around(folder: Path) -> list[tuple[str, str]]:
+    """Return kind and folder of the tables that a folder is in or is, the outermost first."""
+    places = (folder, *folder.parents)
+    return [
+        (kind, str(place))
+        for place in reversed(places)
+        for kind, model in KINDS.items()
+        if model.is_of_table(place)
+    ]
+
+
+def tables_marked_by(names: Collection[str], folder: Path) -> list[str]:
+    """Return the kinds of table of which a folder with these names in it is one, or a part."""
+    return [
+        kind
+        for kind, model in KINDS.items()
+        if not model.table_marks.isdisjoint(names) and model.is_of_table(folder)
+    ]

@@ -17,6 +17,8 @@ from tidegate.config.section import Section
 from tidegate.config.words import KeyProblem
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
@@ -27,6 +29,10 @@ class SourceConfig(Section):
 
     outside_plans: ClassVar[frozenset[str]] = frozenset({"start"})
     """Keys that decide no staged byte: the location of the source, or the extent of windows."""
+
+    table_marks: ClassVar[frozenset[str]] = frozenset()
+    """Names in a folder of a table, or of a part of one; only with one of them is
+    `is_of_table` asked."""
 
     kind: str
     start: Start = Field(default_factory=lambda: Start.model_validate("full"))
@@ -98,6 +104,12 @@ class SourceConfig(Section):
 
         Returns None if the text does not name a source of this kind.
         """
+
+    @classmethod
+    def is_of_table(cls, folder: Path) -> bool:
+        """Return whether a folder is the one of a table of this kind, or a marked part of one."""
+        del folder
+        return False
 
     @model_validator(mode="before")
     @classmethod

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from tidegate.config.reading import LimitsConfig, ReadConfig
-from tidegate.config.section import AnyPath, later, words
+from tidegate.config.section import AnyPath, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.words import KeyProblem
 from tidegate.model.row_kind import CHANGE_TYPE
@@ -27,6 +27,7 @@ HudiReadMode = Literal[
     "skip_merge",
 ]
 OnHollowInstant = Literal["block", "fail"]
+OnCleaned = Literal["fail", "snapshot"]
 
 META_COLUMNS = frozenset(
     {
@@ -38,6 +39,11 @@ META_COLUMNS = frozenset(
     }
 )
 _MODES: tuple[HudiReadMode, ...] = get_args(HudiReadMode)
+_NO_TRANSITION_TIME = (
+    "cannot be offered: a file of the timeline may have an earlier modification time than one that "
+    "was seen before it, and has another one in a copy of the table, so that a write could be "
+    "passed over without a trace; use 'block', and let Hudi roll a dead write back"
+)
 _REPEATING = frozenset({"complete", "latest_state", "skip_merge"})
 _OF_CHANGES = {
     "with_deletes": {CHANGE_TYPE},
@@ -102,8 +108,11 @@ class HudiSourceConfig(SourceConfig):
         "path",
         "limits",
         "on_hollow_instant",
+        "on_cleaned",
+        "warn_kept_below",
         "timeline_timezone",
     }
+    table_marks: ClassVar[frozenset[str]] = frozenset({".hoodie", ".hoodie_partition_metadata"})
 
     kind: Literal["hudi"]
     path: AnyPath
@@ -113,10 +122,21 @@ class HudiSourceConfig(SourceConfig):
     """The zone of the writers' clocks, for a table whose `hoodie.table.timeline.timezone` is not
     UTC: its instants are then times in a zone that the table does not name (HUDI-T3)."""
     on_hollow_instant: Annotated[
-        OnHollowInstant, words(OnHollowInstant, later("transition_time"))
+        OnHollowInstant,
+        words(
+            OnHollowInstant,
+            dict.fromkeys(("transition_time", "use_transition_time"), _NO_TRANSITION_TIME),
+        ),
     ] = "block"
     """What to do about a write that is still pending before one that is done, in table versions
     below 8: `block` ends windows before it, `fail` refuses to load (HUDI-W5)."""
+    on_cleaned: Annotated[OnCleaned, words(OnCleaned)] = "fail"
+    """What to do about a window whose files the table's cleaner removed: `fail` refuses to load;
+    `snapshot` reads what is left of the window's rows from the newest state, or, if the archive of
+    the timeline was removed as well, publishes the whole table again (HUDI-W12)."""
+    warn_kept_below: int = Field(3, ge=0)
+    """A plan warns when the table keeps fewer writes than this up to the checkpoint, as windows of
+    its mode need their files; 0: never (HUDI-W14)."""
     limits: LimitsConfig = LimitsConfig()
 
     @property
@@ -131,6 +151,11 @@ class HudiSourceConfig(SourceConfig):
         if (path / ".hoodie").is_dir():
             return {"kind": "hudi", "path": str(path.absolute())}
         return None
+
+    @classmethod
+    def is_of_table(cls, folder: Path) -> bool:
+        """Recognise the folder of a table, and that of a partition (HUDI-T1)."""
+        return any((folder / name).exists() for name in cls.table_marks)
 
     @property
     def known_places(self) -> tuple[str, ...]:
@@ -156,6 +181,12 @@ class HudiSourceConfig(SourceConfig):
         if self.split.order not in _ORDERS:
             problem = f"'{self.split.order}' belongs to sources of kind 'iceberg'"
             raise KeyProblem(problem, key="split.order")
+        if self.on_cleaned == "snapshot" and self.read.emits_kinds:
+            problem = (
+                f"'snapshot' cannot tell what was deleted, which `read.mode: {self.read.mode}` "
+                "promises; use 'fail', or a mode such as 'complete' or 'rebuild_partitions'"
+            )
+            raise KeyProblem(problem, key="on_cleaned")
         if self.read.mode == "snapshot" and self.start.kind != "full":
             problem = (
                 "`read.mode: snapshot` reads a whole state of the table, without start or end; "

@@ -15,6 +15,21 @@ class SourceNotFound(TerminalError):
     template = "{source}: no table found: {problem}. Correct `source` in the pipeline file."
 
 
+class SourceVanished(TransientError):
+    """There is no table any more where windows were loaded from before."""
+
+    source: str
+    problem: str
+    window: int
+    at: str
+    template = (
+        "{source}: no table found: {problem}. It was there when window {window} was loaded at "
+        "{at}: this may be another or an empty catalog, or a volume that is not there. Mount it, "
+        "or set the address in `source` of the pipeline file to where the table is; the next load "
+        "then goes on."
+    )
+
+
 class TableNotFound(TerminalError):
     """There is no table of the name for which a pipeline file is to be written."""
 
@@ -108,8 +123,9 @@ class InstantNotFound(TerminalError):
     source: str
     instant: str
     template = (
-        "{source}: found no instant '{instant}'; expected the id of one, or a time, in "
-        "`source.start` with its zone. List them with `tidegate instants PIPELINE`."
+        "{source}: found no instant '{instant}'; expected the id of one, or a time such as "
+        "2026-01-31T12:00, in the pipeline's zone unless it names another. List "
+        "them with `tidegate instants PIPELINE`."
     )
 
 
@@ -173,3 +189,18 @@ class SourceChanged(TerminalError):
     def with_remedy(self, remedy: str) -> Self:
         """Return the same error with a remedy of the pipeline, which knows the partitions."""
         return type(self)(**{**self.values, "remedy": remedy})
+
+
+class RebuildTooNarrow(TerminalError):
+    """A rebuild leaves out partitions of rows that changed files had or have now (PC-R07)."""
+
+    source: str
+    files: str
+    missed: str
+    remedy: str
+    template = (
+        "{source}: not as they were taken in: {files}. A rebuild reads them as they stand, so it "
+        "has to name all partitions that may have rows of them, as before or as now; it leaves out "
+        "{missed}. Nothing was taken. Run {remedy}. If they changed by mistake, restore them and "
+        "run again."
+    )

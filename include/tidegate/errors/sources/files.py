@@ -18,6 +18,19 @@ class FolderNotFound(SourceNotFound):
     )
 
 
+class FolderOfTable(TerminalError):
+    """Files of a folder belong to a table, which alone knows which of them count (PC-R01)."""
+
+    source: str
+    tables: str
+    """Each folder with the kind of its table."""
+    remedy: str
+    template = (
+        "{source}: expected files of which every row counts; found {tables}: files there may be "
+        "older versions of others, or lack what was deleted. Nothing was taken. {remedy}"
+    )
+
+
 class SourceReadTwice(TerminalError):
     """A link in a directory leads to files that are read there already, or for ever on (PC-R01)."""
 
@@ -48,8 +61,8 @@ class ListedFileChanged(SourceFileDamaged):
         "{path}: expected, as it was listed, {problem}. Restore it and run again. If the source "
         "rewrote it and a window that is open needs it as it was, give the window up with "
         "`tidegate abandon PIPELINE`: `tidegate load PIPELINE` then takes the folder as it stands. "
-        "Otherwise run `tidegate rebuild PIPELINE PARTITION` for the partitions of the rows that "
-        "the file had, and of those that it has now."
+        "Otherwise run `tidegate rebuild PIPELINE PARTITION` for the partitions of its rows: a "
+        "rebuild that leaves some out says which."
     )
 
 

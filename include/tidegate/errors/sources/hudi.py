@@ -1,6 +1,6 @@
 """Errors of Hudi tables: properties, timeline, file slices and log files."""
 
-from tidegate.errors.base import TerminalError
+from tidegate.errors.base import TerminalError, TransientError
 from tidegate.errors.sources.every_kind import SourceFileDamaged
 
 
@@ -40,6 +40,27 @@ class TimelineFileDamaged(SourceFileDamaged):
     )
 
 
+class HudiTimelineMoved(TransientError):
+    """A file of the timeline was archived, or rolled back, after the timeline was listed."""
+
+    path: str
+    template = (
+        "{path}: was on the timeline when it was listed, and is gone: the table archived or rolled "
+        "back the instant meanwhile. Run again; the timeline is listed anew."
+    )
+
+
+class HudiInstantUnfinished(TransientError):
+    """The file of a done write is empty, as one is whose content is still being written."""
+
+    path: str
+    template = (
+        "{path}: expected what the write did, found an empty file: its writer may not have "
+        "finished it yet. Nothing was taken. Run again; if it stays empty, let Hudi roll the "
+        "instant back, or restore the file."
+    )
+
+
 class NoLogFile(SourceFileDamaged):
     """A file with the name of a log does not begin as one."""
 
@@ -58,6 +79,31 @@ class LogBlockUnreadable(SourceFileDamaged):
         "source, then run the window again. If it cannot be restored, let Hudi compact the table "
         "without it, give up the window if it is open with `tidegate abandon PIPELINE`, and run "
         "`tidegate load PIPELINE`."
+    )
+
+
+class HudiLogUnsupported(TerminalError):
+    """A block of a log is of a kind that is not read; nothing is wrong with it."""
+
+    path: str
+    offset: int
+    found: str
+    expected: str
+    template = (
+        "{path}: the block at byte {offset}: expected {expected}, found {found}. Nothing is "
+        "damaged. Let the table's writers write such blocks (with a newer Hudi, or another "
+        "`hoodie.logfile.data.block.format`), let Hudi compact the table, and load again."
+    )
+
+
+class HudiInstantUnreadable(TerminalError):
+    """A done action of a timeline has a time that is none."""
+
+    instant: str
+    template = (
+        "The instant {instant} of the timeline: expected a time of 14 or 17 digits, beginning with "
+        "the year, found none, as where a table was bootstrapped. Use a table without such "
+        "instants, to which another job writes the rows."
     )
 
 
@@ -93,8 +139,9 @@ class HudiHistoryLost(TerminalError):
     template = (
         "{source}: cannot tell which commits follow {instant}: expected it in the archive of the "
         "timeline, found {oldest} as the oldest. To publish what the table has now, run `tidegate "
-        "reset PIPELINE`; let the table keep its archive for longer than the pipeline may stand "
-        "still."
+        "reset PIPELINE`, or, if the read mode returns no deletes, set `source.on_cleaned: "
+        "snapshot`, which does so by itself; let the table keep its archive for longer than the "
+        "pipeline may stand still."
     )
 
 
@@ -103,10 +150,12 @@ class HollowInstant(TerminalError):
 
     source: str
     instant: str
+    age: str
     template = (
-        "{source}: the write of {instant} is still pending, and would be passed over by everything "
-        "after it. Let it finish, or let Hudi roll it back, and run again; or set "
-        "`source.on_hollow_instant: block`, which loads what was done before it."
+        "{source}: the write of {instant} has been pending for {age}, and would be passed over by "
+        "those that were done after it. Let it finish, or let Hudi roll it back, and run again: by "
+        "the table's next write, or, if it cleans failed writes lazily, by its cleaner (`CALL "
+        "run_clean`). Set `source.on_hollow_instant: block` to load what was done before it."
     )
 
 
@@ -115,13 +164,15 @@ class HudiFilesCleaned(TerminalError):
 
     source: str
     instant: str
-    retained: str
+    cleaned: str
+    """What the cleaner did."""
     template = (
         "{source}: the state after {instant} cannot be read any more, because the cleaner of the "
-        "table keeps files since {retained} only. Give the window up with `tidegate abandon "
+        "table {cleaned}. Give the window up with `tidegate abandon "
         "PIPELINE` if it is open, remove `source.limits` if there are any, and run `tidegate load "
         "PIPELINE`, which reads the table as it is now; let the cleaner keep files for longer than "
-        "a window takes."
+        "a window takes. `source.on_cleaned: snapshot` reads what is left of a window of changes, "
+        "if the read mode returns no deletes."
     )
 
 
@@ -130,13 +181,41 @@ class HudiChangesLost(TerminalError):
 
     source: str
     instant: str
-    retained: str
     template = (
         "{source}: cannot tell what was changed or deleted: the files of {instant} are needed for "
-        "that, and the cleaner of the table keeps files since {retained} only. "
-        "Nothing was taken. To begin anew with the rows that the table has now, run, with "
-        "`source.start: full`, `tidegate reset PIPELINE`; let the cleaner keep files for longer "
-        "than the pipeline may stand still."
+        "that, and the cleaner of the table removed them, or may have. Nothing was taken. Run "
+        "`tidegate reset PIPELINE` with `source.start: full`, which publishes the rows that the "
+        "table has now; let the cleaner keep files for longer than the pipeline may stand still."
+    )
+
+
+class HudiCommitTimesLost(TerminalError):
+    """A table service wrote rows of a window anew, with its own commit time."""
+
+    path: str
+    service: str
+    template = (
+        "{path}: cannot tell which rows a window wrote: expected the commit times of the writes "
+        "that brought them, found that of the compaction or clustering {service}, which did not "
+        "keep them (`hoodie.clustering.preserve.commit.metadata=false`). Nothing was taken. Run "
+        "`tidegate reset PIPELINE` with `source.start: full`, which publishes the rows that the "
+        "table has now; let services keep commit times, or set `source.read.mode: "
+        "rebuild_partitions` or `snapshot`, which do not need them."
+    )
+
+
+class HudiReplacementUnknown(TerminalError):
+    """A write replaced file groups by an operation that is not known."""
+
+    source: str
+    instant: str
+    operation: str
+    template = (
+        "{source}: cannot tell what the write of {instant} changed: expected a replacement of "
+        "file groups by `CLUSTER`, `INSERT_OVERWRITE`, `INSERT_OVERWRITE_TABLE` or "
+        "`DELETE_PARTITION`, found `{operation}`. Nothing was taken. Run `tidegate reset "
+        "PIPELINE` with `source.start: full`, which publishes the rows that the table has now, or "
+        "set `source.read.mode: rebuild_partitions` or `snapshot`, which read no changes."
     )
 
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split
+    from tidegate.pipeline.load.changed_files import ChangedRows
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.source.protocol import Source
@@ -80,6 +81,7 @@ class Loader:
     life_of: Callable[[str], Life]
     """Finds out what became of the run that holds a window."""
     watch: Watch
+    changed: ChangedRows
 
     def look(self, run: Run, now: datetime) -> Look:
         """Return what a run would find, from the source's metadata alone; takes nothing."""
@@ -247,7 +249,7 @@ class Loader:
     @property
     def _pins(self) -> Pins:
         names = PlanNames(self.roots, self.ledger, self.storage)
-        return Pins(self.ledger, self.storage, self.source, names, self._scanner)
+        return Pins(self.ledger, self.storage, self.source, names, self._scanner, self.changed)
 
     @property
     def _scanner(self) -> Scanner:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.plan import Pin, ScanPlan, Window
+    from tidegate.pipeline.load.changed_files import ChangedRows
     from tidegate.pipeline.load.plan_names import PlanNames
     from tidegate.pipeline.load.scanning import Scanner
     from tidegate.source.protocol import Source
@@ -37,6 +38,7 @@ class Pins:
     source: Source
     names: PlanNames
     scanner: Scanner
+    changed: ChangedRows
 
     def of_rebuild(self, draft: Window, pin: Pin) -> Pin:
         """Pin the source for a rebuild that is not taken yet.
@@ -44,9 +46,10 @@ class Pins:
         Raises:
             StateGone: the source no longer keeps its state at the checkpoint.
             FileCameBack: a file is back that was gone at the checkpoint.
+            RebuildTooNarrow: files changed, and it leaves out partitions of their rows.
         """
         try:
-            return self.source.timeline.whole_at(pin, draft.range.end_inclusive)
+            pinned = self.source.timeline.whole_at(pin, draft.range.end_inclusive)
         except StateGone as gone:
             again = rebuild_of(self.ledger.name, draft.partitions)
             remedy = (
@@ -55,6 +58,8 @@ class Pins:
             )
             reader = f", which a rebuild of pipeline '{self.ledger.name}' reads,"
             raise gone.read_by(reader, remedy) from gone
+        self.changed.check(draft, pinned)
+        return pinned
 
     def of(self, taken: WindowState, pin: Pin) -> Pin:
         """Pin the source for a window of the ledger.

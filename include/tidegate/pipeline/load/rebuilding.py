@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors.commands import command
+from tidegate.pipeline.state.removed_rows import may_hold
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
     from tidegate.model.time_bounds import TimeBounds
 
@@ -32,7 +32,7 @@ class LedgerRebuilding:
             [
                 state.partition
                 for state in known
-                if not self.by_event_time or _may_hold(state, times)
+                if not self.by_event_time or may_hold(state, times)
             ],
         )
 
@@ -42,12 +42,3 @@ def rebuild_of(pipeline: str, partitions: Sequence[Partition]) -> str:
     if not partitions:
         return f"`{command('rebuild', pipeline, 'PARTITION')}`"
     return f"`{command('rebuild', pipeline, *partitions)}`"
-
-
-def _may_hold(state: PartitionState, times: TimeBounds) -> bool:
-    """Return whether rows of some event times may be in a partition, whose end is exclusive."""
-    if state.start is None or state.end is None:
-        return True
-    if times.smallest is None or times.largest is None:
-        return True
-    return state.start <= times.largest and times.smallest < state.end

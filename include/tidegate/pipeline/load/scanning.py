@@ -78,6 +78,12 @@ def _without_collections() -> Iterator[None]:
             gc.enable()
 
 
+def _notes(units: Units, window: Window, pin: Pin) -> tuple[str, ...]:
+    """Return what planning found, and what keeps the window from being longer."""
+    is_at_head = pin.head is not None and pin.head.id == window.range.end_inclusive.id
+    return (*units.notes, pin.held_back) if is_at_head and pin.held_back else units.notes
+
+
 @dataclass
 class _Footers:
     """Reads footers for the planner, and counts them."""
@@ -153,7 +159,7 @@ class Scanner:
                 splits=len(found.splits),
                 sub_splits=sum(len(split.sub_splits) for split in found.splits),
             ),
-            notes=found.units.notes,
+            notes=_notes(found.units, window, pin),
             record=self._record(found, window, pin),
             replaced=found.replaced,
         )

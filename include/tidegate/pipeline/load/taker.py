@@ -50,7 +50,7 @@ class WindowDraft:
     window: Window | None
     pin: Pin
     waits: str | None
-    """What the pipeline waits for before it takes its first window."""
+    """What the pipeline waits for before it takes its first window, or its next one."""
     replayed: tuple[WindowState, ...] = ()
     """Sealed windows that it would go through again."""
 
@@ -117,6 +117,7 @@ class Taker:
 
         Raises:
             StateGone: the source no longer keeps its state at the checkpoint; nothing was taken.
+            RebuildTooNarrow: files changed, and it leaves out partitions of their rows.
             WindowOpen: another run works on the pipeline's open window (Transient).
             LedgerMoved: other runs changed the ledger at each attempt (Transient).
         """
@@ -147,7 +148,10 @@ class Taker:
             draft = self.drafting.history(run, seen, sealed)
         else:
             draft, sealed = self.drafting.following(run, seen), ()
-        return WindowDraft(draft, seen.pin, self.drafting.waits(seen.state, now), tuple(sealed))
+        waits = self.drafting.waits(seen.state, now)
+        if draft is None:
+            waits = waits or seen.pin.held_back
+        return WindowDraft(draft, seen.pin, waits, tuple(sealed))
 
     def _look(self, run: Run, now: datetime) -> Look:
         held = self.ledger.windows.open()
@@ -165,7 +169,9 @@ class Taker:
         found, seen = self.drafting.ahead(run, seen, now)
         if found is None:
             after = seen.state.checkpoint.id if seen.state.checkpoint else "the beginning"
-            return Look("none", f"nothing after {after} up to {run.end_exclusive or 'the head'}")
+            detail = f"nothing after {after} up to {run.end_exclusive or 'the head'}"
+            held_back = seen.pin.held_back
+            return Look("none", f"{detail}; {held_back}" if held_back else detail)
         return Look("changes", f"instants {found.range}")
 
     def _take(self, run: Run, now: datetime) -> Taken:

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.gate import GateInput, check, load_suite
+from tidegate.gate import GateInput, check, load_suite, prepare
 from tidegate.model.publication import (
     CheckResult,
     GateRecord,
@@ -38,6 +38,8 @@ _log = logging.getLogger(__name__)
 
 _NOTED_FROM = 10.0
 """Seconds; a shorter check disturbs nobody, however few rows it has."""
+_JUDGED_FROM = 10_000
+"""Rows; with fewer, what every validation costs once hides what a row costs."""
 _SLOW = 60.0
 """Seconds for a million rows. Expectations on whole columns take one or two each."""
 
@@ -69,6 +71,9 @@ class Gatekeeper:
         files = tuple(self.contents.files_of(publication))
         planned = functools.partial(self.contents.planned_columns, partition)
         content = GateInput(partition, files, unified, planned)
+        if suite is not None:
+            # Not counted: it says nothing of the suite.
+            prepare()
         started = time.monotonic()
         verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
         slow = slowness(time.monotonic() - started, verdict.rows)
@@ -130,7 +135,9 @@ def slowness(seconds: float, rows: int) -> str | None:
         seconds: that all of them took.
         rows: of the partition.
     """
-    rate = seconds / max(rows, 1) * 1_000_000
-    if seconds < _NOTED_FROM or rate < _SLOW:
+    if seconds < _NOTED_FROM or rows < _JUDGED_FROM:
+        return None
+    rate = seconds / rows * 1_000_000
+    if rate < _SLOW:
         return None
     return f"{seconds:.0f} s for {rows:,} rows, {rate:,.0f} s per million,"

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.state.records import Announced
     from tidegate.storage import Storage
+    from tidegate.target.retired import Retirement
 
 
 @dataclass(frozen=True)
@@ -168,8 +169,11 @@ class Watch:
 
         Read once: whoever owns a target was let in after the others had ended.
         """
-        ended = retirements(self.storage, self.roots.target)
-        return {path: item.pipeline for item in ended for path in item.partitions}
+        return {path: item.pipeline for item in self._ended for path in item.partitions}
+
+    @cached_property
+    def _ended(self) -> Sequence[Retirement]:
+        return retirements(self.storage, self.roots.target)
 
     def check_commit(self, publication: Publication) -> None:
         """Compare the current marker with a commit that is about to change files.
@@ -186,9 +190,17 @@ class Watch:
             )
 
     def standing_marker(self, partition: Partition) -> dict[str, Any] | None:
-        """Read the current marker; if there are several, that of the latest revision."""
+        """Read the current marker; if there are several, that of the latest revision.
+
+        The marker of a pipeline that was retired says nothing about this one.
+        """
         found = [self._marker_called(name, partition) for name in self.marker_names(partition)]
-        return max(filter(None, found), key=lambda marker: marker["revision"], default=None)
+        own = (marker for marker in found if marker is not None and not self._was_left(marker))
+        return max(own, key=lambda marker: marker["revision"], default=None)
+
+    def _was_left(self, marker: Mapping[str, Any]) -> bool:
+        writer = marker["pipeline"]
+        return writer != self.config.name and any(item.pipeline == writer for item in self._ended)
 
     def marker_names(self, partition: Partition) -> set[str]:
         """Return the possible names of a partition's marker, as the files tell them.

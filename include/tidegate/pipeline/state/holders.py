@@ -57,7 +57,7 @@ def life_by_time(owner: str) -> Life:
     A holder that still renews keeps what it holds.
     """
     found = life_of(owner)
-    return Life.RENEWING if found is Life.WAITING else found
+    return Life.SAID_GONE if found is Life.WAITING else found
 
 
 def is_gone(owner: str) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import ReadConfig, SourceConfig
     from tidegate.model.exchange import Exchange
-    from tidegate.model.ignored_deletes import IgnoredDeletes
+    from tidegate.model.ignored import Ignored
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.settling import SettleRules
     from tidegate.physical.whole_file import WholeFile
@@ -106,9 +106,9 @@ class Reading:
         return self._reader.whole_file(piece)
 
     @property
-    def ignored(self) -> IgnoredDeletes | None:
-        """The deletes that matched nothing in what was read so far; None if there were none."""
-        return self._reader.ignored if self._reader.ignored.total else None
+    def ignored(self) -> Ignored | None:
+        """What had no effect in what was read so far; None if there was nothing."""
+        return None if self._reader.ignored.is_empty else self._reader.ignored
 
     def settler(self) -> Settler | None:
         """Return a new settler of changes, with its own counts; None if nothing is settled."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 import posixpath
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.config import OWNER_FILE, PipelineConfig
+from tidegate.config import OWNER_FILE, PipelineConfig, tables_around
 from tidegate.errors import (
     LedgerLost,
     PipelineRetired,
@@ -21,6 +22,7 @@ from tidegate.errors import (
     WorkUnknown,
 )
 from tidegate.errors.commands import command
+from tidegate.pipeline.state.left import check_registered, forget_ended
 from tidegate.pipeline.state.moved import follow_move, target_was_moved, were_moved
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.stage import layout
@@ -30,7 +32,7 @@ from tidegate.target.owner import Owner
 from tidegate.target.retired import is_retirement, retirement_of, retirements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
@@ -67,6 +69,7 @@ def adopt(
         raise WorkElsewhere(work=roots.work, target=roots.target)
     try:
         if were_moved(roots, roots.grounds(storage).read(), ledger, storage):
+            forget_ended(roots, ledger, storage)
             follow_move(roots, ledger, storage)
         _take_back(ledger, storage, roots)
         register = functools.partial(
@@ -82,6 +85,7 @@ def adopt(
         is_own = check_owner(roots, ledger, storage)
         if not is_own:
             check_places(roots, config.name, storage, source)
+            forget_ended(roots, ledger, storage)
         ledger_id = register()
         if not is_own:
             roots.grounds(storage).put(Owner(ledger.name, ledger_id))
@@ -122,7 +126,8 @@ def check_owner(
         Whether both say so; if not, nothing contradicts it, and `adopt` writes it down.
 
     Raises:
-        TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
+        TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own, or the
+            ledger does not know it and has another one registered for the target.
         WorkGone: the work directory has none of the windows that the ledger knows.
         ResetUnfinished: a reset began and did not end.
         PipelineRetired: the pipeline was ended.
@@ -138,6 +143,8 @@ def check_owner(
     # Evaluated only if the target has no owner, because it looks at every record.
     was_published = claims.target is not None or _was_published(roots, ledger, storage)
     is_own = grounds.check(ledger.name, ledger_id, claims, worked, was_published=was_published)
+    if state is None:
+        check_registered(roots, ledger, storage)
     if worked is not None and not storage.exists(f"{roots.work}/{layout.WINDOWS}"):
         if storage.exists(layout.owner_file(worked)):
             # The target was moved alone.
@@ -146,6 +153,26 @@ def check_owner(
         remedy = f"delete what was published and begin again with `{anew}`"
         raise WorkGone(pipeline=ledger.name, work=roots.work, remedy=remedy)
     return is_own
+
+
+def check_owner_or_move(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
+    """Check as `check_owner`, and accept a move that the next load or publish follows.
+
+    Nothing is changed: the ledger and the target's file still name the places that were left.
+
+    Returns:
+        Whether target or work directory were moved.
+
+    Raises:
+        TidegateError: as `check_owner`.
+    """
+    claims = roots.grounds(storage).read()
+    moved = were_moved(roots, claims, ledger, storage)
+    if moved:
+        # As they are once the move is followed.
+        claims = replace(claims, told_work=roots.work, fits=True)
+    check_owner(roots, ledger, storage, claims)
+    return moved
 
 
 def check_not_resetting(roots: Roots, pipeline: str, storage: Storage) -> None:
@@ -199,34 +226,14 @@ def check_places(roots: Roots, pipeline: str, storage: Storage, source: Source) 
 
 
 def check_tables(roots: Roots, pipeline: str, storage: Storage) -> None:
-    """Check that neither target nor work directory is in the folder of an Iceberg table.
+    """Check that neither target nor work directory is in the folder of a table.
 
     Raises:
         PlacesOverlap: one is.
     """
     for place in (roots.target, roots.work):
-        tables = [
-            folder for folder in _above(storage.real_path(place)) if _is_table(storage, folder)
-        ]
-        roots.refuse_overlap(pipeline, tables)
-
-
-def _above(place: str) -> Iterator[str]:
-    """Yield a directory and all above it but the root."""
-    while place != posixpath.dirname(place):
-        yield place
-        place = posixpath.dirname(place)
-
-
-def _is_table(storage: Storage, folder: str) -> bool:
-    """Return whether a directory is a table's, of Iceberg (ICE-2.1) or of Hudi (HUDI-T1)."""
-    if storage.exists(f"{folder}/.hoodie/hoodie.properties"):
-        return True
-    metadata = f"{folder}/metadata"
-    return storage.exists(metadata) and any(
-        name == "version-hint.text" or name.endswith(".metadata.json")
-        for name in storage.list_files(metadata)
-    )
+        around = tables_around(Path(storage.real_path(place)))
+        roots.refuse_overlap(pipeline, [folder for _, folder in reversed(around)])
 
 
 def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:

@@ -26,7 +26,7 @@ from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.abandoned import has_begun
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
-from tidegate.pipeline.state.work import check_identity, check_owner, check_tables
+from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
 from tidegate.target.marker import is_hidden, read_marker
 
@@ -70,10 +70,18 @@ class Findings:
         except TidegateError as refused:
             yield str(refused)
         try:
-            check_owner(self.roots, self.ledger, self.storage)
+            moved = check_owner_or_move(self.roots, self.ledger, self.storage)
         except TidegateError as refused:
             # The knowledge of another ledger does not apply to these files.
             yield str(refused)
+            return
+        if moved:
+            # The ledger still names the files where they were.
+            next_step = command("publish", self.config.name)
+            yield (
+                f"{self.roots.target}: target or work directory were moved to where the pipeline "
+                f"file says. The next load or publish goes on there; run `{next_step}`."
+            )
             return
         # A ledger that is behind has old files, and remedies that rest on it are refused.
         behind = tuple(self._behind())

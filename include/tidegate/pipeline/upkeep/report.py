@@ -9,14 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import PipelineConfig
+from tidegate.errors.commands import command
+from tidegate.ledger.holder import Life
+from tidegate.model.counting import counting
 from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
+from tidegate.pipeline.state.removed_rows import passed_over, removing
 from tidegate.stage import layout
-from tidegate.target.content import counted, counting
+from tidegate.target.content import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
@@ -25,8 +29,13 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
     from tidegate.pipeline.publish.evaluating import Evaluator
+    from tidegate.pipeline.state.load_failure import LoadFailure
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
+
+
+_MOST_NAMED = 50
+"""More partitions than these are not typed in one command."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +47,8 @@ class Reporter:
     ledger: Ledger
     storage: Storage
     evaluator: Evaluator
+    failure: LoadFailure
+    life_of: Callable[[str], Life]
 
     def status(self, now: datetime) -> PipelineReport | None:
         """Report on the pipeline; None if it never ran."""
@@ -47,11 +58,42 @@ class Reporter:
         windows = self.ledger.windows.all()
         known = self.ledger.known_partitions()
         whys = self.evaluator.evaluate_pending(known, now)
+        removed = removing(windows)
+        reports = [self._report(item, whys.get(item.state.partition), removed) for item in known]
         return PipelineReport(
             pipeline=state,
-            partitions=tuple(_report(item, whys.get(item.state.partition)) for item in known),
+            partitions=tuple(reports),
             windows=windows,
-            notes=tuple(self._notes(windows)),
+            notes=(*self._notes(windows), *self._removed(reports)),
+        )
+
+    def removed_rows(self) -> tuple[Partition, ...]:
+        """Return the partitions to publish that may have rows that passed over commits removed."""
+        windows = removing(self.ledger.windows.all())
+        if not windows:
+            return ()
+        return tuple(
+            item.state.partition
+            for item in self.ledger.known_partitions()
+            if item.state.pending != "none" and passed_over(self.config, windows, item)
+        )
+
+    def _removed(self, reports: Sequence[PartitionReport]) -> Iterator[str]:
+        """Yield a sentence on partitions with rows that commits removed which were passed over."""
+        found = [item for item in reports if item.passed_over]
+        if not found:
+            return
+        windows = sorted({str(each) for item in found for each in item.passed_over}, key=int)
+        partitions = [item.state.partition for item in found]
+        # All of them may be days that the source removed for good, more every day.
+        shown = partitions if len(partitions) <= _MOST_NAMED else ["PARTITION"]
+        again = command("rebuild", self.config.name, *shown)
+        publishing = command("publish", self.config.name)
+        yield (
+            f"{'window' if len(windows) == 1 else 'windows'} {', '.join(windows)} passed over "
+            f"commits that removed rows of earlier windows, which {len(partitions)} "
+            f"{'partition' if len(partitions) == 1 else 'partitions'} may have. To publish what "
+            f"the source has now instead, run `{again}`, then `{publishing}`"
         )
 
     def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
@@ -76,7 +118,7 @@ class Reporter:
             approved=self.ledger.publications.approved(partition),
         )
         return PartitionExplanation(
-            report=_report(known, evaluation),
+            report=self._report(known, evaluation, removing(self.ledger.windows.all())),
             evaluation=evaluation,
             contributions=contributions,
             proposed=_waiting(known),
@@ -84,17 +126,41 @@ class Reporter:
             watermark=step.to_json() if step else None,
             quarantined=tuple(quarantined),
             quarantined_by={path: rules for path, rules in quarantined.items() if rules},
+            load_failed=self.failure.said(),
+        )
+
+    def _report(
+        self, known: KnownPartition, evaluation: Evaluation | None, windows: Sequence[WindowState]
+    ) -> PartitionReport:
+        state, newest = known.state, known.newest
+        proposed = _waiting(known)
+        return PartitionReport(
+            state=state,
+            name=state_name(state.pending, state.revision, is_late=_has_new_window(known)),
+            why=evaluation if state.pending == "pending" else state.why,
+            rows_pending=_rows_pending(known),
+            windows=counted(newest.contributions, known.contributions) if newest else (),
+            proposed_digest=proposed.publication.digest if proposed else None,
+            passed_over=passed_over(self.config, windows, known),
         )
 
     def _notes(self, windows: Sequence[WindowState]) -> list[str]:
-        notes = []
+        failed = self.failure.said()
+        notes = [f"the last load failed {failed}"] if failed else []
         for item in windows:
             if item.sealed:
                 continue
-            holder = item.owner or item.window.run
-            notes.append(f"window {item.window.sequence} {item.window.range} is open in {holder}")
+            notes.append(f"window {item.window.sequence} {item.window.range} {self._held(item)}")
             notes += self._changed_since(item)
         return notes
+
+    def _held(self, item: WindowState) -> str:
+        """Return who works on an open window, or that nobody does."""
+        if item.owner is None:
+            return f"was given back by {item.window.run}: the next load goes on with it"
+        if self.life_of(item.owner) is Life.GONE:
+            return f"was left by {item.owner}, which has ended: the next load goes on with it"
+        return f"is open in {item.owner}"
 
     def _says_the_same(self, planned: Mapping[str, Any]) -> bool:
         """Return whether a configuration in a plan, perhaps of another version, equals today's."""
@@ -137,19 +203,6 @@ class Reporter:
         rules = read_plan(self.storage, root).config["rows"]
         names = [rule["name"] for rule in rules if rule["on_failure"] == "quarantine"]
         return {name: rows for name in names if (rows := summary.rule_hits.get(name, 0))}
-
-
-def _report(known: KnownPartition, evaluation: Evaluation | None) -> PartitionReport:
-    state, newest = known.state, known.newest
-    proposed = _waiting(known)
-    return PartitionReport(
-        state=state,
-        name=state_name(state.pending, state.revision, is_late=_has_new_window(known)),
-        why=evaluation if state.pending == "pending" else state.why,
-        rows_pending=_rows_pending(known),
-        windows=counted(newest.contributions, known.contributions) if newest else (),
-        proposed_digest=proposed.publication.digest if proposed else None,
-    )
 
 
 def _has_new_window(known: KnownPartition) -> bool:

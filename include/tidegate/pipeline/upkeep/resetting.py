@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import functools
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerMoved
 from tidegate.errors.commands import command
-from tidegate.ledger.holder import Holder
+from tidegate.ledger.holder import Holder, Way
 from tidegate.ledger.restoring import clear_rows, fence_off
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.left import forget_ended, has_ended
 from tidegate.pipeline.state.moved import were_moved
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.pipeline.state.work import await_movers, check_not_retired
@@ -123,8 +124,10 @@ class Resetter:
         roots = self.own_roots()
         if roots is None:
             return
+        forget_ended(self.roots, self.ledger, self.storage)
         check_not_retired(self.roots, self.config.name, self.storage)
-        self.check_idle(owner, now)
+        words = ("reset", self.config.name, "--drop-target")
+        self.check_idle(owner, now, Way(words, "goes on"))
         begun = Begun(self.config.name, self.ledger.pipeline.get().ledger_id)
         self.storage.write_once(layout.reset_file(roots.work), pretty(begun.to_json()))
         again_if(LedgerMoved, functools.partial(self._drop, roots))
@@ -158,14 +161,22 @@ class Resetter:
 
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
+            PipelineRetired: they were, and it has left them.
         """
         state = self.ledger.pipeline.find()
+        if self.has_ended():
+            check_not_retired(self.stood(), self.config.name, self.storage)
         if state is None and retirement_of(self.storage, self.roots.target, self.config.name):
             # Its target may have a new owner already.
             return None
         roots = self.roots if state is None else self.stood()
         self._check_own(roots, state.ledger_id if state else None)
         return None if state is None else roots
+
+    def has_ended(self) -> bool:
+        """Return whether the pipeline was retired, and only the ledger does not know it."""
+        state = self.ledger.pipeline.find()
+        return state is not None and has_ended(state, self.stood(), self.storage)
 
     def stood(self) -> Roots:
         """Return the directories that the pipeline used, which its file may have changed."""
@@ -181,15 +192,23 @@ class Resetter:
         grounds, known = roots.grounds(self.storage), worked_in(self.ledger)
         grounds.check(self.config.name, ledger_id, grounds.read(), known, was_published=False)
 
-    def check_idle(self, owner: str, now: datetime) -> None:
+    def check_idle(self, owner: str, now: datetime, asked: Way) -> None:
         """Check that no run is alive.
+
+        Args:
+            owner: the process that asks.
+            now: its clock.
+            asked: the command that goes on once there is none.
 
         Raises:
             WindowOpen: one is (Transient).
         """
-        holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+        timeout = self.config.execute.claim_timeout
+        holder = Holder(owner, now, timeout, self.life_of)
         held = self.ledger.windows.open()
         if held is not None and not self.ledger.windows.is_free(held.window.sequence, holder):
+            release = ("release", self.config.name, held.window.sequence)
+            holder = replace(holder, asked=replace(asked, release=release))
             # Raises the error that names its holder.
             self.ledger.windows.resume(held.window.sequence, holder, None, still_open=True)
 

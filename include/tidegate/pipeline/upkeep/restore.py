@@ -22,6 +22,7 @@ from tidegate.model.publication import GateRecord, Publication, PublicationState
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.announce import announcement_of
 from tidegate.pipeline.publish.commit_plans import revision_of
+from tidegate.pipeline.state.left import forget_ended
 from tidegate.pipeline.state.places import Roots, is_same_place
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.work import (
@@ -107,6 +108,8 @@ class Restorer:
             PipelineChanged: the newest announce was made by a different pipeline file; if there is
                 no announce, the ledger in use has registered a different one.
             LedgerMoved: another run recorded something in the meantime (Transient).
+            TargetRegistered: the ledger in use has the target registered for another pipeline,
+                which has not ended.
         """
         owner = owner_to_restore(self.roots, self.config.name, self.storage)
         if self._is_its_own(owner.ledger):
@@ -135,6 +138,7 @@ class Restorer:
         restored = replace(restored, undecided=tuple(self._undecided(made.ledger)))
         if before is not None:
             made.keep(before.state)
+        forget_ended(self.roots, self.ledger, self.storage)
         replace_rows(self.ledger, made.ledger, before, past.newest_number)
         return restored
 

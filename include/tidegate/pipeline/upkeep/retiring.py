@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import CommitUnfinished, LedgerMoved, PartitionBusy, ResetUnfinished
+from tidegate.ledger.holder import Way
 from tidegate.ledger.restoring import fence_off, remove_rows
 from tidegate.model.wire import pretty
 from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.left import forget
 from tidegate.pipeline.state.work import await_movers, check_not_resetting
 from tidegate.stage import layout
 from tidegate.target.retired import Retirement, record_retirement, retirement_of
@@ -48,9 +50,13 @@ class Retirer:
             ResetUnfinished: a reset has begun and not ended; nothing was changed.
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
+        if self.resetter.has_ended():
+            forget(self._ledger)
+            return
         if self.resetter.own_roots() is None:
             return
-        self.resetter.check_idle(owner, now)
+        way = Way(("retire", self._ledger.name), "goes on", takes_over=False)
+        self.resetter.check_idle(owner, now, way)
         again_if(LedgerMoved, lambda: self._retire(by, now))
 
     @property

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import PartitionBusy, WindowOpen
 from tidegate.ledger.holder import Holder
+from tidegate.model.counting import counting
 from tidegate.model.message import CommitMessage
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.holders import process_owner
@@ -18,7 +19,6 @@ from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
-from tidegate.target.content import counting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

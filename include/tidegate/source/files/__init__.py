@@ -9,7 +9,7 @@ from tidegate.source.files.source import FilesSource
 from tidegate.source.files.walk import list_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tidegate.config import FilesSourceConfig
     from tidegate.source.slicing import Rebuilding
@@ -29,8 +29,9 @@ def open_source(
     return FilesSource(config, storage, listings_root, extra_columns)
 
 
-def overlooked(config: FilesSourceConfig) -> tuple[str, ...]:
+def overlooked(config: FilesSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
     """Return a note if there is no file, or if directories name columns that are not read."""
+    del partitioning
     listing = list_directory(config)
     if not listing.files:
         matches = f" whose path matches `source.path_regex: {config.path_regex}`"

@@ -35,8 +35,8 @@ _NO_HISTORY = (
 )
 
 _REBUILD = (
-    "`tidegate rebuild PIPELINE PARTITION` once for all partitions of the rows that changed files "
-    "had, and of those that they have now, if any"
+    "`tidegate rebuild PIPELINE PARTITION` for the partitions of their rows, which says which ones "
+    "it leaves out"
 )
 
 

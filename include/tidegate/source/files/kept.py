@@ -3,26 +3,40 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from tidegate.errors import HistoryChanged, StateFileDamaged, StateFileLost
-from tidegate.source.files.listing import came
+from tidegate.source.files.listing import ListingDifference, came
+from tidegate.source.named_columns import decode_schema, encode_schema
+from tidegate.source.reading import pinned_columns
+from tidegate.source.timeline import ChangedFiles
+from tidegate.source.words import first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tidegate.errors import TerminalError
     from tidegate.model.instant import DataInterval, Instant, InstantRange
     from tidegate.model.plan import Pin
     from tidegate.source.files.folder import Folder
+    from tidegate.source.files.slicing import ListingSlicing
 
 
 class KeptListings:
     """The `KeptHistory` of one directory."""
 
-    def __init__(self, folder: Folder) -> None:
-        """Prepare."""
+    def __init__(self, folder: Folder, slicing: ListingSlicing) -> None:
+        """Prepare.
+
+        Args:
+            folder: the directory.
+            slicing: opens its files.
+        """
         self._folder = folder
+        self._slicing = slicing
 
     def has_lost(self, window: InstantRange) -> bool:
         """Return whether one of a window's two listings is gone; a damaged one is an error."""
@@ -42,6 +56,28 @@ class KeptListings:
                     read(instant)
             except (StateFileLost, StateFileDamaged) as missed:
                 yield missed
+
+    def changed(self, pin: Pin, checkpoint: Instant, columns: Collection[str]) -> ChangedFiles:
+        """Compare the files of a pin with those that were taken in.
+
+        Raises:
+            ListedFileGone, SourceFileDamaged: a file is not as it was listed.
+            SchemaIncompatible: a column of a file cannot be read as the pinned type.
+        """
+        change = ListingDifference((), (), ())
+        is_same = pin.head is None or pin.head.id == checkpoint.id
+        if pin.head is not None and not is_same and self._folder.refuses_changes:
+            change = self._folder.difference(checkpoint, pin.head)
+        narrow = _narrowed(pin, columns)
+        standing = [now for _, now in change.disturbed if now is not None] + [*change.returned]
+        paths = [file.path for file, _ in change.disturbed]
+        paths += [file.path for file in change.returned]
+        return ChangedFiles(
+            paths=frozenset(f"{self._folder.root}/{path}" for path in paths),
+            said=first_few(change.named),
+            standing=self._slicing.pieces(narrow, standing),
+            pin=narrow,
+        )
 
     def check_history(self, pin: Pin, before: Instant, interval: DataInterval) -> None:
         """Compare the files that arrived in an interval with the current ones.
@@ -63,3 +99,10 @@ class KeptListings:
                     expected=str(file),
                     found=str(found) if found else "no file",
                 )
+
+
+def _narrowed(pin: Pin, columns: Collection[str]) -> Pin:
+    """Return a pin that reads some of the columns."""
+    schema = decode_schema(pin.details["schema"])
+    schema = pa.schema([column for column in schema if column.name in columns])
+    return replace(pin, schema=pinned_columns(schema), details={"schema": encode_schema(schema)})

@@ -130,6 +130,12 @@ class ListingDifference:
     returned: tuple[ListedFile, ...]
     """Files that were gone and are back unchanged."""
 
+    @property
+    def named(self) -> list[str]:
+        """The known files that are not as they were, each with what became of it."""
+        named = [f"{file.path} ({'changed' if now else 'gone'})" for file, now in self.disturbed]
+        return named + [f"{file.path} (back)" for file in self.returned]
+
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
     """Leave out files that arrived at or after a time, except those with a known path."""

@@ -15,7 +15,7 @@ from tidegate.errors import (
     SchemaIncompatible,
     SourceFileDamaged,
 )
-from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.ignored import Ignored
 from tidegate.model.partition import Partition
 from tidegate.physical import ParquetRows
 from tidegate.physical.whole_file import WholeFile, is_whole
@@ -57,9 +57,9 @@ class FilesReader:
         self._projections = Projections()
 
     @property
-    def ignored(self) -> IgnoredDeletes:
+    def ignored(self) -> Ignored:
         """None: files have no deletes."""
-        return IgnoredDeletes()
+        return Ignored()
 
     def batches(self, pieces: Iterable[Piece], options: ReadOptions) -> Iterator[pa.RecordBatch]:
         """Read pieces; raises as `read_pieces`, `open_listed` and `conform`."""

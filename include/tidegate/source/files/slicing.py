@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import DefaultPartitionForeign
@@ -16,7 +17,7 @@ from tidegate.source.slicing import Units
 from tidegate.source.words import counted, first_few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
@@ -104,27 +105,44 @@ class ListingSlicing:
         whole = whole or self._folder.reads_whole
         start = None if whole else window.start_exclusive
         change = self._folder.compared(start, window.end_inclusive)
-        partitions = {file.path: self._partition(file.path) for file in change.added}
-        pruning = PartitionPruning(self._folder.config, self._reading.schema(pin))
-        kept_partitions = pruning.keep(set(partitions.values()))
-        files = [file for file in change.added if partitions[file.path] in kept_partitions]
+        files = self._unpruned(pin, change.added)
         # What directories name wins over a column of the files, of which footers tell.
         is_named = event_time is not None and event_time.name in self._folder.config.partition_by
-        stored = None if is_named else event_time
-        checked = _Checked(self._reading.reader(pin), self._folder.footers, stored)
-        pieces = [piece for piece in self._pieces(files, partitions, checked) if piece.rows > 0]
+        pieces = self._filled(pin, files, None if is_named else event_time)
         pruned = len(change.added) - len(files)
-        return Units(tuple(pieces), self._notes(window, change, pruned, whole=whole))
+        return Units(pieces, self._notes(window, change, pruned, whole=whole))
+
+    def pieces(self, pin: Pin, files: Sequence[ListedFile]) -> tuple[Piece, ...]:
+        """Return listed files whole, without those that the filter rules out; raises as `units`."""
+        return self._filled(pin, self._unpruned(pin, files), None)
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
         with open_slice(piece.slice) as file:
             return file.row_groups
 
-    def _pieces(
-        self, files: Sequence[ListedFile], partitions: dict[str, Partition], checked: _Checked
-    ) -> Iterable[Piece]:
-        return side_by_side(files, lambda file: self._piece(file, partitions[file.path], checked))
+    def _unpruned(
+        self, pin: Pin, files: Sequence[ListedFile]
+    ) -> Sequence[tuple[ListedFile, Partition]]:
+        """Return the files that the filter may find rows in, with what their directories name."""
+        placed = [(file, self._partition(file.path)) for file in files]
+        pruning = PartitionPruning(self._folder.config, self._reading.schema(pin))
+        kept = pruning.keep({partition for _, partition in placed})
+        return [item for item in placed if item[1] in kept]
+
+    def _filled(
+        self,
+        pin: Pin,
+        files: Sequence[tuple[ListedFile, Partition]],
+        event_time: EventColumn | None,
+    ) -> tuple[Piece, ...]:
+        """Return the files that have rows."""
+        checked = _Checked(self._reading.reader(pin), self._folder.footers, event_time)
+        partitions = dict(files)
+        found = side_by_side(
+            list(partitions), lambda file: self._piece(file, partitions[file], checked)
+        )
+        return tuple(piece for piece in found if piece.rows > 0)
 
     def _piece(self, file: ListedFile, partition: Partition, checked: _Checked) -> Piece:
         footer = checked.footer(file)
@@ -159,7 +177,8 @@ class ListingSlicing:
         notes: list[str] = []
         start = window.start_exclusive
         if whole and start is not None:
-            notes += _read_anew(self._folder.difference(start, window.end_inclusive))
+            anew = self._folder.difference(start, window.end_inclusive)
+            notes += _read_anew(anew, refused=self._folder.refuses_changes)
         if gone:
             are, their = ("is", "its") if len(gone) == 1 else ("are", "their")
             notes.append(
@@ -191,22 +210,25 @@ def _details(file: ListedFile, partition: Partition) -> dict[str, Any]:
     return {MODIFIED: file.modified, **tail, PARTITION: dict(partition.values)}
 
 
-def _read_anew(change: ListingDifference) -> Iterator[str]:
-    """Name files that a rebuild found otherwise than they were taken in."""
-    named = [f"{file.path} ({'changed' if now else 'gone'})" for file, now in change.disturbed]
-    named += [f"{file.path} (back)" for file in change.returned]
-    if named:
-        yield (
-            f"took {counted(len(named))} as {'it stands' if len(named) == 1 else 'they stand'} "
-            f"now: {first_few(named)}. What was read of {'it' if len(named) == 1 else 'them'} "
-            "before stays in partitions that are not rebuilt: run `tidegate rebuild PIPELINE "
-            "PARTITION` for those of the rows that such a file had, and of those that it has now"
-        )
+def _read_anew(change: ListingDifference, *, refused: bool) -> Iterator[str]:
+    """Name files that a rebuild found otherwise than they were taken in.
+
+    If these are refused, it reads all of their partitions.
+    """
+    if named := change.named:
+        they, them = ("it stands", "it") if len(named) == 1 else ("they stand", "them")
+        said = f"took {counted(len(named))} as {they} now: {first_few(named)}"
+        if not refused:
+            said += (
+                f". `on_changed_file: ignore` leaves what was read of {them} before in partitions "
+                "that are not rebuilt"
+            )
+        yield said
 
 
 def _ignored(change: ListingDifference) -> str:
     """Name files that changed or are gone, and the command that reads what stands there now."""
-    named = [f"{file.path} ({'changed' if now else 'gone'})" for file, now in change.disturbed]
+    named = replace(change, returned=()).named
     kinds = {"changed" if now else "vanished" for _, now in change.disturbed}
     how = " or ".join(sorted(kinds))
     return (

@@ -44,7 +44,7 @@ class FilesSource:
         self.timeline = ListingTimeline(self._folder, extra_columns)
         self.reading = FilesReading(config)
         self.slicing = ListingSlicing(self._folder, self.reading)
-        self.kept = KeptListings(self._folder)
+        self.kept = KeptListings(self._folder, self.slicing)
 
     @property
     def name(self) -> str:

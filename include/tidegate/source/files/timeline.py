@@ -143,7 +143,9 @@ class ListingTimeline:
         standing = self._folder.look_at(taken)
         if standing.has_content_of(taken):
             return self.at(pin, checkpoint)
-        self._refuse_emptied(taken, standing)
+        # A folder with other files is there: what was taken in was replaced by them.
+        if not self._folder.head(pin).files:
+            self._refuse_emptied(taken, standing)
         head = self._folder.store.record(
             standing,
             checkpoint.time,

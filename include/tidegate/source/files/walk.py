@@ -20,6 +20,11 @@ from tidegate.errors import (
 from tidegate.model.partition import Partition
 from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.partition_values import parse_values
+from tidegate.source.files.tables import (
+    kind_of_folder,
+    refuse_inside_of_table,
+    refuse_tables_below,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -36,17 +41,29 @@ class _Walk:
     pattern: re.Pattern[str] | None
     files: list[ListedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    tables: dict[str, str] = field(default_factory=dict)
+    """Folder → kind, of tables with files that would be read."""
     places: list[str] = field(default_factory=list)
     """The places that are read: the root and the targets of links, with links resolved."""
 
     def __post_init__(self) -> None:
         self.places.append(os.path.realpath(self.root))
 
-    def visit(self, folder: str, depth: int) -> None:
-        """List one directory and go down; hidden names are left out at every level (PC-P09)."""
+    def visit(self, folder: str, depth: int, table: tuple[str, str] | None = None) -> None:
+        """List one directory and go down; hidden names are left out at every level (PC-P09).
+
+        Args:
+            folder: below the root.
+            depth: of the folder.
+            table: folder and kind of the table that it is in.
+        """
         place = f"{self.root}/{folder}".rstrip("/")
         links = self._links(place, folder)
-        for name, entry in sorted(self._entries(place, folder), key=lambda item: item[0]):
+        entries = sorted(self._entries(place, folder), key=lambda item: item[0])
+        if table is None:
+            kind = kind_of_folder({name for name, _ in entries}, place)
+            table = (place, kind) if kind else None
+        for name, entry in entries:
             if name.startswith(("_", ".")):
                 continue
             path = f"{folder}/{name}".lstrip("/")
@@ -54,9 +71,10 @@ class _Walk:
                 self.skipped.append(path)
             elif entry.type == fs.FileType.Directory:
                 if not self.keys or self._is_good(path, depth + 1):
-                    self.visit(path, depth + 1)
+                    self.visit(path, depth + 1, table)
             elif self._is_wanted(entry, path, depth):
                 self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
+                self.tables.update([table] if table else ())
 
     def _entries(self, place: str, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
         """List one directory by name: which of two links to one place is followed depends on it."""
@@ -151,6 +169,7 @@ def list_directory(config: FilesSourceConfig) -> Listing:
 
     Raises:
         FolderNotFound: the root is not a directory.
+        FolderOfTable: it is in a table, or files that would be read are.
         SourceUnreachable: a directory cannot be listed, a name in it cannot be read, or a link
             leads to nothing; nothing is left out silently (PC-R01).
         SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says
@@ -169,7 +188,9 @@ def list_directory(config: FilesSourceConfig) -> Listing:
     try:
         if _FILES.get_file_info(root).type != fs.FileType.Directory:
             raise FolderNotFound(source=root, problem="no directory there")
+        refuse_inside_of_table(root)
         walk.visit("", 0)
     except OSError as refused:
         raise SourceUnreachable(source=root, problem=str(refused)) from refused
+    refuse_tables_below(root, walk.tables)
     return Listing(tuple(sorted(walk.files)), tuple(sorted(set(walk.skipped))))

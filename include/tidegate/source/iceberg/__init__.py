@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from tidegate.source.iceberg.source import IcebergSource
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from tidegate.config import IcebergSourceConfig
     from tidegate.source.slicing import Rebuilding
@@ -27,9 +27,9 @@ def open_source(
     return IcebergSource(config, extra_columns, rebuilding)
 
 
-def overlooked(config: IcebergSourceConfig) -> tuple[str, ...]:
+def overlooked(config: IcebergSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
     """Return nothing: the table's metadata has all of its columns."""
-    del config
+    del config, partitioning
     return ()
 
 

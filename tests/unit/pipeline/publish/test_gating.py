@@ -10,11 +10,13 @@ from tidegate.pipeline.publish.gating import slowness
 @pytest.mark.parametrize(
     ("seconds", "rows", "said"),
     [
-        (57.0, 2_383, "57 s for 2,383 rows, 23,919 s per million,"),
+        (57.0, 10_000, "57 s for 10,000 rows, 5,700 s per million,"),
+        (57.0, 9_999, None),
+        (31.0, 9, None),
         (60.0, 1_000_000, "60 s for 1,000,000 rows, 60 s per million,"),
         (59.0, 1_000_000, None),
         (9.9, 10, None),
-        (12.0, 0, "12 s for 0 rows, 12,000,000 s per million,"),
+        (12.0, 0, None),
     ],
 )
 def test_rate_decides_and_short_checks_are_not_told(

@@ -126,5 +126,5 @@ def test_run_of_airflow_may_wait_until_a_person_says_that_it_does_not(
     owner = "airflow:orders_load/scheduled__2026-02-01T00:00:00+00:00"
 
     assert life_of(owner) is Life.WAITING
-    assert life_by_time(owner) is Life.RENEWING
+    assert life_by_time(owner) is Life.SAID_GONE
     assert life_by_time(ended_owner) is Life.GONE

@@ -54,6 +54,8 @@ class IcebergSourceConfig(SourceConfig):
         "max_planning_failures",
     }
 
+    table_marks: ClassVar[frozenset[str]] = frozenset({"metadata"})
+
     kind: Literal["iceberg"]
     read: TableReadConfig = TableReadConfig()
     catalog: CatalogConfig | None = None
@@ -115,6 +117,12 @@ class IcebergSourceConfig(SourceConfig):
         if path.is_dir() or "/" in table:
             return None
         return {"kind": "iceberg", "table": table}
+
+    @classmethod
+    def is_of_table(cls, folder: Path) -> bool:
+        """Recognise the folder of a table by its metadata files (ICE-2.1)."""
+        patterns = ("version-hint.text", "*.metadata.json")
+        return any(any((folder / "metadata").glob(pattern)) for pattern in patterns)
 
     @property
     def known_places(self) -> tuple[str, ...]:

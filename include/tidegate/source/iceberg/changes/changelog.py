@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from tidegate.errors import TidegateError
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Piece
+    from tidegate.model.time_bounds import TimeBounds
     from tidegate.source.iceberg.changes.pieces import PieceMaker
     from tidegate.source.iceberg.changes.states import LiveFile, State, StateReader
     from tidegate.source.iceberg.timeline.history import History
@@ -49,6 +50,8 @@ class PlannedFiles:
     """Files of the states before and after each commit, if its changes are checked."""
     refusal: TidegateError | None = None
     """The reason why no pipeline may publish the rows."""
+    removed: tuple[TimeBounds, ...] = ()
+    """Event times of rows that skipped commits removed from earlier windows."""
 
     def sentences(self) -> tuple[str, ...]:
         """Return what was skipped, one sentence each."""

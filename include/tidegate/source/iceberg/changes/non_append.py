@@ -81,6 +81,21 @@ def refusal(source: str, commits: Iterable[Commit], taken: TakenAway) -> Removed
     return RemovedRowsRead(source=source, snapshots=_describe(commits), removed=removed)
 
 
+def removed_times(
+    taken: TakenAway, event_times: Callable[[Entry], TimeBounds | None]
+) -> tuple[TimeBounds, ...]:
+    """Return the event times of removed rows of earlier windows, unknown ones without bounds.
+
+    Args:
+        taken: the rows and files that skipped commits removed.
+        event_times: returns the bounds of a file, as far as they are known.
+    """
+    spans = [event_times(entry) or TimeBounds() for entry in taken.earlier]
+    # Delete files tell no event times.
+    spans += [TimeBounds()] if taken.deletes else []
+    return tuple(dict.fromkeys(spans))
+
+
 def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
     if taken.read:
         return (

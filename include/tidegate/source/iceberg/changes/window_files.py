@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import HistoryTruncated
 from tidegate.source.iceberg.changes.changelog import ChangePlanner, PlannedFiles
-from tidegate.source.iceberg.changes.non_append import is_passed_over, passing_over, refusal
+from tidegate.source.iceberg.changes.non_append import (
+    is_passed_over,
+    passing_over,
+    refusal,
+    removed_times,
+)
 from tidegate.source.iceberg.timeline.continuing import Continuation, within_window
 
 if TYPE_CHECKING:
@@ -18,11 +23,13 @@ if TYPE_CHECKING:
 
     from tidegate.config import IcebergSourceConfig
     from tidegate.model.instant import Instant
+    from tidegate.model.time_bounds import TimeBounds
     from tidegate.source.iceberg.changes.appends import ChangeReader, Commit
     from tidegate.source.iceberg.changes.passed_over import TakenAway
     from tidegate.source.iceberg.changes.pieces import PieceMaker
     from tidegate.source.iceberg.changes.states import StateReader
     from tidegate.source.iceberg.deletes.rules import DeleteRules
+    from tidegate.source.iceberg.manifests.entries import Entry
     from tidegate.source.iceberg.timeline.history import History
     from tidegate.source.slicing import Rebuilding
 
@@ -125,14 +132,19 @@ class WindowFiles:
     ) -> None:
         """Add what skipped commits removed from the planned files, and from earlier ones."""
         source = self.history.source
+
+        def event_times(entry: Entry) -> TimeBounds | None:
+            return self.make.piece(entry).event_times
+
         planned.notes = passing_over(
             source,
             skipped,
             taken,
-            lambda entry: self.make.piece(entry).event_times,
+            event_times,
             self.rebuilding,
             skip=self.config.read.on_non_append == "skip",
         )
+        planned.removed = removed_times(taken, event_times)
         planned.refusal = refusal(source, skipped, taken)
         for note in planned.notes:
             _LOG.warning("%s: %s", source, note)

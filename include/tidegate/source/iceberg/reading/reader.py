@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceFileDamaged
 from tidegate.model.file_slice import DeltaKind
-from tidegate.model.ignored_deletes import IgnoredDeletes
+from tidegate.model.ignored import Ignored
 from tidegate.model.wire import canonical
 from tidegate.physical import ParquetRows
 from tidegate.physical.whole_file import WholeFile, is_whole
@@ -63,7 +63,7 @@ class IcebergReader:
         self._deletes = DeleteLoader(
             files, source, place, fields, self._keys, config.split.max_delete_memory
         )
-        self.ignored = IgnoredDeletes()
+        self.ignored = Ignored()
         """Deletes that matched nothing in what was read so far."""
 
     @property

@@ -1,0 +1,148 @@
+"""Tell which partitions a rebuild has to read if files changed after they were taken in.
+
+Reads of the source only the changed files, and of these only the columns that decide the partition.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import RebuildTooNarrow, SourceChanged, TidegateError
+from tidegate.errors.commands import command
+from tidegate.pipeline.load.rebuilding import rebuild_of
+from tidegate.pipeline.state.reading import Reading
+from tidegate.predicate import named_columns
+from tidegate.stage.partition_split import PartitionComputer
+from tidegate.stage.row_rules import RowRules
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from datetime import datetime
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
+    from tidegate.model.plan import Pin, Window
+    from tidegate.pipeline.load.file_rows import FileRows
+    from tidegate.source.protocol import Source
+    from tidegate.source.timeline import ChangedFiles
+
+_MOST_NAMED = 500
+"""More partitions than these are not typed in one command if there is a shorter one."""
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """Finds the partitions that files had rows of when they were read, and have rows of now."""
+
+    config: PipelineConfig
+    source: Source
+    ledger: Ledger
+    files: FileRows
+
+    @contextmanager
+    def naming(self, now: datetime) -> Iterator[None]:
+        """Add the partitions of all changed files to an error of some.
+
+        Raises:
+            SourceChanged: with the command that reads these partitions again.
+        """
+        try:
+            yield
+        except SourceChanged as refused:
+            changed = self._since_checkpoint(now)
+            if changed is None or not changed.paths:
+                raise
+            concerned = set(self._before(changed))
+            # Whatever stands in the way now is named by the rebuild.
+            with suppress(TidegateError):
+                concerned |= self._now(changed)
+            known = [state.partition for state in self.ledger.partitions.all()]
+            if not concerned and not known:
+                raise
+            # A rebuild of any partition takes files without rows as they stand.
+            again = self._again(concerned or known[:1])
+            them = f"these {len(changed.paths)} files" if len(changed.paths) > 1 else "it"
+            may = "they may have" if concerned else "any partition will do, as none has"
+            remedy = f"{again}: {may} rows of {them}, as before or as now"
+            raise refused.with_remedy(remedy) from refused
+
+    def check(self, draft: Window, pin: Pin) -> None:
+        """Check that a rebuild reads every partition that changed files have or had rows of.
+
+        The checkpoint moves over these files with it, so that no load would name them again.
+
+        Args:
+            draft: the rebuild, of which nothing is taken yet.
+            pin: the source as it reads it.
+
+        Raises:
+            RebuildTooNarrow: it reads only some of them.
+        """
+        changed = self._changed(pin, draft)
+        if changed is None or not changed.paths:
+            return
+        concerned = {*self._before(changed), *self._now(changed)}
+        missed = sorted(str(item) for item in concerned.difference(draft.partitions))
+        if missed:
+            raise RebuildTooNarrow(
+                source=self.source.name,
+                files=changed.said,
+                missed=", ".join(missed),
+                remedy=self._again({*concerned, *draft.partitions}),
+            )
+
+    def _since_checkpoint(self, now: datetime) -> ChangedFiles | None:
+        state = self.ledger.pipeline.find()
+        if state is None or state.checkpoint is None or self.source.kept is None:
+            return None
+        pin = self.source.timeline.pin(now, state.source_identity, after=state.checkpoint)
+        return self.source.kept.changed(pin, state.checkpoint, self._columns)
+
+    def _changed(self, pin: Pin, draft: Window) -> ChangedFiles | None:
+        kept, checkpoint = self.source.kept, draft.range.end_inclusive
+        return kept.changed(pin, checkpoint, self._columns) if kept is not None else None
+
+    @property
+    def _columns(self) -> frozenset[str]:
+        """The columns that decide whether a row is kept, and in which partition."""
+        read = self.config.source.read
+        conditions = [(read.filter, "source.read.filter")] if read.filter else []
+        conditions += [(rule.where, f"rows.{rule.name}.where") for rule in self.config.rows]
+        named = (name for text, where in conditions for name in named_columns(text, where))
+        return frozenset([*(field.column for field in self.config.target.partition_by), *named])
+
+    def _before(self, changed: ChangedFiles) -> Iterable[Partition]:
+        """Return the partitions that had rows of the files; all of them if that is not known."""
+        found = self.files.partitions(changed.paths)
+        if found is None:
+            return [state.partition for state in self.ledger.partitions.all()]
+        return found
+
+    def _now(self, changed: ChangedFiles) -> set[Partition]:
+        config = self.config
+        reading = Reading.of(config.source, self.source, changed.pin)
+        computer = PartitionComputer(
+            reading.schema,
+            config.target.partition_by,
+            timezone=config.timezone,
+            default_name=config.target.default_partition_name,
+        )
+        rules = RowRules(config.rows, reading.schema)
+        found: set[Partition] = set()
+        for batch in reading.batches(changed.standing):
+            kept = rules.judge(batch).kept
+            if kept.num_rows:
+                found.update(computer.split(kept).partitions)
+        return found
+
+    def _again(self, partitions: Iterable[Partition]) -> str:
+        ordered = sorted(partitions, key=lambda item: item.path)
+        if len(ordered) > _MOST_NAMED and self.config.source.start.kind == "full":
+            return (
+                f"`{command('reset', self.ledger.name)}`, as {len(ordered)} partitions may have "
+                "rows of them"
+            )
+        return rebuild_of(self.ledger.name, ordered)
