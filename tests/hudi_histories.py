@@ -47,11 +47,6 @@ class Record:
     """Whether a delete stands in a data block."""
 
     @property
-    def unordered(self) -> bool:
-        """Whether it is a delete without an ordering value."""
-        return self.deleted and self.ts is None
-
-    @property
     def row(self) -> dict[str, object]:
         """As it is written."""
         told = {"k": self.key, "ts": self.ts, "v": self.value, TIME: self.instant}
@@ -82,10 +77,8 @@ class Group:
 
 
 def beats(new: Record, old: Record, *, by_event: bool) -> bool:
-    """Whether a record wins over an older one."""
-    if not by_event or new.unordered or old.unordered:
-        return True
-    return (new.ts or 0) >= (old.ts or 0)
+    """Whether a record wins over an older one; NULL of a column that is no int is no order."""
+    return not by_event or new.ts is None or old.ts is None or new.ts >= old.ts
 
 
 def newest(records: Iterable[Record], *, by_event: bool) -> dict[str, Record]:

@@ -90,6 +90,9 @@ class ParquetRows:
 
         Returns:
             None if a row group has no bounds.
+
+        Raises:
+            ArrowInvalid: a bound is no UTF-8.
         """
         found: list[str] = []
         metadata = self._parquet.metadata
@@ -97,9 +100,14 @@ class ParquetRows:
             statistics = _statistics(metadata.row_group(index), column)
             if statistics is None or not statistics.has_min_max:
                 return None
-            if not isinstance(statistics.min, str):
+            try:
+                bounds = statistics.min, statistics.max
+            except UnicodeDecodeError as broken:
+                problem = f"a bound of column {column!r} is no text: {broken}"
+                raise pa.ArrowInvalid(problem) from broken
+            if not isinstance(bounds[0], str):
                 return None
-            found += (statistics.min, statistics.max)
+            found += bounds
         return (min(found), max(found)) if found else None
 
     def batches(

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tidegate.physical import open_rows
+from tidegate.physical import ParquetRows, open_rows
 
 FIRST_PAGE_TYPE = 5
 """The place of the first page's type: behind the magic, in the first field of its header."""
@@ -55,3 +55,13 @@ def test_row_group_without_pages_has_no_place(groups: int) -> None:
         assert rows.rows == 0
         assert [group.offset for group in rows.row_groups] == [None] * groups
         assert list(rows.batches(["n"], 0, 0)) == []
+
+
+def test_bound_that_is_no_text_is_refused() -> None:
+    content = written(pa.table({"name": ["some text"]}))
+    content[content.rindex(b"some text")] = 0xFF
+
+    with open_rows(pa.BufferReader(bytes(content)), "parquet") as rows:
+        assert isinstance(rows, ParquetRows)
+        with pytest.raises(pa.ArrowInvalid, match="a bound of column 'name' is no text"):
+            rows.text_bounds("name")

@@ -28,12 +28,11 @@ if TYPE_CHECKING:
 def has_ended(state: PipelineState, roots: Roots, storage: Storage) -> bool:
     """Return whether a pipeline has ended in a target, and has left it: only the ledger lags."""
     ended = retirement_of(storage, roots.target, state.name)
-    own = Owner(state.name, state.ledger_id)
-    return (
-        ended is not None
-        and ended.ledger == state.ledger_id
-        and roots.grounds(storage).read().target != own
-    )
+    if ended is None or ended.ledger != state.ledger_id:
+        return False
+    claims = roots.grounds(storage).read()
+    # The work directory's file is deleted last; a new owner of the target may have another one.
+    return (claims.target or claims.work) != Owner(state.name, state.ledger_id)
 
 
 def check_registered(roots: Roots, ledger: Ledger, storage: Storage) -> None:

@@ -55,9 +55,14 @@ def _spelled(values: pa.StringArray) -> pa.StringArray:
 
 
 def _ordering_values(rows: pa.RecordBatch, by: KeyedBy) -> tuple[pa.Array, ...]:
+    """Return the ordering columns of rows; NULL counts as the int 0 (HUDI-M9)."""
     if by.mode != MergeMode.EVENT_TIME:
         return ()
-    return tuple(rows.column(name) for name in by.ordering)
+    columns = (rows.column(name) for name in by.ordering)
+    return tuple(
+        values.fill_null(zero_of(values.type)) if _is_int(values.type) else values
+        for values in columns
+    )
 
 
 def data_records(
@@ -163,19 +168,27 @@ def _deleted(rows: pa.RecordBatch, by: KeyedBy) -> Flags:
 
 
 def _unordered(rows: pa.RecordBatch, by: KeyedBy, deleted: Flags) -> Flags:
-    """Return which records have no ordering value that could be compared (HUDI-L5, M9, M10)."""
+    """Return which records have no ordering value that could be compared (HUDI-L5, M9, M10).
+
+    NULL counts as the int 0, and values of different types are not compared. A delete whose values
+    are all the int 0 is one without an order, as in a delete block.
+    """
     lacking = np.zeros(rows.num_rows, np.bool_)
     zero = deleted.copy()
     for name in by.ordering:
         values = rows.column(name)
-        lacking |= flags(values.is_null())
-        # A delete whose value is the int 0 is one without an order, as in a delete block.
-        zero &= (
-            where_true(pc.equal(values, zero_of(values.type)))
-            if pa.types.is_int32(values.type)
-            else False
-        )
+        absent = flags(values.is_null())
+        if _is_int(values.type):
+            zero &= absent | where_true(pc.equal(values, zero_of(values.type)))
+        else:
+            lacking |= absent
+            zero &= absent
     return lacking | zero
+
+
+def _is_int(kind: pa.DataType) -> bool:
+    """Return whether values are compared as ints of 32 bits."""
+    return bool(pa.types.is_int32(kind) or pa.types.is_date32(kind))
 
 
 def _missing(rows: pa.RecordBatch, by: KeyedBy, names: Sequence[str]) -> dict[str, Flags]:
