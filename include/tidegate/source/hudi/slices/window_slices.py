@@ -118,7 +118,7 @@ def rewriting_services(timeline: LoadedTimeline, start: Order, until: Order) -> 
 
 
 def unread_changes(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[str, ...]:
-    """Return what a window's writes took away, which no mode returns, one sentence each."""
+    """Return what a window's writes took away, of which most modes return nothing, as sentences."""
     deleted = 0
     replaced: dict[str, int] = {}
     for _, requested in window:

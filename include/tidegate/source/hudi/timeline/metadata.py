@@ -22,7 +22,7 @@ class Role(Enum):
     """It puts rows that were there before into other files."""
 
 
-_SERVICES = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
+_SERVICE_OPERATIONS = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
 _MOVING = frozenset({"COMPACT", "CLUSTER"})
 _OVERWRITES = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"})
 
@@ -60,7 +60,7 @@ class CommitMetadata:
     @property
     def role(self) -> Role:
         """What it means for the rows."""
-        return Role.SERVICE if self.operation in _SERVICES else Role.WRITE
+        return Role.SERVICE if self.operation in _SERVICE_OPERATIONS else Role.WRITE
 
     @property
     def moves_rows(self) -> bool:
@@ -73,7 +73,7 @@ class CommitMetadata:
 
         Those of an overwrite are gone (HUDI-F10), those of a clustering stand elsewhere.
         """
-        return bool(self.replaced) and self.operation not in _OVERWRITES | _SERVICES
+        return bool(self.replaced) and self.operation not in _OVERWRITES | _SERVICE_OPERATIONS
 
     @property
     def partitions(self) -> frozenset[str]:

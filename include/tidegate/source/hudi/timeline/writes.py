@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.timeline.actions import Action
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
 
-_SERVICES = frozenset({"compaction", "logcompaction", "clustering"})
+_SERVICE_ACTIONS = frozenset({"compaction", "logcompaction", "clustering"})
 
 
 def active_writes(timeline: LoadedTimeline, after: Order | None = None) -> tuple[Order, ...]:
@@ -134,7 +134,7 @@ def pending_writes(timeline: LoadedTimeline) -> Iterator[Action]:
     """Yield the pending writes in the order of their requested times, services left out."""
     for requested in sorted(timeline.active.pending):
         action = timeline.active.pending[requested]
-        if action.service in _SERVICES:
+        if action.service in _SERVICE_ACTIONS:
             continue
         if action.kind == "replacecommit" and _plans_clustering(timeline, action):
             continue
@@ -147,7 +147,7 @@ def _plans_clustering(timeline: LoadedTimeline, action: Action) -> bool:
 
 
 def _brings_changes(timeline: LoadedTimeline, action: Action) -> bool:
-    if action.service in _SERVICES:
+    if action.service in _SERVICE_ACTIONS:
         return False
     return timeline.metadata(action).role is Role.WRITE
 
