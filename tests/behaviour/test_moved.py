@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from small_lake import NOW, SmallLake, day, load, local, publish, published_ids, stamps
 from tidegate.cli.app import app
 from tidegate.config import OWNER_FILE
-from tidegate.errors import PipelineChanged, TargetGone, WorkGone, WorkOwned, WorkUnfit
+from tidegate.errors import LedgerLost, PipelineChanged, TargetGone, WorkGone, WorkOwned, WorkUnfit
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 from tidegate.storage import LocalStorage
@@ -192,18 +192,34 @@ def test_target_that_is_moved_with_its_work_directory_always_has_an_owner(lake: 
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
+@pytest.mark.follows("LedgerLost")
+@pytest.mark.parametrize("parts", [("path", "work"), ("path",), ("work",)], ids="+".join)
 def test_ledger_that_was_lost_is_restored_from_directories_that_were_moved(
-    lake: SmallLake,
+    lake: SmallLake, parts: tuple[str, ...]
 ) -> None:
-    keys = moved(lake, "path", "work")
+    keys = moved(lake, *parts)
     (lake.root / "ledger.db").unlink()
     pipeline = lake.pipeline(**keys)
+    with pytest.raises(LedgerLost, match="fsck orders --rebuild"):
+        load(pipeline)
 
     pipeline.restore_ledger()
     publish(pipeline)
 
-    assert published_ids(lake.root / "elsewhere" / "orders") == {FIRST: [1, 2, 3, 5, 6]}
+    assert published_ids(Path(keys["target"]["path"])) == {FIRST: [1, 2, 3, 5, 6]}
     assert list(pipeline.findings()) == []
+
+
+def test_work_directory_of_another_table_is_not_taken_for_one_that_was_moved(
+    lake: SmallLake,
+) -> None:
+    keys = moved(lake, "work")
+    owner = Path(keys["target"]["work"]) / "owner.json"
+    owner.write_text(owner.read_text().replace('"ledger": "', '"ledger": "another '))
+    (lake.root / "ledger.db").unlink()
+
+    with pytest.raises(WorkUnfit):
+        lake.pipeline(**keys).restore_ledger()
 
 
 class Killed(BaseException):
@@ -257,20 +273,26 @@ def test_relative_places_are_those_of_the_pipeline_file(
     assert lake.ids() == {FIRST: [1, 2, 3, 5, 6]}
 
 
-@pytest.mark.parametrize("first", ["target", "both"])
+@pytest.mark.parametrize("first", ["target", "work", "both"])
 def test_check_of_a_moved_pipeline_decides_as_load_does(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch, first: str
 ) -> None:
     lake.found_by_name(monkeypatch)
-    keys = moved(lake, *(("path",) if first == "target" else ("path", "work")))
+    parts = {"target": ("path",), "work": ("work",), "both": ("path", "work")}
+    keys = moved(lake, *parts[first])
     before = _state(lake)
 
     assert _checked(lake, keys)["outcome"] == "ok"
     assert "moved: the next load or publish goes on there" in _checked(lake, keys)["found"]
-    assert list(lake.pipeline(**keys).findings()) == [
+    told = (
         f"{keys['target']['path']}: target or work directory were moved to where the pipeline "
         "file says. The next load or publish goes on there; run `tidegate publish orders`."
-    ]
+    )
+    assert list(lake.pipeline(**keys).findings()) == [told]
+    report = lake.pipeline(**keys).status(NOW)
+    assert report is not None
+    assert told in report.notes
+    assert not any("Set `target.work`" in note for note in report.notes)
     assert _state(lake) == before
 
     publish(lake.pipeline(**keys))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shlex
@@ -12,7 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import tidegate as library
-from small_lake import NOW, SmallLake, load, publish
+from dying import Killed, deaths
+from small_lake import NOW, SmallLake, day, load, publish
 from tidegate.cli.app import app
 from tidegate.errors import PipelineRetired, TargetOwned, TargetRegistered
 
@@ -295,3 +297,87 @@ def test_nothing_is_restored_beside_a_pipeline_that_is_registered(lake: SmallLak
         lake.pipeline(name="next").restore_ledger()
 
     assert set(known(lake)) == {"beside", "orders"}
+
+
+# ── A ledger that is behind when a pipeline is retired ──
+
+
+def published_later(lake: SmallLake) -> None:
+    """Publish a day that the copy of the ledger does not know."""
+    lake.commit({3: 1})
+    assert tidegate("load", "orders").exit_code == 0
+    assert tidegate("publish", "orders").exit_code == 0
+
+
+@pytest.mark.follows("LedgerBehind")
+def test_ledger_that_is_behind_retires_nothing(lake: SmallLake) -> None:
+    """Its record would leave out a day, and the successor would publish beside that."""
+    lake.file("orders")
+    published_later(lake)
+    restore(lake)
+    before = lake.stamps()
+
+    refused = refusal_of("retire", "orders", "--yes")
+
+    assert refused["code"] == "LedgerBehind"
+    assert lake.stamps() == before
+    typed(refused["message"])
+    retire(lake)
+    assert tidegate("load", "next").exit_code == 0
+    assert tidegate("publish", "next").exit_code == 0
+    assert ids(lake) == [1, 2, 3, 4, 5]
+    ended = json.loads((lake.target / ".tidegate-retired-orders.json").read_text())
+    assert ended["partitions"] == {FIRST: 1, SECOND: 1, THIRD: 1}
+
+
+def test_marker_that_neither_ledger_nor_work_directory_knows_stops_a_retirement(
+    lake: SmallLake,
+) -> None:
+    lake.file("orders")
+    work = lake.target.parent / ".tidegate-orders"
+    shutil.copytree(work, lake.root / "work.before")
+    published_later(lake)
+    restore(lake)
+    shutil.rmtree(work)
+    shutil.copytree(lake.root / "work.before", work)
+
+    refused = refusal_of("retire", "orders", "--yes")
+
+    assert refused["code"] == "LedgerBehind"
+    assert f"a marker of revision 1 in {THIRD}" in refused["message"]
+
+
+def test_commit_that_an_older_ledger_does_not_know_stops_a_retirement(lake: SmallLake) -> None:
+    lake.file("orders")
+    lake.commit({2: 1})
+    load(lake.pipeline())
+    shutil.copy(lake.root / "ledger.db", lake.root / BEFORE)
+    refused = 0
+    for storage in deaths(lake, lake.root.parent / "before"):
+        with contextlib.suppress(Killed):
+            publish(lake.pipeline(storage))
+        ledger = lake.pipeline().ledger
+        begun = ledger.publications.unrecorded(day(2)) is not None
+        if begun or ledger.partitions.get(day(2)).revision == 2:
+            restore(lake)
+            assert refusal_of("retire", "orders", "--yes")["code"] == "LedgerBehind"
+            refused += 1
+    assert refused > 5
+
+
+def test_successor_does_not_publish_beside_a_marker_that_no_record_lists(lake: SmallLake) -> None:
+    """As after a retirement by an earlier version, whose ledger was behind."""
+    lake.file("orders")
+    published_later(lake)
+    assert tidegate("retire", "orders", "--yes").exit_code == 0
+    record = lake.target / ".tidegate-retired-orders.json"
+    ended = json.loads(record.read_text())
+    del ended["partitions"][THIRD]
+    record.write_text(json.dumps(ended))
+    lake.file("next", name="next")
+    assert tidegate("load", "next").exit_code == 0
+
+    told = " ".join(tidegate("publish", "next", THIRD).output.split())
+
+    assert "its files in" in told
+    assert ids(lake) == [1, 2, 3, 4, 5]

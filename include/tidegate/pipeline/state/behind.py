@@ -8,6 +8,7 @@ Changes nothing.
 
 from __future__ import annotations
 
+import posixpath
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,11 +16,11 @@ from typing import TYPE_CHECKING
 from tidegate.errors import LedgerBehind, MarkerInvalid, PartitionStands, SourceFileGone
 from tidegate.pipeline.state.records import Records
 from tidegate.stage import layout
-from tidegate.target.marker import read_marker
+from tidegate.target.marker import marked_by, read_marker
 from tidegate.target.retired import retirements
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
     from tidegate.config import PipelineConfig
@@ -89,6 +90,21 @@ class Watch:
         self._check_contributions(partition)
         self.check_records(partition)
 
+    def check_everything(self) -> None:
+        """Compare every window, and every partition that the ledger or a file names.
+
+        Raises:
+            LedgerBehind: the ledger does not know one of them, or not as it is.
+        """
+        self.check_all_windows()
+        planned = {item.plan.publication.partition for item in self._records.commits()}
+        known = planned.union(state.partition for state in self.ledger.partitions.all())
+        for partition in known:
+            marker = self.standing_marker(partition)
+            self._compare_revision(partition, marker, self._newest_revision(partition))
+            self.check_records(partition)
+        self._check_marked({partition.path for partition in known})
+
     def check_records(self, partition: Partition) -> None:
         """Compare the commit plans, verdicts and decisions of a partition, by their names.
 
@@ -113,7 +129,7 @@ class Watch:
         for target, marker, record in read:
             item = known.get(target)
             state, begun = (item.state, item.begun) if item else (None, None)
-            self._compare_marker(target, marker, state, begun)
+            self._compare_marker(target, marker, _newest_of(state, begun))
             if _is_of_this_ledger(record, pipeline):
                 for finding in self._compare_record(target, record, state):
                     raise finding
@@ -129,22 +145,23 @@ class Watch:
 
     def _check_marker(self, partition: Partition) -> None:
         marker = self.standing_marker(partition)
+        self._compare_marker(partition, marker, self._newest_revision(partition))
+
+    def _newest_revision(self, partition: Partition) -> int:
         # In this order, so that a commit that is recorded in between is found as a revision.
         begun = self.ledger.publications.unrecorded(partition)
-        self._compare_marker(partition, marker, self.ledger.partitions.find(partition), begun)
+        return _newest_of(self.ledger.partitions.find(partition), begun)
 
     def _compare_marker(
-        self,
-        partition: Partition,
-        marker: dict[str, Any] | None,
-        state: PartitionState | None,
-        begun: PublicationEntry | None,
+        self, partition: Partition, marker: dict[str, Any] | None, known: int
     ) -> None:
-        known = state.revision if state else 0
-        if begun is not None:
-            known = max(known, begun.publication.revision)
         if not known:
             self._check_left(partition)
+        self._compare_revision(partition, marker, known)
+
+    def _compare_revision(
+        self, partition: Partition | str, marker: dict[str, Any] | None, known: int
+    ) -> None:
         if marker is not None and marker["revision"] > known:
             raise LedgerBehind(
                 pipeline=self.config.name,
@@ -152,9 +169,19 @@ class Watch:
                 known=f"revision {known}" if known else "no revision of it",
             )
 
+    def _check_marked(self, known: Collection[str]) -> None:
+        """Check that no marker of the pipeline is in other partitions than those at some paths."""
+        target = self.roots.target
+        for name in self.storage.list_files(target):
+            folder = posixpath.dirname(name)
+            if folder not in known and marked_by(self.storage, target, name) == self.config.name:
+                path = f"{target}/{name}"
+                marker = read_marker(path, self.storage.read_bytes(path))
+                self._compare_revision(folder, marker, known=0)
+
     def _check_left(self, partition: Partition) -> None:
         """Check that no retired pipeline left files of a partition that is not published yet."""
-        left = self.left_partitions.get(partition.path)
+        left = self.left_partitions.get(partition.path) or self._left_marker(partition)
         if left is None:
             return
         folder = self.roots.partition(partition)
@@ -162,6 +189,14 @@ class Watch:
             raise PartitionStands(
                 pipeline=self.config.name, partition=str(partition), owner=left, folder=folder
             )
+
+    def _left_marker(self, partition: Partition) -> str | None:
+        """Return the retired pipeline whose marker is in a partition, whatever its record lists."""
+        if not self._ended:
+            return None
+        found = [self._marker_called(name, partition) for name in self.marker_names(partition)]
+        left = (marker["pipeline"] for marker in found if marker and self._was_left(marker))
+        return next(left, None)
 
     @cached_property
     def left_partitions(self) -> Mapping[str, str]:
@@ -296,6 +331,12 @@ class Watch:
         except MarkerInvalid:
             # It names no revision; `fsck` reports it.
             return None
+
+
+def _newest_of(state: PartitionState | None, begun: PublicationEntry | None) -> int:
+    """Return the newest revision that the ledger has of a partition, or is committing."""
+    known = state.revision if state else 0
+    return known if begun is None else max(known, begun.publication.revision)
 
 
 def _is_of_this_ledger(record: tuple[int, str], pipeline: PipelineState | None) -> bool:

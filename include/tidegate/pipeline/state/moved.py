@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from tidegate.errors.commands import command
 from tidegate.pipeline.state.places import is_same_place, worked_in
 from tidegate.stage import layout
 from tidegate.target.owner import Owner
@@ -32,6 +33,25 @@ def were_moved(roots: Roots, claims: Claims, ledger: Ledger, storage: Storage) -
     if claims.target != own or claims.work != own:
         return False
     return _are_gone(_known(roots, state, ledger), roots, claims, storage)
+
+
+def move_told(roots: Roots, pipeline: str) -> str:
+    """Return what is said of a move that no command has followed yet."""
+    return (
+        f"{roots.target}: target or work directory were moved to where the pipeline file says. The "
+        f"next load or publish goes on there; run `{command('publish', pipeline)}`."
+    )
+
+
+def with_work_moved(roots: Roots, claims: Claims, storage: Storage) -> Claims:
+    """Return the claims as they are once a move of the work directory is followed, if it was moved.
+
+    For a ledger that does not know the pipeline, so that the files alone have to tell.
+    """
+    named = (layout.owner_file(place) for place in (claims.told_work, roots.work))
+    is_left, is_there = map(storage.exists, named)
+    was_moved = claims.target == claims.work and not is_left and is_there
+    return replace(claims, told_work=roots.work, fits=True) if was_moved else claims
 
 
 def target_was_moved(roots: Roots, ledger: Ledger, storage: Storage) -> bool:

@@ -23,7 +23,12 @@ from tidegate.errors import (
 )
 from tidegate.errors.commands import command
 from tidegate.pipeline.state.left import check_registered, forget_ended
-from tidegate.pipeline.state.moved import follow_move, target_was_moved, were_moved
+from tidegate.pipeline.state.moved import (
+    follow_move,
+    target_was_moved,
+    were_moved,
+    with_work_moved,
+)
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.stage import layout
 from tidegate.storage import Storage, same_file_system
@@ -138,6 +143,8 @@ def check_owner(
     check_not_ending(roots, ledger.name, storage)
     grounds = roots.grounds(storage)
     claims = claims or grounds.read()
+    if state is None:
+        claims = with_work_moved(roots, claims, storage)
     worked = worked_in(ledger) if state is not None and claims.work is None else None
     ledger_id = state.ledger_id if state else None
     # Evaluated only if the target has no owner, because it looks at every record.
@@ -248,7 +255,7 @@ def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
     check_not_resetting(roots, name, storage)
     check_not_retired(roots, name, storage)
     grounds = roots.grounds(storage)
-    claims = grounds.read()
+    claims = with_work_moved(roots, grounds.read(), storage)
     owner = claims.target or claims.work
     if owner is None:
         raise WorkUnknown(pipeline=name, work=roots.work)

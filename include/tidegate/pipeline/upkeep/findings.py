@@ -24,6 +24,7 @@ from tidegate.errors import (
 from tidegate.errors.commands import command, naming
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.abandoned import has_begun
+from tidegate.pipeline.state.moved import move_told
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
@@ -77,11 +78,7 @@ class Findings:
             return
         if moved:
             # The ledger still names the files where they were.
-            next_step = command("publish", self.config.name)
-            yield (
-                f"{self.roots.target}: target or work directory were moved to where the pipeline "
-                f"file says. The next load or publish goes on there; run `{next_step}`."
-            )
+            yield move_told(self.roots, self.config.name)
             return
         # A ledger that is behind has old files, and remedies that rest on it are refused.
         behind = tuple(self._behind())

@@ -5,11 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import CommitUnfinished, LedgerMoved, PartitionBusy, ResetUnfinished
+from tidegate.errors import (
+    CommitUnfinished,
+    LedgerBehind,
+    LedgerMoved,
+    PartitionBusy,
+    ResetUnfinished,
+)
 from tidegate.ledger.holder import Way
 from tidegate.ledger.restoring import fence_off, remove_rows
 from tidegate.model.wire import pretty
 from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.left import forget
 from tidegate.pipeline.state.work import await_movers, check_not_resetting
 from tidegate.stage import layout
@@ -48,6 +55,7 @@ class Retirer:
                 pipeline's own; nothing was changed.
             CommitUnfinished: a commit has begun and not ended; nothing was changed.
             ResetUnfinished: a reset has begun and not ended; nothing was changed.
+            LedgerBehind: the files know more than the ledger; nothing was changed.
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
         if self.resetter.has_ended():
@@ -75,11 +83,13 @@ class Retirer:
         try:
             await_movers(roots, storage)
             # A partition in the middle of a commit would keep files without a marker for ever, and
-            # a reset that only this pipeline can finish would refuse its successor.
+            # a reset that only this pipeline can finish would refuse its successor. A partition
+            # that a restored ledger does not know would be published beside.
             if retirement_of(storage, roots.target, self._ledger.name) is None:
                 check_not_resetting(roots, self._ledger.name, storage)
                 self._check_nothing_begun()
-        except (PartitionBusy, CommitUnfinished, ResetUnfinished):
+                Watch(self.resetter.config, roots, self._ledger, storage).check_everything()
+        except (PartitionBusy, CommitUnfinished, ResetUnfinished, LedgerBehind):
             storage.delete(begins)
             raise
         ended = Retirement(
