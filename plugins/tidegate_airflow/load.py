@@ -118,9 +118,7 @@ def announce_window(
         announced.summary.to_text(),
     )
     if announced.windows:
-        summary = announced.summary
-        rows = f"{summary.rows_read} rows read, {summary.rows_kept} kept"
-        keep_reason(f"windows {list(announced.windows)}: {rows}")
+        keep_reason(_told(announced, [item.sequence for item in planned if item.sealed]))
     keys = mappable_keys(pipeline.config, _touched(pipeline, announced, planned))
     if not keys:
         msg = "no partition was touched"
@@ -128,6 +126,16 @@ def announce_window(
     event = context["outlet_events"][staged]
     event.add_partitions(keys)
     event.extra = {"pipeline": name, "run": run.id, "windows": list(announced.windows)}
+
+
+def _told(announced: Announced, unchanged: Sequence[int]) -> str:
+    """Return what became of each window, for the run's note."""
+    read = [window for window in announced.windows if window not in unchanged]
+    summary = announced.summary
+    rows = f"{summary.rows_read} rows read, {summary.rows_kept} kept"
+    told = [f"windows {read}: {rows}"] if read else []
+    told += [f"windows {[*unchanged]}: already taken in, same plan"] if unchanged else []
+    return "; ".join(told)
 
 
 def _in_process(_engine: str) -> Executor:

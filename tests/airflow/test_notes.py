@@ -49,7 +49,7 @@ def note_of(
     from airflow.models.dagrun import DagRun
     from airflow.utils.session import create_session
 
-    run = run_dag(dag_id, logical_date=None, **options)
+    run = run_dag(dag_id, **{"logical_date": None, **options})
     with create_session() as session:
         stored = session.get(DagRun, run.id)
         assert stored is not None
@@ -116,6 +116,18 @@ def test_note_of_a_load_tells_what_it_took(lake: SmallLake) -> None:
     assert str(note_of("orders_load")).startswith("Load: nothing to load: ")
     lake.commit({1: 2})
     assert str(note_of("orders_load")).startswith("Load: windows [2]: 2 rows read, 2 kept")
+
+
+def test_note_of_a_load_that_runs_again_says_that_its_windows_are_unchanged(
+    lake: SmallLake,
+) -> None:
+    lake.commit({1: 2})
+    taken = {"logical_date": known(6)}
+    assert str(note_of("orders_load", **taken)).endswith("2 rows read, 2 kept")
+
+    again = str(note_of("orders_load", **taken))
+
+    assert again == "Load: windows [2]: already taken in, same plan"
 
 
 def test_note_of_reconcile_tells_what_it_announced(lake: SmallLake) -> None:
