@@ -84,8 +84,8 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
     if unlooked := runs_that_have_not_looked(f"{name}_publish", WAIT):
         runs = "1 run" if unlooked == 1 else f"{unlooked} runs"
         msg = (
-            f"{runs} of {name}_publish did not look yet, and may be for {', '.join(keys)}; the next "
-            "run of this DAG looks again"
+            f"{runs} of {name}_publish did not look yet, and may be for {', '.join(keys)}; the "
+            "next run of this DAG looks again"
         )
         raise skipped(msg)
     told = f"announced again: {', '.join(keys)}"

@@ -119,7 +119,7 @@ def test_reconcile_leaves_it_to_runs_that_have_not_looked_yet(
 ) -> None:
     airflow.tasks[PUBLISH, "wait_commit_policy"] = ["deferred", "success", state]
 
-    with pytest.raises(AirflowSkipException, match="^1 run of orders_publish did not look yet"):
+    with pytest.raises(AirflowSkipException, match=r"^1 run of orders_publish did not look yet"):
         announced()
 
 
