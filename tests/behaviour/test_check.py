@@ -162,6 +162,18 @@ SUITES = {
         expectation("expect_column_max_to_be_between", column="amount", max_value="2026-01-01"),
         "max_value",
     ),
+    "mean of text": (
+        expectation("expect_column_mean_to_be_between", column="said_at", min_value=1),
+        "of which there is no mean",
+    ),
+    "mean of a key": (
+        expectation("expect_column_mean_to_be_between", column="dt", min_value=1),
+        "of which there is no mean",
+    ),
+    "number for a time": (
+        expectation("expect_column_min_to_be_between", column="at", min_value=1),
+        "expected a time",
+    ),
     "number in quotes": (
         expectation("expect_column_max_to_be_between", column="amount", max_value="9"),
         None,

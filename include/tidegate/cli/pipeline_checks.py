@@ -23,6 +23,7 @@ from tidegate.config.target import field_text
 from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
+from tidegate.model.partition import Transform
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.state.reading import Reading
@@ -222,11 +223,15 @@ def _suite(looked: _Looked) -> str:
         return "none: every partition passes"
     reading = looked.reading
     suite = load_suite(gate.suite)
-    # How the values of keys are read for a check is up to the gate.
-    keys = dict.fromkeys(field.name for field in opened.config.target.partition_by)
     known = [(column.name, column.type) for column in reading.schema] if reading else ()
     columns = dict(known) if reading else dict.fromkeys(suite.columns or ())
-    _refuse_all(suite_mistakes(suite, {**columns, **keys}))
+    # A key that is also a column of the files is read from there, unless it is that column.
+    keys = [
+        field.name
+        for field in opened.config.target.partition_by
+        if field.transform is Transform.IDENTITY or field.name not in columns
+    ]
+    _refuse_all(suite_mistakes(suite, columns, keys))
     return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"
 
 
