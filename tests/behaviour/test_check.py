@@ -347,6 +347,24 @@ def test_source_that_cannot_be_read_is_told_once(root: Path) -> None:
     assert problems == ["source"]
 
 
+@pytest.mark.follows("PlaceUnwritable")
+@pytest.mark.parametrize("place", ["/proc/x/y", "/sys/x"])
+def test_check_refuses_a_target_that_nobody_can_make(root: Path, place: str) -> None:
+    write(root, {"target": {"path": place}})
+
+    line = lines(run("check", "orders", "--json"))["target"]
+
+    assert line["outcome"] == "problem"
+    assert "which the kernel fills" in line["found"]
+    assert line["remedy"] == "Set `target.path` to a place on another file system."
+    write(root, {})
+    assert lines(run("check", "orders", "--json"))["target"]["outcome"] == "ok"
+    assert not (root / "published").exists()
+    assert run("load", "orders").exit_code == 0
+    write(root, {"name": "too", "target": {"path": place}})
+    assert run("load", "too").exit_code == 1
+
+
 def test_check_says_how_whole_numbers_are_read(root: Path) -> None:
     write(root, {"event_time": {"column": "epoch", "unit": "s"}})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +19,7 @@ from tidegate.config import (
     resolve_secret,
 )
 from tidegate.config.target import field_text
-from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
+from tidegate.errors import NameTaken, TidegateError, WorkElsewhere
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
 from tidegate.model.partition import Transform
@@ -30,7 +29,7 @@ from tidegate.pipeline.state.reading import Reading
 from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
 from tidegate.source import overlooked
-from tidegate.storage import same_file_system
+from tidegate.storage import check_writable, same_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -158,10 +157,8 @@ def _target(looked: _Looked) -> str:
     check_identity(opened.config, opened.roots, opened.ledger, opened.storage)
     moved = check_owner_or_move(opened.roots, opened.ledger, opened.storage)
     check_shared(opened)
-    for path in (target, work):
-        nearest = next(place for place in (Path(path), *Path(path).parents) if place.exists())
-        if not os.access(nearest, os.W_OK):
-            raise StorageDenied(path=path, problem=f"{nearest} is not writable")
+    check_writable("target.path", target)
+    check_writable("target.work", work)
     note = ", moved: the next load or publish goes on there" if moved else ""
     return f"{target}, work in {work}{note}"
 
