@@ -49,6 +49,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "at": pa.array([DAY, DAY], pa.timestamp("us", "UTC")),
         "said_at": ["2026-02-01", "?"],
         "epoch": [1_769_000_000, 1_769_000_001],
+        "nano": [1_769_000_000 * 10**9, 1_769_000_001 * 10**9],
+        "number": [1, 7],
+        "gone": pa.nulls(2, pa.int64()),
         "amount": [1.0, 2.0],
         "place": [{"city": "a"}, {"city": "b"}],
     }
@@ -363,6 +366,48 @@ def test_check_refuses_a_target_that_nobody_can_make(root: Path, place: str) -> 
     assert run("load", "orders").exit_code == 0
     write(root, {"name": "too", "target": {"path": place}})
     assert run("load", "too").exit_code == 1
+
+
+SECONDS = 1_769_000_001
+IN_SECONDS = "and in s it is 2026-01-21 12:53:2"
+
+
+@pytest.mark.parametrize("wrong", ["us", "ms", "ns"])
+def test_numbers_of_another_unit_are_told_by_check_load_and_explain(root: Path, wrong: str) -> None:
+    write(root, of_numbers("epoch", wrong))
+
+    checked = json.loads(run("check", "orders", "--json").stdout)["lines"]
+    loaded = json.loads(run("load", "orders", "--json").stdout)
+    explained = json.loads(run("explain", "orders", "dt=2026-02-01", "--json").stdout)
+
+    (note,) = [line for line in checked if line["outcome"] == "note" and "epoch" in line["found"]]
+    assert str(SECONDS) in note["found"]
+    assert IN_SECONDS in note["found"]
+    assert note["remedy"] == "Set `event_time.unit: s` if that is right."
+    assert [IN_SECONDS in text for text in loaded["notes"]] == [True]
+    assert "another `event_time.unit`" in explained["report"]["why"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("column", "unit", "likely"),
+    [("epoch", "s", None), ("nano", "us", "ns"), ("nano", "s", "ns"), ("nano", "ns", None),
+     ("number", "us", None), ("gone", "s", None)],
+)  # fmt: skip
+def test_check_names_a_unit_only_if_it_makes_likely_times(
+    root: Path, column: str, unit: str, likely: str | None
+) -> None:
+    write(root, of_numbers(column, unit))
+
+    checked = json.loads(run("check", "orders", "--json").stdout)["lines"]
+
+    said = [line["remedy"] for line in checked if "no likely time" in line["found"]]
+    assert said == ([f"Set `event_time.unit: {likely}` if that is right."] if likely else [])
+
+
+def of_numbers(column: str, unit: str) -> dict[str, Any]:
+    """Give keys of a pipeline whose event times are whole numbers; its partitions are days."""
+    by = {"target": {"partition_by": {"dt": "said_at"}}}
+    return {"event_time": {"column": column, "unit": unit}, **by}
 
 
 def test_check_says_how_whole_numbers_are_read(root: Path) -> None:

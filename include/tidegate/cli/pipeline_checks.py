@@ -25,6 +25,7 @@ from tidegate.gate import load_suite, suite_mistakes
 from tidegate.model.partition import Transform
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
+from tidegate.pipeline.load.event_units import unit_doubt_of_source
 from tidegate.pipeline.state.reading import Reading
 from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
@@ -101,6 +102,9 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
             yield ok(f"{name}: {subject}", found)
         for mistake in refusals:
             yield refusal(f"{name}: {subject}", naming(str(mistake), named))
+        if subject == "rows" and not refusals and (doubt := _unit_doubt(looked)):
+            problem, _, remedy = doubt.rpartition(". ")
+            yield Line(f"{name}: {subject}", "note", problem, f"{remedy}.")
         if subject == "source":
             if refusals:
                 # Rows and suite would say the same once more.
@@ -211,6 +215,10 @@ def _rows(looked: _Looked) -> str:
         follows = f"{column} of type {kind}{counted}"
     rules = ", ".join(rule.name for rule in config.rows) or "none"
     return f"partitioned by {keys}; event time: {follows}; rules: {rules}"
+
+
+def _unit_doubt(looked: _Looked) -> str | None:
+    return unit_doubt_of_source(looked.pipeline.config, looked.source, looked.pin)
 
 
 def _suite(looked: _Looked) -> str:
