@@ -71,7 +71,7 @@ def write(root: Path, keys: dict[str, Any]) -> None:
     # Keys of a partitioning replace each other.
     by = keys.get("target", {}).get("partition_by")
     asked["target"]["partition_by"] = by or usual["target"]["partition_by"]
-    (root / "pipelines" / "orders.yaml").write_text(json.dumps(asked))
+    (root / "pipelines" / "orders.yaml").write_text(json.dumps(asked, indent=1))
 
 
 def rule(where: str) -> dict[str, Any]:
@@ -90,6 +90,19 @@ REFUSED_BY_A_LOAD = {
 }
 
 
+LINES = {
+    "no event time": 7,
+    "event time of text": 7,
+    "no partition column": 12,
+    "day of text": 11,
+    "struct": 12,
+    "SQL": 20,
+    "unknown column of a rule": 20,
+    "unknown column of the filter": 7,
+}
+"""Where the key is; a file has one key a line."""
+
+
 @pytest.mark.parametrize("name", REFUSED_BY_A_LOAD)
 def test_check_finds_what_a_load_refuses(root: Path, name: str) -> None:
     write(root, REFUSED_BY_A_LOAD[name])
@@ -102,7 +115,9 @@ def test_check_finds_what_a_load_refuses(root: Path, name: str) -> None:
     line = lines(checked)["rows"]
     message = json.loads(loaded.stdout)["error"]["message"]
     assert line["outcome"] == "problem"
-    assert message == ". ".join(filter(None, (line["found"], line["remedy"])))
+    at = f"{root}/pipelines/orders.yaml:{LINES[name]}: "
+    assert at + message == ". ".join(filter(None, (line["found"], line["remedy"])))
+    assert ("; the nearest is 'amount'" in message) is (name == "unknown column of a rule")
 
 
 def test_check_finds_every_mistake_at_once(root: Path) -> None:

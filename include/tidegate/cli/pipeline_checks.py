@@ -18,8 +18,9 @@ from tidegate.config import (
     pipeline_files,
     resolve_secret,
 )
+from tidegate.config.document import Document
 from tidegate.config.target import field_text
-from tidegate.errors import NameTaken, TidegateError, WorkElsewhere
+from tidegate.errors import NameTaken, PredicateInvalid, TidegateError, WorkElsewhere
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
 from tidegate.model.partition import Transform
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.config.document import Place
     from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
     from tidegate.source.protocol import Source
@@ -44,7 +46,7 @@ if TYPE_CHECKING:
 class _Several(Exception):
     """Everything that a load or a gate would refuse, found by one check."""
 
-    def __init__(self, refusals: Sequence[TidegateError]) -> None:
+    def __init__(self, refusals: Sequence[tuple[Place, TidegateError]]) -> None:
         super().__init__(refusals)
         self.refusals = refusals
 
@@ -100,8 +102,9 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         found, refusals = _look(look, looked)
         if found is not None:
             yield ok(f"{name}: {subject}", found)
-        for mistake in refusals:
-            yield refusal(f"{name}: {subject}", naming(str(mistake), named))
+        for place, mistake in refusals:
+            at = f"{config.file}:{Document.read(file).line(place)}: " if place else ""
+            yield refusal(f"{name}: {subject}", at + naming(str(mistake), named))
         if subject == "rows" and not refusals and (doubt := _unit_doubt(looked)):
             problem, _, remedy = doubt.rpartition(". ")
             yield Line(f"{name}: {subject}", "note", problem, f"{remedy}.")
@@ -116,12 +119,12 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
 
 def _look(
     look: Callable[[_Looked], str], looked: _Looked
-) -> tuple[str | None, Sequence[TidegateError]]:
-    """Return what one check found, or everything that would be refused."""
+) -> tuple[str | None, Sequence[tuple[Place, TidegateError]]]:
+    """Return what one check found, or everything that would be refused, with its place."""
     try:
         return look(looked), ()
     except TidegateError as refused:
-        return None, (refused,)
+        return None, (((), refused),)
     except _Several as several:
         return None, several.refusals
 
@@ -202,7 +205,11 @@ def _source(looked: _Looked) -> str:
 
 
 def _rows(looked: _Looked) -> str:
-    config, reading = looked.pipeline.config, looked.reading
+    config = looked.pipeline.config
+    try:
+        reading = looked.reading
+    except PredicateInvalid as refused:
+        raise _Several([(("source", "read", "filter"), refused)]) from refused
     if reading is None:
         return "not known before there is a file"
     _refuse_all(rehearsal.mistakes(config, reading, looked.now))
@@ -236,11 +243,11 @@ def _suite(looked: _Looked) -> str:
         for field in opened.config.target.partition_by
         if field.transform is Transform.IDENTITY or field.name not in columns
     ]
-    _refuse_all(suite_mistakes(suite, columns, keys))
+    _refuse_all(((), mistake) for mistake in suite_mistakes(suite, columns, keys))
     return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"
 
 
-def _refuse_all(mistakes: Iterable[TidegateError]) -> None:
+def _refuse_all(mistakes: Iterable[tuple[Place, TidegateError]]) -> None:
     found = tuple(mistakes)
     if found:
         raise _Several(found)
