@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -214,6 +215,9 @@ def test_check_finds_what_a_gate_refuses(root: Path, name: str) -> None:
     line = lines(checked)["suite"]
     (outcome,) = json.loads(published.stdout)["outcomes"]
     assert (line["outcome"] == "ok") is (outcome["state"] == "committed") is (problem is None)
+    explained = run("explain", "orders", "dt=2026-02-01")
+    passed = re.search("Gate of revision 1.*passed", explained.output, re.DOTALL)
+    assert (passed is not None) is (problem is None)
     if problem:
         assert problem in line["found"]
         assert problem in outcome["error"] or "could not be run" in outcome["error"]
