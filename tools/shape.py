@@ -41,6 +41,9 @@ REASONS = {
         "tidegate/pipeline/load/changed_files",
         "tidegate/pipeline/load/file_rows",
     ),
+    "numbers of another unit in real files: tests/behaviour/test_check.py": (
+        "tidegate/pipeline/load/event_units",
+    ),
     "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
         "tidegate/pipeline/state/removed_rows",
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "at": pa.array([DAY, DAY], pa.timestamp("us", "UTC")),
         "said_at": ["2026-02-01", "?"],
         "epoch": [1_769_000_000, 1_769_000_001],
+        "nano": [1_769_000_000 * 10**9, 1_769_000_001 * 10**9],
+        "number": [1, 7],
+        "gone": pa.nulls(2, pa.int64()),
         "amount": [1.0, 2.0],
         "place": [{"city": "a"}, {"city": "b"}],
     }
@@ -68,7 +72,7 @@ def write(root: Path, keys: dict[str, Any]) -> None:
     # Keys of a partitioning replace each other.
     by = keys.get("target", {}).get("partition_by")
     asked["target"]["partition_by"] = by or usual["target"]["partition_by"]
-    (root / "pipelines" / "orders.yaml").write_text(json.dumps(asked))
+    (root / "pipelines" / "orders.yaml").write_text(json.dumps(asked, indent=1))
 
 
 def rule(where: str) -> dict[str, Any]:
@@ -87,6 +91,19 @@ REFUSED_BY_A_LOAD = {
 }
 
 
+LINES = {
+    "no event time": 7,
+    "event time of text": 7,
+    "no partition column": 12,
+    "day of text": 11,
+    "struct": 12,
+    "SQL": 20,
+    "unknown column of a rule": 20,
+    "unknown column of the filter": 7,
+}
+"""Where the key is; a file has one key a line."""
+
+
 @pytest.mark.parametrize("name", REFUSED_BY_A_LOAD)
 def test_check_finds_what_a_load_refuses(root: Path, name: str) -> None:
     write(root, REFUSED_BY_A_LOAD[name])
@@ -99,7 +116,9 @@ def test_check_finds_what_a_load_refuses(root: Path, name: str) -> None:
     line = lines(checked)["rows"]
     message = json.loads(loaded.stdout)["error"]["message"]
     assert line["outcome"] == "problem"
-    assert message == ". ".join(filter(None, (line["found"], line["remedy"])))
+    at = f"{root}/pipelines/orders.yaml:{LINES[name]}: "
+    assert at + message == ". ".join(filter(None, (line["found"], line["remedy"])))
+    assert ("; the nearest is 'amount'" in message) is (name == "unknown column of a rule")
 
 
 def test_check_finds_every_mistake_at_once(root: Path) -> None:
@@ -162,6 +181,18 @@ SUITES = {
         expectation("expect_column_max_to_be_between", column="amount", max_value="2026-01-01"),
         "max_value",
     ),
+    "mean of text": (
+        expectation("expect_column_mean_to_be_between", column="said_at", min_value=1),
+        "of which there is no mean",
+    ),
+    "mean of a key": (
+        expectation("expect_column_mean_to_be_between", column="dt", min_value=1),
+        "of which there is no mean",
+    ),
+    "number for a time": (
+        expectation("expect_column_min_to_be_between", column="at", min_value=1),
+        "expected a time",
+    ),
     "number in quotes": (
         expectation("expect_column_max_to_be_between", column="amount", max_value="9"),
         None,
@@ -184,6 +215,9 @@ def test_check_finds_what_a_gate_refuses(root: Path, name: str) -> None:
     line = lines(checked)["suite"]
     (outcome,) = json.loads(published.stdout)["outcomes"]
     assert (line["outcome"] == "ok") is (outcome["state"] == "committed") is (problem is None)
+    explained = run("explain", "orders", "dt=2026-02-01")
+    passed = re.search("Gate of revision 1.*passed", explained.output, re.DOTALL)
+    assert (passed is not None) is (problem is None)
     if problem:
         assert problem in line["found"]
         assert problem in outcome["error"] or "could not be run" in outcome["error"]
@@ -333,6 +367,66 @@ def test_source_that_cannot_be_read_is_told_once(root: Path) -> None:
 
     problems = [name for name, line in lines(checked).items() if line["outcome"] == "problem"]
     assert problems == ["source"]
+
+
+@pytest.mark.follows("PlaceUnwritable")
+@pytest.mark.parametrize("place", ["/proc/x/y", "/sys/x"])
+def test_check_refuses_a_target_that_nobody_can_make(root: Path, place: str) -> None:
+    write(root, {"target": {"path": place}})
+
+    line = lines(run("check", "orders", "--json"))["target"]
+
+    assert line["outcome"] == "problem"
+    assert "which the kernel fills" in line["found"]
+    assert line["remedy"] == "Set `target.path` to a place on another file system."
+    write(root, {})
+    assert lines(run("check", "orders", "--json"))["target"]["outcome"] == "ok"
+    assert not (root / "published").exists()
+    assert run("load", "orders").exit_code == 0
+    write(root, {"name": "too", "target": {"path": place}})
+    assert run("load", "too").exit_code == 1
+
+
+SECONDS = 1_769_000_001
+IN_SECONDS = "and in s it is 2026-01-21 12:53:2"
+
+
+@pytest.mark.parametrize("wrong", ["us", "ms", "ns"])
+def test_numbers_of_another_unit_are_told_by_check_load_and_explain(root: Path, wrong: str) -> None:
+    write(root, of_numbers("epoch", wrong))
+
+    checked = json.loads(run("check", "orders", "--json").stdout)["lines"]
+    loaded = json.loads(run("load", "orders", "--json").stdout)
+    explained = json.loads(run("explain", "orders", "dt=2026-02-01", "--json").stdout)
+
+    (note,) = [line for line in checked if line["outcome"] == "note" and "epoch" in line["found"]]
+    assert str(SECONDS) in note["found"]
+    assert IN_SECONDS in note["found"]
+    assert note["remedy"] == "Set `event_time.unit: s` if that is right."
+    assert [IN_SECONDS in text for text in loaded["notes"]] == [True]
+    assert "another `event_time.unit`" in explained["report"]["why"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("column", "unit", "likely"),
+    [("epoch", "s", None), ("nano", "us", "ns"), ("nano", "s", "ns"), ("nano", "ns", None),
+     ("number", "us", None), ("gone", "s", None)],
+)  # fmt: skip
+def test_check_names_a_unit_only_if_it_makes_likely_times(
+    root: Path, column: str, unit: str, likely: str | None
+) -> None:
+    write(root, of_numbers(column, unit))
+
+    checked = json.loads(run("check", "orders", "--json").stdout)["lines"]
+
+    said = [line["remedy"] for line in checked if "no likely time" in line["found"]]
+    assert said == ([f"Set `event_time.unit: {likely}` if that is right."] if likely else [])
+
+
+def of_numbers(column: str, unit: str) -> dict[str, Any]:
+    """Give keys of a pipeline whose event times are whole numbers; its partitions are days."""
+    by = {"target": {"partition_by": {"dt": "said_at"}}}
+    return {"event_time": {"column": column, "unit": unit}, **by}
 
 
 def test_check_says_how_whole_numbers_are_read(root: Path) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+import re
+import shlex
 import shutil
+import subprocess
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -145,6 +148,24 @@ def test_partition_that_was_left_is_published_only_in_its_place(lake: SmallLake)
     report = again.status(NOW)
     assert report is not None
     assert any("was retired" in note for note in report.notes)  # the second day still stands
+
+
+@pytest.mark.follows("PartitionStands")
+def test_publish_names_the_move_that_lets_a_left_partition_be_published(lake: SmallLake) -> None:
+    tidegate("retire", "orders", "--yes")
+    ids = lake.commit({1: 1, 9: 1})
+    load(successor(lake))
+
+    moves = []
+    while (refused := tidegate("publish", "successor")).exit_code == 1:
+        (said,) = re.findall("^Next: (.*)$", refused.output, re.MULTILINE)
+        moves.append(said)
+        aside = str(lake.root / f"away{len(moves)}")
+        subprocess.run(shlex.split(said.replace("ELSEWHERE", aside)), check=True)
+
+    assert moves[0] == f"mv {lake.target / FIRST} ELSEWHERE"
+    assert FIRST not in "".join(moves[1:])
+    assert read(lake) == [1, 2, 3, 4, 5, ids[0]]
 
 
 def test_partition_that_was_left_without_a_marker_is_known_too(lake: SmallLake) -> None:

@@ -19,13 +19,14 @@ import pytest
 from typer.testing import CliRunner
 
 from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, known, load, local, publish
+from tidegate import read_changes
 from tidegate.cli.app import app
 from tidegate.errors import NonAppendSnapshot, RemovedRowsRead
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from tidegate.pipeline import Pipeline
@@ -265,6 +266,41 @@ def test_command_of_a_refusal_names_pipeline_and_days_and_is_typed_as_it_stands(
     assert typed.exit_code == 0, typed.output
     publish(orders.lake.pipeline(**SKIP))
     assert orders.published() == orders.now
+
+
+@pytest.mark.follows("NonAppendSnapshot")
+@pytest.mark.parametrize("days", [(2, 3), ()], ids=["rows of the read", "earlier rows"])
+def test_refusal_of_a_read_of_the_library_names_what_works_there(
+    orders: Orders, days: tuple[int, ...], caplog: pytest.LogCaptureFixture
+) -> None:
+    orders.grow(1, 2, 3) if not days else orders.grow(1)
+    start = str(orders.lake.table.current_snapshot().snapshot_id)
+    committed = Counter({(order, 1): 1 for order in range(ORDERS_A_DAY + 1, 3 * ORDERS_A_DAY + 1)})
+    before = Counter(orders.now)
+    orders.grow(*days)
+    orders.correct(2)
+    corrected = Counter({key: 1 for key in orders.now if key[1] == 2})
+
+    with pytest.raises(NonAppendSnapshot) as stopped:
+        read_changes(orders.lake.source, start_exclusive=start)
+
+    said = str(stopped.value)
+    assert "`read: {on_non_append: skip}`" in said
+    assert not re.search("pipeline|tidegate ", stopped.value.remedy)
+    skipping = {**orders.lake.source, "read": {"on_non_append": "skip"}}
+    rows = read_changes(skipping, start_exclusive=start).read_all().to_pylist()
+    assert counted(rows) == (committed if days else Counter()) + corrected
+    assert "tidegate rebuild" not in caplog.text
+    changes = read_changes(orders.lake.source, start_exclusive=start, mode="changelog")
+    signed = Counter(before)
+    for row in changes.read_all().to_pylist():
+        gone = row["_change_type"] in {"DELETE", "UPDATE_BEFORE"}
+        signed[row["id"], row["amount"]] += -1 if gone else 1
+    assert +signed == orders.now
+
+
+def counted(rows: Iterable[dict[str, Any]]) -> Counter[tuple[int, int]]:
+    return Counter((row["id"], row["amount"]) for row in rows)
 
 
 def test_refusal_of_a_commit_does_not_recommend_skip_where_skip_refuses(orders: Orders) -> None:

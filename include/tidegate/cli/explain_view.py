@@ -42,6 +42,9 @@ def explanation(
     if found.proposed and found.proposed.verdict:
         title = f"Gate of revision {found.proposed.publication.revision}"
         parts += [_title(title), verdict_table(found.proposed.verdict)]
+    if found.verdict and found.verdict.checks:
+        title = f"Gate of revision {found.revisions[-1].revision}" if found.revisions else "Gate"
+        parts += [_title(title), verdict_table(found.verdict)]
     if found.contributions:
         parts += [_title("Rows from"), contribution_table(found)]
     if found.revisions:

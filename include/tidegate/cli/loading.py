@@ -115,6 +115,8 @@ class Told:
     plans: Sequence[ScanPlan]
     announced: Announced
     zone: str
+    doubt: str | None = None
+    """Why the unit of the event times may be wrong."""
 
     @property
     def was_limited(self) -> bool:
@@ -141,11 +143,17 @@ class Told:
 
     @property
     def _notes(self) -> list[str]:
-        said = (naming(note, plan.pipeline) for plan in self.plans for note in plan.notes)
-        return list(dict.fromkeys(said))
+        said = [naming(note, plan.pipeline) for plan in self.plans for note in plan.notes]
+        return list(dict.fromkeys([*said, *([self.doubt] if self.doubt else [])]))
 
 
 def told(opened: "Pipeline", planned: Sequence[PlannedWindow], announced: Announced) -> Told:
     """Read the plans of windows, and tell what announcing them changed."""
+    from tidegate.pipeline.load.event_units import unit_doubt_of_watermark
+
     plans = [opened.stored_plan(item.sequence)[0] for item in planned]
-    return Told(planned, plans, announced, opened.config.timezone)
+    doubt = None
+    if plans and opened.config.event_time and announced.watermark:
+        largest = announced.watermark + opened.config.event_time.lateness
+        doubt = unit_doubt_of_watermark(opened.config, opened.source, plans[-1].pin, largest)
+    return Told(planned, plans, announced, opened.config.timezone, doubt)

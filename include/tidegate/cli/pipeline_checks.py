@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,22 +18,26 @@ from tidegate.config import (
     pipeline_files,
     resolve_secret,
 )
+from tidegate.config.document import Document
 from tidegate.config.target import field_text
-from tidegate.errors import NameTaken, StorageDenied, TidegateError, WorkElsewhere
+from tidegate.errors import NameTaken, PredicateInvalid, TidegateError, WorkElsewhere
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
+from tidegate.model.partition import Transform
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
+from tidegate.pipeline.load.event_units import unit_doubt_of_source
 from tidegate.pipeline.state.reading import Reading
 from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
 from tidegate.source import overlooked
-from tidegate.storage import same_file_system
+from tidegate.storage import check_writable, same_file_system
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.config.document import Place
     from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
     from tidegate.source.protocol import Source
@@ -43,7 +46,7 @@ if TYPE_CHECKING:
 class _Several(Exception):
     """Everything that a load or a gate would refuse, found by one check."""
 
-    def __init__(self, refusals: Sequence[TidegateError]) -> None:
+    def __init__(self, refusals: Sequence[tuple[Place, TidegateError]]) -> None:
         super().__init__(refusals)
         self.refusals = refusals
 
@@ -99,8 +102,12 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         found, refusals = _look(look, looked)
         if found is not None:
             yield ok(f"{name}: {subject}", found)
-        for mistake in refusals:
-            yield refusal(f"{name}: {subject}", naming(str(mistake), named))
+        for place, mistake in refusals:
+            at = f"{config.file}:{Document.read(file).line(place)}: " if place else ""
+            yield refusal(f"{name}: {subject}", at + naming(str(mistake), named))
+        if subject == "rows" and not refusals and (doubt := _unit_doubt(looked)):
+            problem, _, remedy = doubt.rpartition(". ")
+            yield Line(f"{name}: {subject}", "note", problem, f"{remedy}.")
         if subject == "source":
             if refusals:
                 # Rows and suite would say the same once more.
@@ -112,12 +119,12 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
 
 def _look(
     look: Callable[[_Looked], str], looked: _Looked
-) -> tuple[str | None, Sequence[TidegateError]]:
-    """Return what one check found, or everything that would be refused."""
+) -> tuple[str | None, Sequence[tuple[Place, TidegateError]]]:
+    """Return what one check found, or everything that would be refused, with its place."""
     try:
         return look(looked), ()
     except TidegateError as refused:
-        return None, (refused,)
+        return None, (((), refused),)
     except _Several as several:
         return None, several.refusals
 
@@ -157,10 +164,8 @@ def _target(looked: _Looked) -> str:
     check_identity(opened.config, opened.roots, opened.ledger, opened.storage)
     moved = check_owner_or_move(opened.roots, opened.ledger, opened.storage)
     check_shared(opened)
-    for path in (target, work):
-        nearest = next(place for place in (Path(path), *Path(path).parents) if place.exists())
-        if not os.access(nearest, os.W_OK):
-            raise StorageDenied(path=path, problem=f"{nearest} is not writable")
+    check_writable("target.path", target)
+    check_writable("target.work", work)
     note = ", moved: the next load or publish goes on there" if moved else ""
     return f"{target}, work in {work}{note}"
 
@@ -200,7 +205,11 @@ def _source(looked: _Looked) -> str:
 
 
 def _rows(looked: _Looked) -> str:
-    config, reading = looked.pipeline.config, looked.reading
+    config = looked.pipeline.config
+    try:
+        reading = looked.reading
+    except PredicateInvalid as refused:
+        raise _Several([(("source", "read", "filter"), refused)]) from refused
     if reading is None:
         return "not known before there is a file"
     _refuse_all(rehearsal.mistakes(config, reading, looked.now))
@@ -215,6 +224,10 @@ def _rows(looked: _Looked) -> str:
     return f"partitioned by {keys}; event time: {follows}; rules: {rules}"
 
 
+def _unit_doubt(looked: _Looked) -> str | None:
+    return unit_doubt_of_source(looked.pipeline.config, looked.source, looked.pin)
+
+
 def _suite(looked: _Looked) -> str:
     opened = looked.pipeline
     gate = opened.config.gate
@@ -222,15 +235,19 @@ def _suite(looked: _Looked) -> str:
         return "none: every partition passes"
     reading = looked.reading
     suite = load_suite(gate.suite)
-    # How the values of keys are read for a check is up to the gate.
-    keys = dict.fromkeys(field.name for field in opened.config.target.partition_by)
     known = [(column.name, column.type) for column in reading.schema] if reading else ()
     columns = dict(known) if reading else dict.fromkeys(suite.columns or ())
-    _refuse_all(suite_mistakes(suite, {**columns, **keys}))
+    # A key that is also a column of the files is read from there, unless it is that column.
+    keys = [
+        field.name
+        for field in opened.config.target.partition_by
+        if field.transform is Transform.IDENTITY or field.name not in columns
+    ]
+    _refuse_all(((), mistake) for mistake in suite_mistakes(suite, columns, keys))
     return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"
 
 
-def _refuse_all(mistakes: Iterable[TidegateError]) -> None:
+def _refuse_all(mistakes: Iterable[tuple[Place, TidegateError]]) -> None:
     found = tuple(mistakes)
     if found:
         raise _Several(found)

@@ -133,7 +133,10 @@ def advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) ->
         named = (pipeline, item.partition)
         decisions = decision_commands(*named, item.digest, item.approval) if item.digest else ()
         output.next(command("explain", *named), *decisions)
-    if rest and not held:
+    ways_out = [item.way_out for item in outcomes if item.way_out]
+    if ways_out:
+        output.next(ways_out[0])
+    elif rest and not held:
         output.next(command("explain", pipeline, rest[0]))
 
 

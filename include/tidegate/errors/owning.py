@@ -1,5 +1,7 @@
 """Errors about the owner of a target or a work directory, and about its ledger."""
 
+import shlex
+
 from tidegate.errors.base import TerminalError, TransientError
 
 
@@ -187,6 +189,11 @@ class PartitionStands(TerminalError):
         "files in {folder} would stand beside new ones. Nothing was changed. Move them away to "
         "have the partition published by '{pipeline}' alone."
     )
+
+    @property
+    def way_out(self) -> str:
+        """The command that moves the files away."""
+        return shlex.join(["mv", self.folder, "ELSEWHERE"])
 
 
 class CommitUnfinished(TerminalError):

@@ -31,6 +31,19 @@ class StorageDenied(TerminalError):
     )
 
 
+class PlaceUnwritable(TerminalError):
+    """No directory can be made where the pipeline file wants one, whatever the rights."""
+
+    key: str
+    path: str
+    nearest: str
+    problem: str
+    template = (
+        "{path}: nothing can be written in {nearest}: {problem}. Set `{key}` to a place on another "
+        "file system."
+    )
+
+
 class StorageSilent(TransientError):
     """A file system does not answer for the moment, as while its server restarts."""
 

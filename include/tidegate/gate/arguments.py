@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.errors import SuiteInvalid
+from tidegate.gate.statistics import missing_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +26,7 @@ _PATTERNS = ("regex", "regex_list")
 def check_arguments(
     suite: Suite, expectation: Expectation, built: Any, types: Mapping[str, pa.DataType | None]
 ) -> None:
-    """Check the patterns and bounds of one check.
+    """Check the patterns, bounds and statistics of one check.
 
     Args:
         suite: which has it.
@@ -34,10 +35,15 @@ def check_arguments(
         types: of the table's columns, None where it is not known.
 
     Raises:
-        SuiteInvalid: a pattern is no regular expression, or a bound cannot be compared with the
-            values of the column.
+        SuiteInvalid: a pattern is no regular expression, a bound cannot be compared with the
+            values of the column, or they do not have the statistic.
     """
-    problem = next(chain(_patterns(expectation), _bounds(expectation, built, types)), None)
+    found = chain(
+        _patterns(expectation),
+        _bounds(expectation, built, types, needs_sql=suite.needs_sql),
+        missing_statistics(expectation, built, types, needs_sql=suite.needs_sql),
+    )
+    problem = next(found, None)
     if problem is not None:
         raise SuiteInvalid(suite=suite.file, problem=f"{expectation.name}: {problem}")
 
@@ -64,7 +70,11 @@ def _broken(pattern: str) -> str | None:
 
 
 def _bounds(
-    expectation: Expectation, built: Any, types: Mapping[str, pa.DataType | None]
+    expectation: Expectation,
+    built: Any,
+    types: Mapping[str, pa.DataType | None],
+    *,
+    needs_sql: bool,
 ) -> Iterator[str]:
     column = str(expectation.kwargs.get("column"))
     kind = types.get(column)
@@ -79,6 +89,8 @@ def _bounds(
             )
         elif _has_numbers(kind) and isinstance(bound, date):
             yield f"`{key}`: expected a number, as '{column}' is of type {kind}, found {bound}"
+        elif _has_times(kind) and isinstance(bound, float | int) and not needs_sql:
+            yield f"`{key}`: expected a time, as '{column}' is of type {kind}, found {bound}"
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -88,3 +100,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _has_numbers(kind: pa.DataType) -> bool:
     types = pa.types
     return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def _has_times(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from tidegate.config.words import suggest
 from tidegate.errors import SuiteInvalid
 from tidegate.gate import library, words
@@ -24,10 +26,8 @@ from tidegate.model.publication import CheckResult, Outcome, Verdict
 from tidegate.model.wire import instant_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
-
-    import pyarrow as pa
 
     from tidegate.config import GateConfig
 
@@ -101,23 +101,26 @@ def check(
 
 
 def suite_mistakes(
-    suite: Suite, columns: Mapping[str, pa.DataType | None]
+    suite: Suite, columns: Mapping[str, pa.DataType | None], keys: Iterable[str] = ()
 ) -> Iterator[SuiteInvalid]:
     """Find everything in a suite that does not fit a table, without any row of it.
 
     Args:
         suite: the result of `load_suite`.
-        columns: the table's columns and its partition keys, with their types if known.
+        columns: the table's columns, with their types if known.
+        keys: partition keys whose values are texts, read from folders.
 
     Yields:
         For each check the first mistake: a column that the table does not have, a name that the
         library does not know, or arguments that the check refuses or that do not fit the column.
     """
+    # Spark, which a query needs, compares such texts with numbers.
+    types = {**columns, **dict.fromkeys(keys, None if suite.needs_sql else pa.string())}
     for number, expectation in enumerate(suite.expectations):
         try:
-            _needed(replace(suite, expectations=(expectation,)), tuple(columns))
+            _needed(replace(suite, expectations=(expectation,)), tuple(types))
             built = library.build(suite, number)
-            check_arguments(suite, expectation, built, columns)
+            check_arguments(suite, expectation, built, types)
         except SuiteInvalid as refused:
             yield refused
 

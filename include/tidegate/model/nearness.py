@@ -1,4 +1,4 @@
-"""Order partitions by how near they are to a name that was typed."""
+"""Find what is near to a name that was typed: partitions, and columns."""
 
 from __future__ import annotations
 
@@ -20,6 +20,15 @@ def nearest_first(typed: Partition, known: Iterable[Partition]) -> list[Partitio
     Dates and numbers are as far apart as they say, and texts as their letters differ.
     """
     return sorted(known, key=lambda item: (*_distance(typed, item), str(item)))
+
+
+def listed_with_nearest(typed: str, known: Iterable[str]) -> str:
+    """List known names, and add the one that is most like a name that was typed, if one is."""
+    names = list(known)
+    folded = {name.lower(): name for name in reversed(names)}
+    near = difflib.get_close_matches(typed.lower(), folded, n=1)
+    listed = ", ".join(names)
+    return f"{listed}; the nearest is '{folded[near[0]]}'" if near else listed
 
 
 def _distance(one: Partition, other: Partition) -> tuple[int, float]:

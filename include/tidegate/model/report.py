@@ -15,6 +15,7 @@ from tidegate.model.ledger_rows import (
     WindowState,
 )
 from tidegate.model.message import Contribution
+from tidegate.model.publication import Verdict
 from tidegate.model.watermark import Evaluation
 from tidegate.model.wire import SPARSE, Value
 
@@ -100,3 +101,5 @@ class PartitionExplanation(Value):
     """Such a directory → rule → rows of the window that failed it, of any partition."""
     load_failed: str | None = None
     """When and why the pipeline's last load failed; None if it did not."""
+    verdict: Verdict | None = field(default=None, metadata={SPARSE: True})
+    """Of the newest revision, as far as the ledger has it."""

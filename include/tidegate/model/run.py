@@ -125,3 +125,5 @@ class PublishOutcome(Value):
 
     None if nobody did.
     """
+    way_out: str | None = field(default=None, metadata={SPARSE: True})
+    """The command that removes what it failed by, if that is one command."""

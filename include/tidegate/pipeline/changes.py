@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.model.plan import Pin
     from tidegate.source.protocol import Source
-    from tidegate.storage import Storage
 
 Bound = str | int | date
 """An instant, a date or a time, as `read_changes` takes it."""
@@ -92,7 +91,8 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
             file="arguments", line=1, key="timezone", problem=str(unknown)
         ) from unknown
     bounds = _Bounds(start_exclusive, end_inclusive, timezone)
-    return _read(_opened(config, LocalStorage(), None), config, bounds, limit)
+    opened = open_source(config, LocalStorage(), None, filter_columns(config.read), None)
+    return _read(opened, config, bounds, limit)
 
 
 def pipeline_changes(
@@ -111,7 +111,8 @@ def pipeline_changes(
     config = _source_config(pipeline.source, mode, None, None)
     bounds = _Bounds(start_exclusive, end_inclusive, pipeline.timezone)
     listings = layout.listings_root(Roots.of(pipeline).work)
-    return _read(_opened(config, Scratch(), listings), config, bounds, limit)
+    opened = open_source(config, Scratch(), listings, filter_columns(config.read))
+    return _read(opened, config, bounds, limit)
 
 
 @dataclass(frozen=True)
@@ -121,10 +122,6 @@ class _Bounds:
     start: Bound | None
     end: Bound | None
     timezone: str
-
-
-def _opened(config: SourceConfig, storage: Storage, listings_root: str | None) -> Source:
-    return open_source(config, storage, listings_root, filter_columns(config.read))
 
 
 def _read(

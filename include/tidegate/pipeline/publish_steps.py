@@ -16,6 +16,7 @@ from tidegate.errors import (
     NotCommittable,
     PartitionBusy,
     PartitionNotFound,
+    PartitionStands,
     PublicationLapsed,
     TidegateError,
 )
@@ -228,7 +229,9 @@ class PublishSteps(PipelineParts):
                 yield self.publish(partition, owner, now)
             except TidegateError as failure:
                 said = naming(str(failure), self.config.name, partition)
-                yield self._outcome(partition, None, state="failed", error=said)
+                failed = self._outcome(partition, None, state="failed", error=said)
+                way_out = failure.way_out if isinstance(failure, PartitionStands) else None
+                yield replace(failed, way_out=way_out)
 
     def _outcome(
         self,

@@ -11,6 +11,7 @@ import polars as pl
 import pyarrow as pa
 
 from tidegate.errors import PredicateInvalid
+from tidegate.model.nearness import listed_with_nearest
 from tidegate.predicate.row_wise import guesses_formats, is_row_wise
 from tidegate.predicate.time_texts import with_exact_times
 from tidegate.predicate.tree import expression_of, is_plain, tree_of
@@ -144,7 +145,7 @@ def _problem(text: str, expression: pl.Expr, schema: pa.Schema) -> str | None:
         return "it is not one condition but names its result"
     unknown = sorted(set(expression.meta.root_names()) - set(schema.names))
     if unknown:
-        return f"no column '{unknown[0]}'; found: {', '.join(schema.names)}"
+        return f"no column '{unknown[0]}'; found: {listed_with_nearest(unknown[0], schema.names)}"
     outside = _outside_problem(_QUOTED.sub("''", text), tree_of(expression))
     if outside is None and not expression.meta.root_names():
         return "it names no column"

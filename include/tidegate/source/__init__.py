@@ -33,7 +33,7 @@ class SourceKind(Protocol):
         storage: Storage,
         listings_root: str | None,
         extra_columns: Sequence[str],
-        rebuilding: Rebuilding,
+        rebuilding: Rebuilding | None,
     ) -> Source:
         """Make the source, without reading anything yet."""
 
@@ -49,7 +49,7 @@ def open_source(
     storage: Storage,
     listings_root: str | None = None,
     extra_columns: Sequence[str] = (),
-    rebuilding: Rebuilding = unnamed_rebuild,
+    rebuilding: Rebuilding | None = unnamed_rebuild,
 ) -> Source:
     """Make the source that a pipeline file describes, without reading anything yet.
 
@@ -60,7 +60,8 @@ def open_source(
         storage: where listings are kept.
         listings_root: directory for the listings of plain files; None keeps them in memory.
         extra_columns: columns that a filter needs besides `read.columns`, appended to the schema.
-        rebuilding: returns the command that reads a time range again, for messages.
+        rebuilding: returns the command that reads a time range again, for messages; None: no
+            pipeline reads, so that there is nothing to read again.
     """
     return _kind(config).open_source(config, storage, listings_root, extra_columns, rebuilding)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidegate.errors import ColumnMissing
+from tidegate.model.nearness import listed_with_nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +31,7 @@ def column_names(
         return list(known)
     for name in (*columns, *extra):
         if name not in known:
-            raise ColumnMissing(source=source, column=name, known=", ".join(known))
+            raise ColumnMissing(source=source, column=name, known=listed_with_nearest(name, known))
     return list(dict.fromkeys((*columns, *extra)))
 
 

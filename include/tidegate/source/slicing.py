@@ -109,6 +109,6 @@ class TableHints(Protocol):
 
 
 def unnamed_rebuild(times: TimeBounds) -> str:
-    """Return the command with placeholders, for reads without a pipeline."""
+    """Return the command with placeholders, for reads of a pipeline that is not loaded."""
     del times
     return "`tidegate rebuild PIPELINE PARTITION`"

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from tidegate.errors import ColumnMissing, SchemaIncompatible
 from tidegate.model.message import EventTimes
+from tidegate.model.nearness import listed_with_nearest
 from tidegate.stage.ticks import instants
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class EventClock:
 
     def __post_init__(self) -> None:
         if self.column not in self.schema.names:
-            known = ", ".join(self.schema.names)
+            known = listed_with_nearest(self.column, self.schema.names)
             raise ColumnMissing(source="event_time.column", column=self.column, known=known)
         kind = self.schema.field(self.column).type
         fitting = (pa.types.is_timestamp, pa.types.is_date, pa.types.is_integer)

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from tidegate.errors import ColumnMissing, PartitionFieldInvalid
+from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.model.partition_value import hour_is_of_day
 from tidegate.physical.arrays import (
@@ -129,9 +130,8 @@ class PartitionComputer:
     ) -> None:
         for field in fields:
             if field.column not in schema.names:
-                raise ColumnMissing(
-                    source="target.partition_by", column=field.column, known=", ".join(schema.names)
-                )
+                known = listed_with_nearest(field.column, schema.names)
+                raise ColumnMissing(source="target.partition_by", column=field.column, known=known)
         self.data_columns = data_columns(schema.names, fields)
         """Columns of the part files."""
         _check_names(fields, self.data_columns)

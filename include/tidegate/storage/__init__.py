@@ -10,6 +10,7 @@ from tidegate.storage.places import below, same_file_system
 from tidegate.storage.protocol import Storage
 from tidegate.storage.refusals import silence_of
 from tidegate.storage.scratch import Scratch
+from tidegate.storage.writable import check_writable
 
 __all__ = [
     "DirectoryEntry",
@@ -18,6 +19,7 @@ __all__ = [
     "Scratch",
     "Storage",
     "below",
+    "check_writable",
     "has_to_move",
     "same_file_system",
     "silence_of",

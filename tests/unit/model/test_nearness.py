@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from tidegate.model.nearness import nearest_first
+from tidegate.model.nearness import listed_with_nearest, nearest_first
 from tidegate.model.partition import Partition
 
 
@@ -42,3 +42,15 @@ def test_partition_with_fewer_other_values_is_nearer() -> None:
     known = [of("2026-02-02", "us"), of("2026-01-01", "eu"), of("2026-02-01", None)]
 
     assert nearest_first(typed, known) == [known[2], known[1], known[0]]
+
+
+@pytest.mark.parametrize(
+    ("typed", "listed"),
+    [
+        ("amnt", "Amount, id; the nearest is 'Amount'"),
+        ("AMOUNT", "Amount, id; the nearest is 'Amount'"),
+        ("region", "Amount, id"),
+    ],
+)
+def test_nearest_column_is_named_if_one_is_near(typed: str, listed: str) -> None:
+    assert listed_with_nearest(typed, ["Amount", "id"]) == listed

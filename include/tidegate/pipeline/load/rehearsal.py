@@ -15,12 +15,15 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
+    from tidegate.config.document import Place
     from tidegate.pipeline.state.reading import Reading
 
 _NOWHERE = AttemptPlace("/rehearsal", "rehearsal", "rehearsal", "rehearsal")
 
 
-def mistakes(config: PipelineConfig, reading: Reading, now: datetime) -> Iterator[TidegateError]:
+def mistakes(
+    config: PipelineConfig, reading: Reading, now: datetime
+) -> Iterator[tuple[Place, TidegateError]]:
     """Stage no rows, as a load would stage those that are read; nothing is written.
 
     Each partition key, the event time and each rule are tried alone, so that the mistake of one
@@ -32,28 +35,31 @@ def mistakes(config: PipelineConfig, reading: Reading, now: datetime) -> Iterato
         now: clock of the command.
 
     Yields:
+        The place in the pipeline file, and
         ColumnMissing: a column of a partition key or of the event time does not exist.
         SchemaIncompatible: event times have a type that is none.
         PartitionFieldInvalid: a partition key does not fit its column's type.
         PredicateInvalid: a row rule does not fit the schema.
         PartitionTimeUnnamed: partitions wait for a time that their values cannot name.
     """
-    for spec in _parts(StageSpec.of(config, now)):
+    for place, spec in _parts(StageSpec.of(config, now)):
         try:
             stage_sub_split((), reading.schema, spec, _NOWHERE, Scratch())
         except TidegateError as refused:
-            yield refused
+            yield place, refused
     try:
         _check_partition_time(config, reading)
     except PartitionTimeUnnamed as refused:
-        yield refused
+        yield ("target", "partition_by", refused.key), refused
 
 
-def _parts(whole: StageSpec) -> Iterator[StageSpec]:
+def _parts(whole: StageSpec) -> Iterator[tuple[Place, StageSpec]]:
     nothing = replace(whole, fields=(), rules=(), event_time=None)
-    yield from (replace(nothing, fields=(field,)) for field in whole.fields)
-    yield from (replace(nothing, rules=(rule,)) for rule in whole.rules)
-    yield replace(nothing, event_time=whole.event_time)
+    for field in whole.fields:
+        yield ("target", "partition_by", field.name), replace(nothing, fields=(field,))
+    for number, rule in enumerate(whole.rules):
+        yield ("rows", number, "where"), replace(nothing, rules=(rule,))
+    yield ("event_time", "column"), replace(nothing, event_time=whole.event_time)
 
 
 def _check_partition_time(config: PipelineConfig, reading: Reading) -> None:

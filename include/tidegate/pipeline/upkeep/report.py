@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PublicationEntry, WindowState
+    from tidegate.model.ledger_rows import PublicationEntry, RevisionEntry, WindowState
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import Verdict
     from tidegate.model.watermark import Evaluation
     from tidegate.pipeline.publish.evaluating import Evaluator
     from tidegate.pipeline.state.load_failure import LoadFailure
@@ -127,7 +128,13 @@ class Reporter:
             quarantined=tuple(quarantined),
             quarantined_by={path: rules for path, rules in quarantined.items() if rules},
             load_failed=self.failure.said(),
+            verdict=self._verdict(partition, known.newest),
         )
+
+    def _verdict(self, partition: Partition, newest: RevisionEntry | None) -> Verdict | None:
+        """Return the verdict of a revision."""
+        entry = self.ledger.publications.find(partition, newest.digest) if newest else None
+        return entry.verdict if entry else None
 
     def _report(
         self, known: KnownPartition, evaluation: Evaluation | None, windows: Sequence[WindowState]

@@ -23,7 +23,7 @@ def open_source(
     storage: Storage,
     listings_root: str | None,
     extra_columns: Sequence[str],
-    rebuilding: Rebuilding,  # noqa: ARG001 (files are only added, so that nothing is passed over)
+    rebuilding: Rebuilding | None,  # noqa: ARG001 (files are only added, so that nothing is passed over)
 ) -> FilesSource:
     """Make the source of one directory."""
     return FilesSource(config, storage, listings_root, extra_columns)

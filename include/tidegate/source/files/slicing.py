@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from tidegate.source.files.listing import ListedFile, ListingDifference
     from tidegate.source.files.reader import FilesReader, FilesReading
 
+_AT_ONCE = 64
+"""Files whose footers are read before it is seen whether they have enough rows."""
+
 _NULL_NAMES = {DEFAULT_NAME, HIVE_DEFAULT_NAME}
 
 
@@ -101,14 +104,15 @@ class ListingSlicing:
             ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the pinned type.
         """
-        del enough
+        # A filter that rules out no file may still exclude rows of each.
+        enough = enough if self._folder.config.read.filter is None else None
         whole = whole or self._folder.reads_whole
         start = None if whole else window.start_exclusive
         change = self._folder.compared(start, window.end_inclusive)
         files = self._unpruned(pin, change.added)
         # What directories name wins over a column of the files, of which footers tell.
         is_named = event_time is not None and event_time.name in self._folder.config.partition_by
-        pieces = self._filled(pin, files, None if is_named else event_time)
+        pieces = self._filled(pin, files, None if is_named else event_time, enough)
         pruned = len(change.added) - len(files)
         return Units(pieces, self._notes(window, change, pruned, whole=whole))
 
@@ -135,14 +139,22 @@ class ListingSlicing:
         pin: Pin,
         files: Sequence[tuple[ListedFile, Partition]],
         event_time: EventColumn | None,
+        enough: int | None = None,
     ) -> tuple[Piece, ...]:
-        """Return the files that have rows."""
+        """Return the files that have rows; no more of them than have `enough`."""
         checked = _Checked(self._reading.reader(pin), self._folder.footers, event_time)
         partitions = dict(files)
-        found = side_by_side(
-            list(partitions), lambda file: self._piece(file, partitions[file], checked)
-        )
-        return tuple(piece for piece in found if piece.rows > 0)
+        listed = list(partitions)
+        step = len(listed) if enough is None else _AT_ONCE
+        pieces: list[Piece] = []
+        for at in range(0, len(listed), max(step, 1)):
+            found = side_by_side(
+                listed[at : at + step], lambda file: self._piece(file, partitions[file], checked)
+            )
+            pieces += [piece for piece in found if piece.rows > 0]
+            if enough is not None and sum(piece.rows for piece in pieces) >= enough:
+                break
+        return tuple(pieces)
 
     def _piece(self, file: ListedFile, partition: Partition, checked: _Checked) -> Piece:
         footer = checked.footer(file)

@@ -28,7 +28,7 @@ def open_source(
     storage: Storage,  # noqa: ARG001 (a Hudi table keeps its own history)
     listings_root: str | None,  # noqa: ARG001
     extra_columns: Sequence[str],
-    rebuilding: Rebuilding,  # noqa: ARG001 (no error of the source names partitions)
+    rebuilding: Rebuilding | None,  # noqa: ARG001 (no error of the source names partitions)
 ) -> HudiSource:
     """Make the source of one Hudi table."""
     return HudiSource(config, extra_columns)

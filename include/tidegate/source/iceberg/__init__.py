@@ -21,7 +21,7 @@ def open_source(
     storage: Storage,  # noqa: ARG001 (an Iceberg table keeps its own history)
     listings_root: str | None,  # noqa: ARG001
     extra_columns: Sequence[str],
-    rebuilding: Rebuilding,
+    rebuilding: Rebuilding | None,
 ) -> IcebergSource:
     """Make the source of one Iceberg table."""
     return IcebergSource(config, extra_columns, rebuilding)

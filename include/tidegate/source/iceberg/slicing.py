@@ -35,12 +35,13 @@ if TYPE_CHECKING:
 class ManifestSlicing:
     """The `Slicing` of one table."""
 
-    def __init__(self, access: TableAccess, rebuilding: Rebuilding) -> None:
+    def __init__(self, access: TableAccess, rebuilding: Rebuilding | None) -> None:
         """Prepare.
 
         Args:
             access: to the table.
-            rebuilding: returns the command that reads a time range again, for messages.
+            rebuilding: returns the command that reads a time range again, for messages; None: no
+                pipeline reads.
         """
         self._access = access
         self._rebuilding = rebuilding

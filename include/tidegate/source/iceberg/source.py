@@ -50,7 +50,7 @@ class IcebergSource:
         self,
         config: IcebergSourceConfig,
         extra_columns: Sequence[str] = (),
-        rebuilding: Rebuilding = unnamed_rebuild,
+        rebuilding: Rebuilding | None = unnamed_rebuild,
         *,
         retry_pause_seconds: float = 1.0,
     ) -> None:
@@ -59,7 +59,8 @@ class IcebergSource:
         Args:
             config: the pipeline's `source`.
             extra_columns: columns that a filter needs besides `read.columns`, read at the end.
-            rebuilding: returns the command that reads a time range again, for messages.
+            rebuilding: returns the command that reads a time range again, for messages; None: no
+                pipeline reads.
             retry_pause_seconds: pause before the second attempt; the third waits twice as long.
         """
         self._access = TableAccess(config, retry_pause_seconds)

@@ -28,6 +28,10 @@ _NEW_PIPELINE = (
     "a new pipeline with `read.on_non_append: changelog`, and `_change_type` among "
     "`read.columns`, has every change"
 )
+_LIBRARY = (
+    "Set `read: {on_non_append: skip}` in the source for the rows as they were committed, which "
+    "gives nothing of such commits, or read with `mode: changelog`, which gives every change."
+)
 
 
 def is_passed_over(commit: Commit) -> bool:
@@ -40,7 +44,7 @@ def passing_over(
     commits: Iterable[Commit],
     taken: TakenAway,
     event_times: Callable[[Entry], TimeBounds | None],
-    rebuilding: Rebuilding,
+    rebuilding: Rebuilding | None,
     *,
     skip: bool,
 ) -> tuple[str, ...]:
@@ -51,7 +55,8 @@ def passing_over(
         commits: those that change rows and are not appends.
         taken: the rows and files that they removed.
         event_times: returns the bounds of a file, as far as they are known.
-        rebuilding: returns the command that reads the rows between event times again.
+        rebuilding: returns the command that reads the rows between event times again; None: no
+            pipeline reads.
         skip: whether the pipeline says `skip`.
 
     Raises:
@@ -59,7 +64,7 @@ def passing_over(
     """
     sentences = _sentences(taken, event_times, rebuilding)
     if not skip:
-        remedy = _remedy(taken, sentences)
+        remedy = _LIBRARY if rebuilding is None else _remedy(taken, sentences)
         raise NonAppendSnapshot(source=source, snapshots=_describe(commits), remedy=remedy)
     if taken.read:
         own = f"commits passed over took away {_files(taken.read)} that are read here"
@@ -112,7 +117,7 @@ def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
 def _sentences(
     taken: TakenAway,
     event_times: Callable[[Entry], TimeBounds | None],
-    rebuilding: Rebuilding,
+    rebuilding: Rebuilding | None,
 ) -> tuple[str, ...]:
     found = []
     if taken.earlier:
@@ -120,18 +125,24 @@ def _sentences(
         found.append(
             f"passing over takes nothing back: {_files(taken.earlier)} of earlier windows "
             f"{'was' if len(taken.earlier) == 1 else 'were'} removed"
-            f"{_span(bounds)}; after this load, {rebuilding(bounds)} reads those days as they "
-            "stand, to be published again"
+            f"{_span(bounds)}{_again(rebuilding, bounds, 'those days')}"
         )
     if taken.deletes:
         found.append(
-            f"passing over applies no delete: {_files(taken.deletes, 'delete file')} came; after "
-            f"this load, {rebuilding(TimeBounds())} reads the days concerned as they stand, to be "
-            "published again"
+            f"passing over applies no delete: {_files(taken.deletes, 'delete file')} came"
+            f"{_again(rebuilding, TimeBounds(), 'the days concerned')}"
         )
     if taken.brought:
         found.append(f"what came with commits passed over is not read: {_files(taken.brought)}")
     return tuple(found)
+
+
+def _again(rebuilding: Rebuilding | None, bounds: TimeBounds, days: str) -> str:
+    """Return how a pipeline publishes the current rows; a read of the library publishes none."""
+    if rebuilding is None:
+        return ""
+    command = rebuilding(bounds)
+    return f"; after this load, {command} reads {days} as they stand, to be published again"
 
 
 def _files(entries: Sequence[Entry], noun: str = "file") -> str:

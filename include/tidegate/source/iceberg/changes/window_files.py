@@ -47,7 +47,7 @@ class WindowFiles:
     appends: ChangeReader
     states: StateReader
     make: PieceMaker
-    rebuilding: Rebuilding
+    rebuilding: Rebuilding | None
     enough: int | None = None
     """The number of rows after which listing may stop, if nothing filters or deletes (ICE-5.13)."""
 

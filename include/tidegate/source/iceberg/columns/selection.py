@@ -10,6 +10,7 @@ from pyiceberg.schema import Schema
 
 from tidegate.config.reading import METADATA_COLUMNS
 from tidegate.errors import AmbiguousColumn, ColumnMissing
+from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.row_kind import RowKind
 from tidegate.predicate import named_columns
 from tidegate.source.iceberg.columns.metadata_columns import ALWAYS
@@ -164,7 +165,7 @@ def _check_free(schema: Schema, name: str, source: str) -> None:
 def _field(schema: Schema, name: str, case_sensitive: bool, source: str) -> NestedField:
     found = [field for field in schema.fields if _fits(field.name, name, case_sensitive)]
     if not found:
-        known = ", ".join(field.name for field in schema.fields)
+        known = listed_with_nearest(name, (field.name for field in schema.fields))
         raise ColumnMissing(source=source, column=name, known=known)
     if len(found) > 1:
         names = " and ".join(f"'{field.name}'" for field in found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ColumnMissing
+from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.settling import ROW_ID, SettleRules
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ def _named(schema: Schema, name: str, config: IcebergSourceConfig, source: str) 
     for field in schema.fields:
         if _folded(field.name, config) == folded:
             return field
-    known = ", ".join(field.name for field in schema.fields)
+    known = listed_with_nearest(name, (field.name for field in schema.fields))
     raise ColumnMissing(source=source, column=name, known=known)
 
 

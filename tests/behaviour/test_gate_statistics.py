@@ -1,0 +1,137 @@
+"""Which statistics a column has is what the gate itself makes of a few values of its type."""
+
+from __future__ import annotations
+
+import json
+from datetime import date, datetime, time
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from tidegate.errors import SuiteInvalid
+from tidegate.gate import load_suite, suite_mistakes
+from tidegate.gate.frame import seen, to_pandas
+from tidegate.gate.library import PANDAS, run_expectations
+from tidegate.gate.suite import Sees
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DAY, MOMENT = date(2026, 2, 1), datetime(2026, 2, 1, 12)  # noqa: DTZ001
+COLUMNS = {
+    "int": pa.array([1, 2], pa.int64()),
+    "unsigned": pa.array([1, 2], pa.uint8()),
+    "float": pa.array([1.5, 2.0]),
+    "decimal": pa.array([Decimal("1.10"), Decimal("2.20")], pa.decimal128(9, 2)),
+    "boolean": pa.array([True, False]),
+    "text": pa.array(["a", "b"]),
+    "large text": pa.array(["a", "b"], pa.large_string()),
+    "binary": pa.array([b"a", b"b"]),
+    "fixed": pa.array([b"a", b"b"], pa.binary(1)),
+    "date": pa.array([DAY, DAY]),
+    "time of day": pa.array([time(1), time(2)], pa.time64("us")),
+    "timestamp": pa.array([MOMENT, MOMENT], pa.timestamp("us")),
+    "timestamp UTC": pa.array([MOMENT, MOMENT], pa.timestamp("us", "UTC")),
+    "list": pa.array([[1], [2]]),
+    "struct": pa.array([{"a": 1}, {"a": 2}]),
+    "map": pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64())),
+    "nulls": pa.nulls(2),
+}
+NUMBER, OPEN = {"min_value": 0}, {}
+CHECKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "mean": ("mean_to_be_between", NUMBER),
+    "mean of any": ("mean_to_be_between", OPEN),
+    "mean after": ("mean_to_be_between", {"min_value": "2026-01-01T00:00:00"}),
+    "sum": ("sum_to_be_between", NUMBER),
+    "sum of any": ("sum_to_be_between", OPEN),
+    "stdev": ("stdev_to_be_between", NUMBER),
+    "median": ("median_to_be_between", NUMBER),
+    "median of any": ("median_to_be_between", OPEN),
+    "quantiles": (
+        "quantile_values_to_be_between",
+        {"quantile_ranges": {"quantiles": [0.5], "value_ranges": [[0, 9]]}},
+    ),
+    "z-scores": ("value_z_scores_to_be_less_than", {"threshold": 3, "double_sided": True}),
+    "bins": (
+        "kl_divergence_to_be_less_than",
+        {"partition_object": {"bins": [0, 1, 2, 3], "weights": [0.3, 0.3, 0.4]}, "threshold": 9},
+    ),
+    "categories": (
+        "kl_divergence_to_be_less_than",
+        {"partition_object": {"values": ["a", "b"], "weights": [0.5, 0.5]}, "threshold": 9},
+    ),
+    "least": ("min_to_be_between", NUMBER),
+    "values": ("values_to_be_between", NUMBER),
+    "length": ("value_lengths_to_be_between", {"min_value": 0}),
+    "set": ("values_to_be_in_set", {"value_set": ["a"]}),
+    "not null": ("values_to_not_be_null", {}),
+    "distinct": ("unique_value_count_to_be_between", NUMBER),
+    "unique": ("values_to_be_unique", {}),
+}
+STATISTICS = ("mean", "mean of any", "sum", "stdev", "median", "median of any", "quantiles",
+              "z-scores", "bins")  # fmt: skip
+
+
+def judged(folder: Path, check: str, column: str) -> tuple[list[str], bool]:
+    """Give what is said of a check without rows, and whether the gate can run it on two."""
+    kind, keys = CHECKS[check]
+    expectation = {"type": f"expect_column_{kind}", "kwargs": {"column": "x", **keys}}
+    file = folder / "suite.json"
+    file.write_text(json.dumps({"name": "s", "expectations": [expectation]}))
+    suite, rows = load_suite(str(file)), pa.table({"x": COLUMNS[column]})
+
+    def frame_of(form: Sees) -> Any:
+        return to_pandas(rows.schema.empty_table()) if form is Sees.SCHEMA else seen(rows, form)
+
+    found = [mistake.problem for mistake in suite_mistakes(suite, {"x": rows.schema.field(0).type})]
+    try:
+        run_expectations(suite, frame_of, PANDAS)
+    except SuiteInvalid:
+        return found, False
+    return found, True
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_check_that_the_gate_runs_is_not_refused_before(tmp_path: Path, column: str) -> None:
+    said = {check: judged(tmp_path, check, column) for check in CHECKS}
+
+    assert {check: found for check, (found, runs) in said.items() if runs and found} == {}
+    silent = [check for check in STATISTICS if not said[check][1] and not said[check][0]]
+    assert silent == []
+
+
+@pytest.mark.parametrize(
+    ("check", "column", "problem"),
+    [
+        ("mean", "text", "column 'x' is of type string, of which there is no mean; use numbers"),
+        ("stdev", "date", "of type date32[day], of which there is no standard deviation"),
+        ("values", "timestamp", "`min_value`: expected a time, as 'x' is of type timestamp[us]"),
+    ],
+)
+def test_mistake_names_the_type_and_what_it_lacks(
+    tmp_path: Path, check: str, column: str, problem: str
+) -> None:
+    found, runs = judged(tmp_path, check, column)
+
+    assert not runs
+    assert problem in found[0]
+
+
+@pytest.mark.parametrize(("check", "is_refused"), [("mean", True), ("sum", False)])
+def test_sum_of_texts_is_left_to_spark_beside_a_query(
+    tmp_path: Path, check: str, is_refused: bool
+) -> None:
+    kind, keys = CHECKS[check]
+    query = {"unexpected_rows_query": "SELECT * FROM {batch} WHERE x IS NULL"}
+    expectations = [
+        {"type": f"expect_column_{kind}", "kwargs": {"column": "x", **keys}},
+        {"type": "unexpected_rows_expectation", "kwargs": query},
+    ]
+    file = tmp_path / "suite.json"
+    file.write_text(json.dumps({"name": "s", "expectations": expectations}))
+
+    found = list(suite_mistakes(load_suite(str(file)), {"x": pa.string()}))
+
+    assert bool(found) is is_refused
