@@ -130,6 +130,30 @@ class HudiInstantGone(TerminalError):
     )
 
 
+class HudiTimelineGone(TransientError):
+    """A table has partitions, and its timeline is empty or not there."""
+
+    path: str
+    template = (
+        "{path}: expected the timeline of the table, because the table has partitions with files; "
+        "found no instant. Nothing was taken. Mount or restore this folder as the table's writers "
+        "left it; the next load then goes on."
+    )
+
+
+class HudiTableDowngraded(TerminalError):
+    """A checkpoint has a time of completion, and the timeline has none any more."""
+
+    source: str
+    instant: str
+    version: int
+    template = (
+        "{source}: cannot tell which writes follow {instant}: expected a timeline with times of "
+        "completion, as when it was read, found table version {version}, which has none: the table "
+        "was downgraded. To publish what it has now, run `tidegate reset PIPELINE`."
+    )
+
+
 class HudiHistoryLost(TerminalError):
     """The checkpoint was archived, and the archive does not go back to it."""
 

@@ -120,6 +120,22 @@ def is_clustering_plan(content: bytes) -> bool:
 def earliest_retained(content: bytes) -> str | None:
     """Return the instant whose state a clean keeps, from its plan or done file; None without one.
 
+def taken_back(content: bytes) -> frozenset[str]:
+    """Return the instants that a rollback or a restore took back, from its done file.
+
+    Raises:
+        ValueError: it is not the metadata of one.
+    """
+    try:
+        is_avro = content.startswith(_AVRO)
+        raw: Any = first_record(content) if is_avro else json.loads(content or b"{}")
+        named = [*(raw.get("instantsToRollback") or ()), *(raw.get("commitsRollback") or ())]
+        return frozenset(map(str, named))
+    except (ValueError, TypeError, AttributeError) as broken:
+        msg = f"no metadata of a rollback: {broken!r}"
+        raise ValueError(msg) from broken
+
+
     Raises:
         ValueError: it is not the metadata of a clean.
     """
