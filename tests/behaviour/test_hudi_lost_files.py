@@ -12,7 +12,7 @@ from hudi_windows import between, opened, rows
 from hudi_writer import TIME, HudiTable, Rows
 from small_hudi import Command, commands, typed
 from small_lake import load
-from tidegate import read_committed
+from tidegate import read_changes, read_committed
 from tidegate.errors import HudiChangesLost, HudiFileLost, HudiFilesCleaned
 from tidegate.pipeline import Pipeline, open_pipeline
 from tidegate.read.merge import ReadOptions
@@ -317,6 +317,27 @@ def test_log_of_unknown_length_is_not_doubted(tmp_path: Path, version: int) -> N
 
     assert told(table, "snapshot") == ((), {})
     assert values(rows(table)) == {"a": "2"}
+
+
+@pytest.mark.parametrize("length", [0, 100])
+def test_damage_is_told_to_whoever_looks_at_changes(
+    tmp_path: Path, tidegate: Command, caplog: pytest.LogCaptureFixture, length: int
+) -> None:
+    table = made(tmp_path)
+    logged(table)
+    pipeline(table, tmp_path)
+    source = {"kind": "hudi", "path": str(table.root)}
+    assert read_changes(source, mode="snapshot").read_all().num_rows == 3
+    assert not caplog.messages
+    log = newest(table, ".*.log.*")
+    with log.open("r+b") as file:
+        file.truncate(length)
+
+    assert read_changes(source, mode="snapshot").read_all().num_rows == 3
+    tidegate("tidegate changes PIPELINE --limit 2")
+
+    said = f"{table.root}: skipped damaged spans of log files: {log} (1)"
+    assert caplog.messages == [said, said]
 
 
 # ── A partition that is not marked ──
