@@ -54,6 +54,7 @@ _COMMIT: dict[str, Any] = {
 }
 _REPLACED = {"partitionToReplaceFileIds": _map({"type": "array", "items": "string"})}
 _INSTANT = _record("HoodieActionInstant", {"timestamp": _TEXT, "action": _TEXT, "state": _TEXT})
+_INSTANTS = ["null", {"type": "array", "items": "string"}]
 _CLEAN = {"startCleanTime": _TEXT, "earliestCommitToRetain": _TEXT, "totalFilesDeleted": _NUMBER}
 _CLEAN_PLAN = {"earliestInstantToRetain": ["null", _INSTANT], "policy": _TEXT}
 
@@ -84,6 +85,12 @@ def clean_plan(retained: str) -> bytes:
     instant = {"timestamp": retained, "action": "commit", "state": "COMPLETED"}
     value = {"earliestInstantToRetain": instant, "policy": "KEEP_LATEST_COMMITS"}
     return container("HoodieCleanerPlan", _CLEAN_PLAN, value)
+
+
+def restore(*requested: str) -> bytes:
+    """The metadata of a done restore, which took instants back."""
+    fields = {"startRestoreTime": _TEXT, "instantsToRollback": _INSTANTS}
+    return container("HoodieRestoreMetadata", fields, {"instantsToRollback": list(requested)})
 
 
 def clustering_plan() -> bytes:

@@ -161,6 +161,9 @@ REASONS = {
         "tidegate/source/hudi/table/columns",
         "tidegate/source/hudi/timeline/loaded",
     ),
+    "files of whole Hudi tables that are gone or cut: tests/behaviour/test_hudi_lost_files.py": (
+        "tidegate/source/hudi/slices/named_files",
+    ),
     "a server that processes share: tests/behaviour/test_embedded_postgres.py": (
         "tidegate/ledger/embedded/*",
     ),

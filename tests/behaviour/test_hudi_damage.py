@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from golden_hudi import Golden, copied
-from tidegate.errors import TidegateError
+from tidegate import read_changes
+from tidegate.errors import SourceNotFound, TidegateError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,3 +68,10 @@ def test_damage_is_a_typed_error_or_read_as_it_is(tmp_path: Path, case: str, kin
             with contextlib.suppress(TidegateError):
                 Golden("", mode, place).rows()
         path.write_bytes(content)
+
+
+def test_path_that_is_a_file_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "trips").touch()
+
+    with pytest.raises(SourceNotFound, match=r"no `.hoodie/hoodie\.properties`"):
+        read_changes({"kind": "hudi", "path": str(tmp_path / "trips")})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -197,7 +198,7 @@ def test_native_log_with_damaged_rows_is_named(tmp_path: Path) -> None:
 
 def test_native_log_of_a_format_that_is_not_read_is_refused(tmp_path: Path) -> None:
     table, path = native_log(tmp_path)
-    path.rename(path.with_suffix(".hfile"))
+    shutil.copyfile(path, path.with_suffix(".hfile"))
 
     with pytest.raises(LogBlockUnreadable, match="hfile, expected orc or parquet"):
         planned(table)()

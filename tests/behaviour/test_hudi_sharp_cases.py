@@ -171,6 +171,18 @@ def test_case_ce_partial_update_has_the_columns_of_the_row_before(tmp_path: Path
         rows(table, "latest_state", first, second)
 
 
+@pytest.mark.parametrize("is_first", [True, False], ids=["first window", "later window"])
+def test_partial_update_is_not_returned_without_the_row_before(
+    tmp_path: Path, is_first: bool
+) -> None:
+    table, (first, second) = partial(tmp_path)
+
+    with pytest.raises(HudiPartialRecords, match=second):
+        rows(table, "skip_merge", None if is_first else first, second)
+    if is_first:
+        assert len(rows(table, "latest_state", None, second)) == len(rows(table))
+
+
 def test_case_cf_late_record_is_no_change(tmp_path: Path) -> None:
     table = HudiTable(tmp_path / "table")
     first = table.insert(GROUP, START)

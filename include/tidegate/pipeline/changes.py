@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -16,17 +17,20 @@ from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.reading import Reading, filter_columns
 from tidegate.read.merge import first_rows
 from tidegate.source import open_source
+from tidegate.source.words import first_few
 from tidegate.stage import layout
 from tidegate.storage import LocalStorage, Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
     from tidegate.config import PipelineConfig
     from tidegate.model.plan import Pin
     from tidegate.source.protocol import Source
+
+_log = logging.getLogger(__name__)
 
 Bound = str | int | date
 """An instant, a date or a time, as `read_changes` takes it."""
@@ -68,7 +72,8 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
 
     Returns:
         A stream of batches. Memory is bounded by the batch size and the delete files; a commit
-        whose changes are more than `split.target_size` is settled through temporary files.
+        whose changes are more than `split.target_size` is settled through temporary files. At its
+        end, damaged spans of logs that were skipped are told by a warning of the log.
 
     Raises:
         ConfigInvalid: the mapping is not a valid `source` section, or another argument is wrong.
@@ -146,7 +151,21 @@ def _read(
     batches = stream.batches(units.pieces, units.checks)
     if limit is not None:
         batches = first_rows(batches, limit)
-    return pa.RecordBatchReader.from_batches(reading.schema, batches)
+    told = _telling(opened.name, reading, batches)
+    return pa.RecordBatchReader.from_batches(reading.schema, told)
+
+
+def _telling(
+    source: str, reading: Reading, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Pass batches on, and log at their end what was damaged and skipped."""
+    try:
+        yield from batches
+    finally:
+        damaged = reading.ignored.damaged if reading.ignored else {}
+        if damaged:
+            named = first_few([f"{path} ({count})" for path, count in sorted(damaged.items())])
+            _log.warning("%s: skipped damaged spans of log files: %s", source, named)
 
 
 def _source_config(

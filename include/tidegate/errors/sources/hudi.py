@@ -130,6 +130,30 @@ class HudiInstantGone(TerminalError):
     )
 
 
+class HudiTimelineGone(TransientError):
+    """A table has partitions, and its timeline is empty or not there."""
+
+    path: str
+    template = (
+        "{path}: expected the timeline of the table, because the table has partitions with files; "
+        "found no instant. Nothing was taken. Mount or restore this folder as the table's writers "
+        "left it; the next load then goes on."
+    )
+
+
+class HudiTableDowngraded(TerminalError):
+    """A checkpoint has a time of completion, and the timeline has none any more."""
+
+    source: str
+    instant: str
+    version: int
+    template = (
+        "{source}: cannot tell which writes follow {instant}: expected a timeline with times of "
+        "completion, as when it was read, found table version {version}, which has none: the table "
+        "was downgraded. To publish what it has now, run `tidegate reset PIPELINE`."
+    )
+
+
 class HudiHistoryLost(TerminalError):
     """The checkpoint was archived, and the archive does not go back to it."""
 
@@ -176,16 +200,30 @@ class HudiFilesCleaned(TerminalError):
     )
 
 
+class HudiFileLost(TerminalError):
+    """A file that a done write names, and that nothing took the place of, is not there."""
+
+    path: str
+    instant: str
+    template = (
+        "{path}: expected the file, because the write of {instant} names it, and nothing has taken "
+        "its place since; not found. Nothing was taken. Restore the file, and run `tidegate load "
+        "PIPELINE`. If it cannot be restored, let Hudi replace its partition by `INSERT "
+        "OVERWRITE`, and load again."
+    )
+
+
 class HudiChangesLost(TerminalError):
-    """The files that tell what a window changed were cleaned."""
+    """The files that tell what a window changed are gone."""
 
     source: str
     instant: str
     template = (
         "{source}: cannot tell what was changed or deleted: the files of {instant} are needed for "
-        "that, and the cleaner of the table removed them, or may have. Nothing was taken. Run "
-        "`tidegate reset PIPELINE` with `source.start: full`, which publishes the rows that the "
-        "table has now; let the cleaner keep files for longer than the pipeline may stand still."
+        "that, and are gone, or the cleaner of the table may have removed them. Nothing was taken. "
+        "Run `tidegate reset PIPELINE` with `source.start: full`, which publishes the rows that "
+        "the table has now; let the cleaner keep files for longer than the pipeline may stand "
+        "still."
     )
 
 

@@ -169,11 +169,13 @@ class Drafting:
         return after
 
     def _following(self, seen: Seen) -> Following | None:
-        """Ask the source what follows the checkpoint; None if it has no instant.
+        """Ask the source what follows the checkpoint; None if it has no instant yet.
 
-        Nothing follows before the start is fixed.
+        Nothing follows before the start is fixed. A source that has no instant any more is asked,
+        too: it cannot go on from a checkpoint.
         """
-        if seen.pin.head is None or not seen.state.started:
+        is_empty = seen.pin.head is None and seen.state.checkpoint is None
+        if is_empty or not seen.state.started:
             return None
         return self.source.timeline.following(seen.pin, seen.state.checkpoint)
 

@@ -91,7 +91,7 @@ class TableFiles:
         path = self.path(below)
         try:
             yield
-        except FileNotFoundError as gone:
+        except (FileNotFoundError, NotADirectoryError) as gone:
             raise SourceFileGone(path=path) from gone
         except OSError as silent:
             problem = str(silent)

@@ -13,6 +13,8 @@ from tidegate.errors import (
     HudiHistoryLost,
     HudiInstantGone,
     HudiSchemaUnsupported,
+    HudiTableDowngraded,
+    HudiTimelineGone,
     InstantNotFound,
 )
 from tidegate.model.instant import aware_time
@@ -22,6 +24,7 @@ from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.source.columns import select_columns
 from tidegate.source.hudi.foreseen import refusal_ahead
 from tidegate.source.hudi.slices.details import CHANGELOG, REPLACING, WITH_DELETES
+from tidegate.source.hudi.slices.listing import partitions
 from tidegate.source.hudi.table.columns import (
     META_COLUMNS,
     OF_CHANGES,
@@ -84,9 +87,13 @@ class HudiTimeline:
 
         Raises:
             HollowInstant: a write is pending on layout 1, and the pipeline says `fail`.
+            HudiTimelineGone: the table has partitions, and no instant (Transient).
         """
         del expected_identity, until, after
         timeline = self._access.look()
+        if not timeline.active.actions and partitions(self._access.files):
+            folder = timeline.table.timeline_folder
+            raise HudiTimelineGone(path=self._access.files.path(folder))
         if self._access.config.read.mode == "snapshot":
             # What is pending now is in the state that the next load reads as a whole.
             return self._pinned(timeline, newest_write(timeline))
@@ -157,10 +164,11 @@ class HudiTimeline:
 
         Raises:
             HudiInstantGone: the checkpoint was rolled back, or restored away (HUDI-T6).
+            HudiTableDowngraded: it has a time of completion, and the timeline has none.
             HudiHistoryLost: it was archived, and the archive does not have it any more.
         """
         if pin.head is None:
-            return ()
+            return self._nothing(pin, after)
         timeline = self._access.timeline(pin)
         end = timeline.order(pin.head)
         found = writes_following(timeline, after)
@@ -194,7 +202,7 @@ class HudiTimeline:
         head = pin.head.id if pin.head else None
         try:
             found, reloads = self._following(pin, checkpoint)
-        except (HudiInstantGone, HudiHistoryLost) as refused:
+        except (HudiInstantGone, HudiTableDowngraded, HudiHistoryLost) as refused:
             return CheckpointState("unknown", str(refused), checkpoint.id, head)
         if not found.joins_on:
             return CheckpointState("expired", reloads or "", checkpoint.id, head)
@@ -268,8 +276,10 @@ class HudiTimeline:
         """Return what follows, and why that is the whole table if a policy decided so."""
         config = self._access.config
         if config.read.mode == "snapshot":
-            caught_up = pin.head is None or (after is not None and after.id == pin.head.id)
-            ends = () if caught_up or pin.head is None else (pin.head,)
+            caught_up = after is not None and pin.head is not None and after.id == pin.head.id
+            ends = (
+                self._nothing(pin, after) if pin.head is None else () if caught_up else (pin.head,)
+            )
             return Following(ends, None, WindowKind.RELOAD), None
         # The first window has nothing to replace.
         replaces = config.read.mode == REPLACING and after is not None
@@ -286,9 +296,20 @@ class HudiTimeline:
             )
             return Following((pin.head,), None, WindowKind.RELOAD, joins_on=False), reason
 
+    def _nothing(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
+        """Return the writes up to a head that is not there.
+
+        Raises:
+            HudiInstantGone, HudiTableDowngraded, HudiHistoryLost: see `instants`; so it is where
+                nothing is done at all.
+        """
+        if after is not None:
+            writes_following(self._access.timeline(pin), after)
+        return ()
+
     def _ends(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         if pin.head is None:
-            return ()
+            return self._nothing(pin, after)
         timeline = self._access.timeline(pin)
         end = timeline.order(pin.head)
         found = ends_following(timeline, after)

@@ -10,7 +10,7 @@ from tidegate.errors import HudiFilesCleaned
 from tidegate.model.file_slice import DeltaKind
 from tidegate.model.plan_record import InstantAction, Listed
 from tidegate.source.hudi.pieces import PieceMaker, SliceRead
-from tidegate.source.hudi.slices.changes import Logged, Removed, WindowChanges
+from tidegate.source.hudi.slices.changes import Logged, Removed, WindowChanges, Written
 from tidegate.source.hudi.slices.deletes import WindowDeletes
 from tidegate.source.hudi.slices.details import (
     CHANGELOG,
@@ -21,7 +21,8 @@ from tidegate.source.hudi.slices.details import (
 )
 from tidegate.source.hudi.slices.events import partition_events
 from tidegate.source.hudi.slices.file_groups import Slice
-from tidegate.source.hudi.slices.listing import partitions, slices_of
+from tidegate.source.hudi.slices.listing import FolderFiles, partitions
+from tidegate.source.hudi.slices.named_files import NamedFiles, ShortLog
 from tidegate.source.hudi.slices.names import BaseFile
 from tidegate.source.hudi.slices.window_slices import (
     check_groups_stand,
@@ -86,6 +87,16 @@ class _Window:
         return touched_partitions(self.timeline, self.writes, self.state.until)
 
 
+@dataclass(frozen=True)
+class _Listing:
+    """The slices of partitions, from one listing of their folders."""
+
+    slices: Sequence[Slice]
+    folders: FolderFiles
+    later: LoadedTimeline
+    """Listed after the folders."""
+
+
 class HudiSlicing:
     """The `Slicing` of one table."""
 
@@ -107,6 +118,7 @@ class HudiSlicing:
 
         Raises:
             HudiFilesCleaned: files of the state may be gone (HUDI-W13).
+            HudiFileLost: a file that a done write names is not there (HUDI-F14).
             HudiChangesLost: files that tell what was changed are gone.
             HudiCommitTimesLost: a service wrote rows with its own commit time (HUDI-W18).
             HudiReplacementUnknown: see `check_known_replacements`.
@@ -123,10 +135,10 @@ class HudiSlicing:
         if whole or is_first or mode == "snapshot":
             state = self._state(timeline, end)
             check_not_cleaned(timeline, state.until)
-            pieces = self._whole(timeline, state, partitions(self._access.files))
+            pieces, short = self._whole(timeline, state)
             reloads = self._access.reloads if whole else None
             listed = Listed(unmerged=timeline.table.is_merge_on_read or None)
-            return Units(pieces, notes=(reloads,) if reloads else (), listed=listed)
+            return Units(pieces, notes=((reloads,) if reloads else ()) + short, listed=listed)
         writes = [it for it in _writes(timeline, start) if it <= end]
         begin = timeline.order(start) if start else None
         found = self._window(timeline, end, begin, writes)
@@ -134,8 +146,9 @@ class HudiSlicing:
         if mode == REPLACING:
             places = found.touched()
             replaced = partition_values(timeline.table, columns, sorted(places))
-            pieces = self._whole(timeline, found.state, places)
-            return Units(pieces, self._notes(found), listed=found.listed, replaced=replaced)
+            pieces, short = self._whole(timeline, found.state, places)
+            notes = (*self._notes(found), *short)
+            return Units(pieces, notes, listed=found.listed, replaced=replaced)
         if COMMIT_TIME not in columns.names:
             key = timeline.table.meta_fields_key
             expected = _ALL_META_FIELDS[key]
@@ -144,11 +157,11 @@ class HudiSlicing:
             )
         check_known_replacements(timeline, writes)
         if mode == CHANGELOG:
-            pieces = self._making.pieces(self._changelog(found))
-            return Units(pieces, self._notes(found), listed=found.listed)
-        notes = () if mode == WITH_DELETES else unread_changes(timeline, writes)
-        notes = (*self._notes(found), *notes)
-        return Units(self._changed(found), notes=notes, listed=found.listed)
+            pieces, short = self._changelog(found)
+            return Units(pieces, (*self._notes(found), *short), listed=found.listed)
+        pieces, short = self._changed(found)
+        unread = () if mode == WITH_DELETES else unread_changes(timeline, writes)
+        return Units(pieces, (*self._notes(found), *unread, *short), listed=found.listed)
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a base file; a slice of logs only is one group."""
@@ -202,46 +215,70 @@ class HudiSlicing:
             notes += [warning] if warning else []
         return tuple(notes)
 
-    def _listed(
-        self, timeline: LoadedTimeline, state: State, places: Iterable[str]
-    ) -> Sequence[Slice]:
+    def _listing(self, timeline: LoadedTimeline, state: State, places: Iterable[str]) -> _Listing:
         """List the slices of partitions; a clean may have thinned them since the timeline was.
 
         So the timeline is listed again, for its cleans alone (HUDI-T14).
         """
-        every = list(slices_of(self._access.files, timeline, state, places))
-        check_not_cleaned(LoadedTimeline(self._access.files, timeline.table), state.until)
-        return every
+        folders = FolderFiles(self._access.files)
+        slices = list(folders.slices(timeline, state, places))
+        later = LoadedTimeline(self._access.files, timeline.table)
+        check_not_cleaned(later, state.until)
+        return _Listing(slices, folders, later)
 
     def _whole(
-        self, timeline: LoadedTimeline, state: State, places: Iterable[str]
-    ) -> tuple[Piece, ...]:
-        """Return partitions as of a state."""
-        return self._making.pieces(
-            SliceRead(slice, _details(slice, timeline, state))
-            for slice in self._listed(timeline, state, places)
-        )
+        self, timeline: LoadedTimeline, state: State, places: Collection[str] | None = None
+    ) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+        """Return partitions as of a state, by default all, and what their logs lack.
 
-    def _changed(self, window: _Window) -> tuple[Piece, ...]:
-        """Return the slices that may have rows of a window."""
-        touched = window.touched()
-        standing = self._listed(window.timeline, window.state, touched)
-        check_groups_stand(window.timeline, window.state, touched, standing)
+        A partition is known by Hudi's own file in its folder, or because a write names it.
+        """
+        named = NamedFiles(timeline, state)
+        if places is None:
+            places = named.partitions.union(partitions(self._access.files))
+        listing = self._listing(timeline, state, places)
+        groups = named.groups(places)
+        short = named.check(listing.folders, listing.later, groups)
+        pieces = self._making.pieces(
+            SliceRead(slice, self._details(slice, timeline, state, short))
+            for slice in listing.slices
+        )
+        return pieces, tuple(it.note for it in short)
+
+    def _changed(self, window: _Window) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+        """Return the slices that may have rows of a window, and what their logs lack."""
+        timeline, state, touched = window.timeline, window.state, window.touched()
+        listing = self._listing(timeline, state, touched)
+        standing = listing.slices
+        check_groups_stand(timeline, state, touched, standing)
         found = standing
         if window.cleaned is None:
             found = [it for it in standing if it.group in touched[it.partition].groups]
+        # What was written before counts where the window's records are merged with it.
+        merges = (
+            timeline.table.is_merge_on_read and self._access.config.read.mode not in ONLY_WINDOW
+        )
+        named = NamedFiles(timeline, state, None if merges else window.start)
+        short = named.check(
+            listing.folders, listing.later, {(it.partition, it.group) for it in found}
+        )
         if self._access.config.read.mode == WITH_DELETES:
             groups = {(it.partition, it.group) for it in standing}
-            return self._making.pieces(self._with_deletes(window, touched, found, groups))
-        return self._making.pieces(
-            self._changed_slice(it, window, window.state, touched) for it in found
-        )
+            reads = self._with_deletes(window, touched, found, groups, short)
+        else:
+            reads = (self._changed_slice(it, window, state, touched, short) for it in found)
+        return self._making.pieces(reads), tuple(it.note for it in short)
 
     def _changed_slice(
-        self, slice: Slice, window: _Window, state: State, touched: Mapping[str, Touched]
+        self,
+        slice: Slice,
+        window: _Window,
+        state: State,
+        touched: Mapping[str, Touched],
+        short: Collection[ShortLog],
     ) -> SliceRead:
         of_window = touched[slice.partition]
-        details = _details(slice, window.timeline, state)
+        details = self._details(slice, window.timeline, state, short)
         details["instants"] = of_window.instants
         history = self._making.history(slice, of_window)
         return SliceRead(slice, details, history, window.services)
@@ -252,6 +289,7 @@ class HudiSlicing:
         touched: Mapping[str, Touched],
         found: Iterable[Slice],
         standing: Collection[tuple[str, str]],
+        short: Collection[ShortLog],
     ) -> Iterator[SliceRead]:
         """Yield the slices of a window, and those that are not there any more (HUDI-R6)."""
         assert window.start is not None
@@ -260,7 +298,7 @@ class HudiSlicing:
         rewritten = deletes.rewritten()
 
         def told(slice: Slice, state: State) -> SliceRead:
-            read = self._changed_slice(slice, window, state, touched)
+            read = self._changed_slice(slice, window, state, touched, short)
             before = rewritten.get((slice.partition, slice.group))
             if before is None:
                 return read
@@ -274,40 +312,54 @@ class HudiSlicing:
                 read = told(ended.slice, ended.state)
                 yield replace(read, details=read.details | {"only_deletes": True})
             else:
-                details = _details(ended.slice, timeline, ended.state)
+                details = self._details(ended.slice, timeline, ended.state)
                 yield SliceRead(ended.slice, details | {"gone_since": ended.removed_by})
 
-    def _changelog(self, window: _Window) -> Iterator[SliceRead]:
-        """Yield the files of each write (HUDI-R7)."""
+    def _changelog(self, window: _Window) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+        """Return the files of each write (HUDI-R7), and what its logs lack."""
+        changes = list(WindowChanges(self._access.files, window.timeline, window.writes))
+        pieces = self._making.pieces(self._change(it, window) for it in changes)
+        short = (log for it in changes if not isinstance(it, Removed) for log in it.short)
+        return pieces, tuple(it.note for it in short)
+
+    def _change(self, found: Written | Logged | Removed, window: _Window) -> SliceRead:
         timeline = window.timeline
-        for found in WindowChanges(self._access.files, timeline, window.writes):
-            if isinstance(found, Removed):
-                details = _details(found.slice, timeline, found.state)
-                details |= {"gone_since": found.instant, "ordinal": found.ordinal}
-                yield SliceRead(found.slice, details)
-                continue
-            if isinstance(found, Logged):
-                slice = Slice(found.partition, found.logs[0].group, None, found.logs)
-                details = _details(slice, timeline, window.state)
-                details |= {"instants": (found.instant,), "ordinal": found.ordinal}
-                images = (self._making.base(file, kind) for kind, file in found.files.items())
-                yield SliceRead(slice, details, tuple(images))
-                continue
-            file = found.file
-            if isinstance(file, BaseFile):
-                slice = Slice(found.partition, file.group, file)
-            else:
-                slice = Slice(found.partition, file.group, None, (file,))
-            details = _details(slice, timeline, window.state)
-            details |= {"instants": (found.instant,), "ordinal": found.ordinal}
-            if found.only_inserts:
-                details["only_inserts"] = True
-            if found.previous is None:
-                yield SliceRead(slice, details)
-            else:
-                details["removed_by"] = found.instant
-                previous = self._making.base(found.previous, DeltaKind.PREVIOUS)
-                yield SliceRead(slice, details, (previous,))
+        if isinstance(found, Removed):
+            details = self._details(found.slice, timeline, found.state)
+            details |= {"gone_since": found.instant, "ordinal": found.ordinal}
+            return SliceRead(found.slice, details)
+        if isinstance(found, Logged):
+            slice = Slice(found.partition, found.logs[0].group, None, found.logs)
+        elif isinstance(found.file, BaseFile):
+            slice = Slice(found.partition, found.file.group, found.file)
+        else:
+            slice = Slice(found.partition, found.file.group, None, (found.file,))
+        details = self._details(slice, timeline, window.state, found.short)
+        details |= {"instants": (found.instant,), "ordinal": found.ordinal}
+        if isinstance(found, Logged):
+            images = (self._making.base(file, kind) for kind, file in found.files.items())
+            return SliceRead(slice, details, tuple(images))
+        if found.only_inserts:
+            details["only_inserts"] = True
+        if found.previous is None:
+            return SliceRead(slice, details)
+        details["removed_by"] = found.instant
+        return SliceRead(slice, details, (self._making.base(found.previous, DeltaKind.PREVIOUS),))
+
+    def _details(
+        self,
+        slice: Slice,
+        timeline: LoadedTimeline,
+        state: State,
+        short: Collection[ShortLog] = (),
+    ) -> SliceDetails:
+        details: SliceDetails = {"partition": slice.partition, "group": slice.group}
+        if timeline.table.has_mixed_logs:
+            details["until"] = state.until
+        lacking = {it.path for it in short}.intersection(log.path for log in slice.logs)
+        if lacking:
+            details["short"] = tuple(self._access.files.path(it) for it in sorted(lacking))
+        return details
 
 
 def _writes(timeline: LoadedTimeline, start: Instant | None) -> Iterable[Order]:
@@ -315,10 +367,3 @@ def _writes(timeline: LoadedTimeline, start: Instant | None) -> Iterable[Order]:
     if start is not None:
         return writes_following(timeline, start)
     return sorted({*archived_writes(timeline), *active_writes(timeline)})
-
-
-def _details(slice: Slice, timeline: LoadedTimeline, state: State) -> SliceDetails:
-    details: SliceDetails = {"partition": slice.partition, "group": slice.group}
-    if timeline.table.has_mixed_logs:
-        details["until"] = state.until
-    return details

@@ -90,6 +90,7 @@ class LogRecords:
         wanted: Sequence[Wanted],
         *,
         only: Collection[str] | None = None,
+        alone: bool = False,
     ) -> Iterator[Part]:
         """Decode the records of a slice's logs, block by block, in the order of the merge.
 
@@ -98,18 +99,18 @@ class LogRecords:
             gate: tells which instants are visible.
             wanted: the columns that are read.
             only: if given, only records of these instants are read.
+            alone: whether they are not merged with what was there before.
 
         Raises:
             HudiLogUnsupported: a block is of a kind that is not read.
-            HudiPartialRecords: records of the window have only some columns, and what was there
-                before is not read (HUDI-R4).
+            HudiPartialRecords: records have only some columns, and are read alone (HUDI-R4, R8).
             TidegateError: a log is gone, damaged, or has something that is not read.
         """
         instants = frozenset(details_of(slice).get("instants", ()))
         logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.LOG]
         counted = self._counted(logs, gate, only, originals=bool(instants))
         partial = next((block for block in counted.blocks if block.is_partial), None)
-        if partial is not None and only is not None:
+        if partial is not None and alone:
             raise HudiPartialRecords(path=partial.path, instant=partial.instant)
         for block, content in self._logs.contents(counted.blocks):
             yield Part(self._records(block, content, wanted, self._by, instants), block.length)

@@ -175,7 +175,9 @@ class PieceMerger:
     ) -> Iterator[tuple[Kind, Part]]:
         instants = details_of(slice).get("instants")
         only = frozenset(instants) if instants is not None and self._only_window else None
-        for part in self._logs.parts(slice, gate, self._wanted(slice), only=only):
+        # Without a base row to merge with, the first window of `skip_merge` is no exception.
+        alone = only is not None or self._mode == "skip_merge"
+        for part in self._logs.parts(slice, gate, self._wanted(slice), only=only, alone=alone):
             yield Kind.RECORD, part
         if only is None:
             columns = self._columns

@@ -138,6 +138,9 @@ class HudiReader:
     def _merged(self, piece: Piece, batch_rows: int) -> Iterator[pa.Table | Gone]:
         """Read the rows of a piece, and in modes of changes the keys that are gone."""
         slice = piece.slice
+        for path in details_of(slice).get("short", ()):
+            # Wherever it was cut: nothing in it tells, if that was between two blocks.
+            self._logs.damaged.setdefault(path, 1)
         if any(delta.kind is DeltaKind.CHANGES for delta in slice.deltas):
             if piece.row_start == 0:
                 yield from self._changes.rows(slice)

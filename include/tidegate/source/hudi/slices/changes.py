@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import HudiChangesLost
 from tidegate.model.file_slice import DeltaKind
 from tidegate.source.hudi.slices.listing import FolderFiles
+from tidegate.source.hudi.slices.named_files import NamedFiles, ShortLog, short_log
 from tidegate.source.hudi.slices.names import BaseFile, LogFile
 from tidegate.source.hudi.table.properties import LoggedImages
 from tidegate.source.hudi.timeline.kept import is_kept
@@ -38,6 +39,8 @@ class Written:
     """The base file that it replaces, if rows were deleted."""
     only_inserts: bool = False
     """Whether all of its rows are known to be new."""
+    short: tuple[ShortLog, ...] = ()
+    """The file itself, if it is a log that the write left longer."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class Logged:
     logs: tuple[LogFile, ...]
     files: Mapping[DeltaKind, BaseFile]
     """Where rows are that the log has only keys of."""
+    short: tuple[ShortLog, ...] = ()
+    """Those of the logs that the write left longer."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +105,10 @@ class WindowChanges:
     def _written(self, ordinal: int, requested: str, partition: str, stat: WriteStat) -> Written:
         file = self._file(partition, stat.path, requested)
         if not isinstance(file, BaseFile):
-            return Written(ordinal, requested, partition, file, None)
+            short = short_log(file, requested, stat.end_bytes)
+            return Written(
+                ordinal, requested, partition, file, None, short=(short,) if short else ()
+            )
         if stat.previous == _NONE:
             only_inserts = self._timeline.table.writes_changes
             return Written(ordinal, requested, partition, file, None, only_inserts)
@@ -111,8 +119,12 @@ class WindowChanges:
 
     def _logged(self, ordinal: int, requested: str, partition: str, stat: WriteStat) -> Logged:
         """Find the log of a write, and the files with rows that it has no values of (HUDI-O11)."""
-        found = (self._file(partition, _below(partition, it), requested) for it, _ in stat.changes)
-        logs = tuple(it for it in found if isinstance(it, LogFile))
+        logs, short = [], []
+        for path, size in stat.changes:
+            log = self._file(partition, _below(partition, path), requested)
+            if isinstance(log, LogFile):
+                logs.append(log)
+                short.append(short_log(log, requested, size))
         files: dict[DeltaKind, BaseFile] = {}
         logged = self._timeline.table.logged_images
         if logged != LoggedImages.BEFORE_AND_AFTER:
@@ -122,7 +134,8 @@ class WindowChanges:
         if logged == LoggedImages.NONE:
             before = self._base_file(partition, stat.file_id, stat.previous)
             files[DeltaKind.PREVIOUS] = before
-        return Logged(ordinal, requested, partition, logs, files)
+        lacking = tuple(it for it in short if it is not None)
+        return Logged(ordinal, requested, partition, tuple(logs), files, lacking)
 
     def _file(self, partition: str, path: str, requested: str) -> BaseFile | LogFile:
         """Find a file that a write names.
@@ -137,6 +150,11 @@ class WindowChanges:
 
     def _removed(self, ordinal: int, requested: str, state: State) -> Iterator[Removed]:
         replaced = self._timeline.metadata_of(requested).replaced
+        groups = {(place, group) for place, found in replaced.items() for group in found}
+        lost = NamedFiles(self._timeline, state).lost(self._folders, groups)
+        if lost is not None:
+            # The keys in its rows would not be told.
+            raise self._lost(lost)
         for slice in self._folders.slices(self._timeline, state, replaced):
             if slice.group in replaced[slice.partition]:
                 yield Removed(ordinal, requested, slice, state)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiChangesLost
 from tidegate.source.hudi.slices.listing import FolderFiles
+from tidegate.source.hudi.slices.named_files import NamedFiles
 from tidegate.source.hudi.slices.names import BaseFile, parse_name
 from tidegate.source.hudi.slices.window_slices import clusterings
 from tidegate.source.hudi.timeline.kept import is_kept
@@ -104,6 +105,7 @@ class WindowDeletes:
             if not is_kept(self._timeline, self._start):
                 raise self._lost(self._start[1])
             state = State(self._timeline, self._start)
+            self._check_named(state, removed)
             for slice in self._folders.slices(self._timeline, state, removed):
                 by = removed[slice.partition].get(slice.group)
                 if by is not None:
@@ -160,6 +162,17 @@ class WindowDeletes:
         if gone:
             raise self._lost(wanted[gone[0]])
         return found
+
+    def _check_named(self, state: State, places: Mapping[str, Collection[str]]) -> None:
+        """Refuse a state that lacks files of some groups: their keys would not be told (HUDI-F14).
+
+        Raises:
+            HudiChangesLost: a file that a write names is not there.
+        """
+        groups = {(place, group) for place, found in places.items() for group in found}
+        lost = NamedFiles(self._timeline, state).lost(self._folders, groups)
+        if lost is not None:
+            raise self._lost(lost)
 
     def _lost(self, instant: str) -> HudiChangesLost:
         return HudiChangesLost(source=self._timeline.table.source, instant=instant)

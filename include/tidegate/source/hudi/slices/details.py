@@ -45,6 +45,8 @@ class SliceDetails(TypedDict):
     instants: NotRequired[tuple[str, ...]]
     """The instants of the window that may have written rows of the slice; without it, the whole
     state is read."""
+    short: NotRequired[tuple[str, ...]]
+    """Logs that a write left longer than they are (HUDI-F14)."""
     only_deletes: NotRequired[bool]
     """Whether the rows that were written are returned of another slice, which has them by now."""
     removed_by: NotRequired[str]

@@ -11,7 +11,7 @@ from tidegate.source.hudi.slices.names import BaseFile, LogFile
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-_LOGS_BY_COMPLETION = 8
+LOGS_BY_COMPLETION = 8
 """The table version since which a log file's own completion time says which slice it is part of."""
 
 
@@ -66,7 +66,7 @@ def latest_slices(
         logs = [it for it in groups[group] if isinstance(it, LogFile) and it.kind != "cdc"]
         base = _newest([it for it in bases if view.is_visible(it.instant)], named)
         own = sorted(
-            (it for it in logs if _is_part(it, base, view, table_version)), key=lambda it: it.order
+            (it for it in logs if is_part(it, base, view, table_version)), key=lambda it: it.order
         )
         if base is not None or own:
             other = sorted(set(logs).difference(own), key=lambda it: it.order)
@@ -83,9 +83,9 @@ def _newest(bases: list[BaseFile], named: Callable[[BaseFile], bool]) -> BaseFil
     return max(kept or found, key=lambda it: it.token)
 
 
-def _is_part(log: LogFile, base: BaseFile | None, view: View, table_version: int) -> bool:
+def is_part(log: LogFile, base: BaseFile | None, view: View, table_version: int) -> bool:
     """Return whether a log belongs to the slice of the newest visible base file."""
-    if table_version >= _LOGS_BY_COMPLETION:
+    if table_version >= LOGS_BY_COMPLETION:
         if not view.is_visible(log.instant):
             return False
         return base is None or view.completed(log.instant) >= base.instant

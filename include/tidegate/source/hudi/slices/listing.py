@@ -77,10 +77,3 @@ class FolderFiles:
                 found = latest_slices(place, files, state, timeline.table.version, is_named)
                 gone = replaced.get(place, frozenset())
                 yield from (slice for slice in found if slice.group not in gone)
-
-
-def slices_of(
-    files: TableFiles, timeline: LoadedTimeline, state: State, places: Iterable[str]
-) -> Iterator[Slice]:
-    """List the slices of partitions in one state of a table, replaced groups left out."""
-    return FolderFiles(files).slices(timeline, state, places)

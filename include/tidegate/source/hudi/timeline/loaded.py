@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from tidegate.errors import (
     HudiInstantUnfinished,
+    HudiTableDowngraded,
     HudiTimelineMoved,
     SourceFileGone,
     TimelineFileDamaged,
 )
 from tidegate.source.hudi.timeline.actions import ActiveTimeline
 from tidegate.source.hudi.timeline.archive import read_archive
-from tidegate.source.hudi.timeline.metadata import NOTHING, Role, earliest_retained, parse_metadata
+from tidegate.source.hudi.timeline.metadata import (
+    NOTHING,
+    Role,
+    earliest_retained,
+    parse_metadata,
+    taken_back,
+)
 from tidegate.source.hudi.timeline.times import order_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from tidegate.model.instant import Instant
     from tidegate.source.hudi.files import TableFiles
@@ -28,6 +35,7 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.timeline.metadata import CommitMetadata
 
 _THREADS = 16
+_Told = TypeVar("_Told")
 Order = tuple[str, str]
 """Completion and requested time, by which instants are ordered (HUDI-W2)."""
 
@@ -52,8 +60,15 @@ class LoadedTimeline:
         """Return completion and requested time of an instant, as this timeline has them.
 
         An instant that was seen before the table was upgraded has no completion time of its own.
+
+        Raises:
+            HudiTableDowngraded: the instant has one, and this timeline has none (HUDI-W2).
         """
         completed, requested = order_of(instant)
+        if self.table.layout == 1 and completed != requested:
+            raise HudiTableDowngraded(
+                source=self.table.source, instant=requested, version=self.table.version
+            )
         if self.table.layout == 1 or completed != requested:
             return completed, requested
         action = self.active.writes.get(requested)
@@ -124,21 +139,35 @@ class LoadedTimeline:
         cleans = [it for it in self.active.actions if it.kind == "clean"]
         done = [it for it in cleans if it.is_done]
         pending = [it for it in cleans if not it.is_done]
-        found = [self._kept_by(it.file) or it.requested for it in done[-1:]]
+        found = [self._told(earliest_retained, it.file) or it.requested for it in done[-1:]]
         # One at work may have deleted already what it planned.
         found += [
-            self._kept_by(f"{it.requested}.clean.requested") or it.requested for it in pending
+            self._told(earliest_retained, f"{it.requested}.clean.requested") or it.requested
+            for it in pending
         ]
         return max(found, default=None)
 
-    def _kept_by(self, clean: str) -> str | None:
-        path = f"{self.table.timeline_folder}/{clean}"
+    def _told(self, parse: Callable[[bytes], _Told], name: str) -> _Told:
+        """Return what a file of the active timeline tells.
+
+        Raises:
+            TimelineFileDamaged: it cannot be read.
+        """
+        path = f"{self.table.timeline_folder}/{name}"
         try:
-            return earliest_retained(self.content(clean))
+            return parse(self.content(name))
         except ValueError as damaged:
             raise TimelineFileDamaged(
                 path=self._files.path(path), problem=str(damaged)
             ) from damaged
+
+    def took_back(self, requested: str) -> bool:
+        """Return whether a restore or a rollback of the active timeline took an instant back."""
+        return any(
+            requested in self._told(taken_back, it.file)
+            for it in self.active.done
+            if it.kind in {"restore", "rollback"}
+        )
 
     def state_after(self, write: Order) -> State:
         """Return the state after a write, with the services that were done before the next one."""

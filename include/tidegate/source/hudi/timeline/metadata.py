@@ -41,6 +41,9 @@ class WriteStat:
     rows: int
     changes: tuple[tuple[str, int], ...] = ()
     """(path, size) of the log of changes that was written with it."""
+    end_bytes: int = 0
+    """The length that the file had at least when it was written, which logs may grow beyond; 0 if
+    that is not known."""
 
 
 @dataclass(frozen=True)
@@ -117,6 +120,22 @@ def is_clustering_plan(content: bytes) -> bool:
     return isinstance(raw, Mapping) and raw.get("operationType") == "CLUSTER"
 
 
+def taken_back(content: bytes) -> frozenset[str]:
+    """Return the instants that a rollback or a restore took back, from its done file.
+
+    Raises:
+        ValueError: it is not the metadata of one.
+    """
+    try:
+        is_avro = content.startswith(_AVRO)
+        raw: Any = first_record(content) if is_avro else json.loads(content or b"{}")
+        named = [*(raw.get("instantsToRollback") or ()), *(raw.get("commitsRollback") or ())]
+        return frozenset(map(str, named))
+    except (ValueError, TypeError, AttributeError) as broken:
+        msg = f"no metadata of a rollback: {broken!r}"
+        raise ValueError(msg) from broken
+
+
 def earliest_retained(content: bytes) -> str | None:
     """Return the instant whose state a clean keeps, from its plan or done file; None without one.
 
@@ -157,12 +176,15 @@ def _read(raw: Any) -> CommitMetadata:
 
 def _stat(raw: Mapping[str, Any]) -> WriteStat:
     changes = raw.get("cdcStats") or {}
+    size_bytes = int(raw.get("fileSizeInBytes") or 0)
     return WriteStat(
         file_id=raw["fileId"],
         path=raw["path"] or "",
-        size_bytes=int(raw.get("fileSizeInBytes") or 0),
+        size_bytes=size_bytes,
         previous=raw.get("prevCommit") or "null",
         deletes=int(raw.get("numDeletes") or 0),
         rows=int(raw.get("numWrites") or 0),
         changes=tuple(sorted((path, int(size)) for path, size in changes.items())),
+        # Of a log, the size is that of the blocks which were added at the offset (HUDI-F14).
+        end_bytes=size_bytes and size_bytes + int(raw.get("logOffset") or 0),
     )

@@ -73,6 +73,9 @@ def writes_after(timeline: LoadedTimeline, after: Order | None) -> tuple[Order, 
     archived = archived_writes(timeline)
     known = {it.order for it in timeline.archived.values()}
     if action is None and after not in known:
+        if timeline.took_back(requested):
+            # A savepoint may hold older instants than it, which then is no sign of an archive.
+            raise HudiInstantGone(source=timeline.table.source, instant=requested)
         oldest = min((order[1] for order in known), default=timeline.active.first or "none")
         raise HudiHistoryLost(source=timeline.table.source, instant=requested, oldest=oldest)
     return tuple(sorted({*(it for it in archived if it > after), *active_writes(timeline, after)}))
