@@ -329,3 +329,128 @@ def _state(lake: SmallLake) -> dict[str, bytes]:
         for path in place.rglob("*")
         if path.is_file()
     }
+
+
+# ── The first command after a move is none that loads or publishes ──
+
+
+def moved_apart(lake: SmallLake) -> dict[str, Any]:
+    """Move target and work directory to where the way from one to the other is a new one."""
+    keys = moved(lake, "path", "work")
+    work = lake.root / "beside" / "work"
+    work.parent.mkdir()
+    keys["target"]["work"] = str(Path(keys["target"]["work"]).rename(work))
+    return keys
+
+
+def tidegate(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(arguments), catch_exceptions=False)
+    return done.exit_code, " ".join(done.output.split())
+
+
+MOVES = pytest.mark.parametrize(
+    "move", [moved_apart, lambda lake: moved(lake, "path"), lambda lake: moved(lake, "work")]
+)
+
+
+@MOVES
+def test_moved_pipeline_is_retired_where_it_is_now(
+    lake: SmallLake,
+    monkeypatch: pytest.MonkeyPatch,
+    move: Callable[[SmallLake], dict[str, Any]],
+) -> None:
+    lake.found_by_name(monkeypatch)
+    keys = move(lake)
+    lake.file(**keys)
+
+    code, told = tidegate("retire", "orders", "--yes")
+
+    target = Path(keys["target"]["path"])
+    assert (code, "3 rows" in told) == (0, True)
+    assert (target / ".tidegate-retired-orders.json").exists()
+    assert not (target / OWNER_FILE).exists()
+    assert not (Path(keys["target"]["work"]) / "owner.json").exists()
+    assert published_ids(target) == {FIRST: [1, 2, 3]}
+    # The successor may have both places.
+    lake.file("next", name="next", source={"start": "latest"}, **keys)
+    tidegate("load", "next")
+    more = lake.commit({2: 1, 9: 1})[:1]
+    assert tidegate("load", "next")[0] == 0
+    assert tidegate("publish", "next")[0] == 0
+    assert published_ids(target)["dt=2026-02-02"] == more
+    assert tidegate("fsck", "next")[0] == 0
+
+
+@MOVES
+def test_moved_pipeline_is_reset_where_it_is_now(
+    lake: SmallLake,
+    monkeypatch: pytest.MonkeyPatch,
+    move: Callable[[SmallLake], dict[str, Any]],
+) -> None:
+    lake.found_by_name(monkeypatch)
+    keys = move(lake)
+    lake.file(**keys)
+
+    code, told = tidegate("reset", "orders", "--drop-target", "--yes")
+
+    target = Path(keys["target"]["path"])
+    assert (code, "with 3 rows (2 files" in told) == (0, True)
+    assert published_ids(target) == {}
+    assert not list(target.rglob("*.parquet"))
+    assert tidegate("load", "orders")[0] == 0
+    assert tidegate("publish", "orders")[0] == 0
+    assert published_ids(target) == {FIRST: [1, 2, 3, 5, 6]}
+    assert tidegate("fsck", "orders")[0] == 0
+
+
+@pytest.mark.follows("PlacesMoved")
+@pytest.mark.parametrize("asked", ["gc orders", "fsck orders --rebuild", "plan orders --dry-run"])
+def test_other_commands_say_how_to_go_on_after_a_move(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    lake.found_by_name(monkeypatch)
+    keys = moved_apart(lake)
+    lake.file(**keys)
+
+    code, told = tidegate(*asked.split())
+
+    assert (code, "run `tidegate publish orders`" in told) == (1, True)
+    assert tidegate("publish", "orders")[0] == 0
+    assert published_ids(Path(keys["target"]["path"])) == {FIRST: [1, 2, 3, 5, 6]}
+    assert tidegate(*asked.split())[0] in {0, 3}
+
+
+@pytest.mark.follows("WorkUnfit")
+@pytest.mark.parametrize("asked", ["retire", "reset --drop-target"])
+def test_target_moved_alone_is_not_dropped_without_its_work_directory(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, asked: str
+) -> None:
+    lake.found_by_name(monkeypatch)
+    path = moved(lake, "path")["target"]["path"]
+    lake.file(target={"path": path})
+
+    code, told = tidegate(*asked.split(), "orders", "--yes")
+
+    assert (code, f"Set `target.work` to {lake.work}." in told) == (1, True)
+    assert not lake.target.exists()
+    lake.file(target={"path": path, "work": str(lake.work)})
+    assert tidegate("publish", "orders")[0] == 0
+    assert published_ids(Path(path)) == {FIRST: [1, 2, 3, 5, 6]}
+
+
+@pytest.mark.follows("TargetGone")
+def test_pipeline_whose_target_is_not_there_is_not_retired(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As long as a volume is not mounted."""
+    lake.found_by_name(monkeypatch)
+    lake.file()
+    away = lake.target.rename(lake.root / "away")
+
+    code, told = tidegate("retire", "orders", "--yes")
+
+    assert (code, "If it lies on a volume that is not mounted, mount it" in told) == (1, True)
+    assert not lake.target.exists()
+    away.rename(lake.target)
+    publish(lake.pipeline())
+    assert lake.ids() == {FIRST: [1, 2, 3, 5, 6]}

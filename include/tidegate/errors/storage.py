@@ -106,6 +106,17 @@ class TargetGone(TerminalError):
     )
 
 
+class PlacesMoved(TerminalError):
+    """Target or work directory were moved, and the ledger names the places that they left."""
+
+    pipeline: str
+    target: str
+    template = (
+        "{target}: target or work directory were moved to where the pipeline file says. The next "
+        "load or publish goes on there; run `tidegate publish {pipeline}`."
+    )
+
+
 class WorkInsideTarget(TerminalError):
     """The work directory is below the table root, where readers would see it (PC-F03)."""
 

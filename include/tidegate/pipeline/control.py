@@ -24,11 +24,10 @@ from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.load_failure import LoadFailure
-from tidegate.pipeline.state.moved import move_told
 from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits
 from tidegate.pipeline.state.renewing import Renewing, renewing_windows
-from tidegate.pipeline.state.work import check_identity, check_owner, check_owner_or_move
+from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.pipeline.upkeep.report import Reporter
 from tidegate.storage import LocalStorage, Storage
 from tidegate.target.partitioning import Partitioning
@@ -301,9 +300,7 @@ class PipelineControl:
         """Yield the errors that commands that write, or that publish a partition, would meet."""
         try:
             self._check_identity()
-            if check_owner_or_move(self.roots, self.ledger, self.storage):
-                yield move_told(self.roots, self.config.name)
-                return
+            check_owner(self.roots, self.ledger, self.storage)
             self._watch.check_newest_window()
             self._watch.check_pending(waiting)
         except TidegateError as refused:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors.commands import command
+from tidegate.pipeline.state.left import forget_ended
 from tidegate.pipeline.state.places import is_same_place, worked_in
 from tidegate.stage import layout
 from tidegate.target.owner import Owner
@@ -35,14 +35,6 @@ def were_moved(roots: Roots, claims: Claims, ledger: Ledger, storage: Storage) -
     return _are_gone(_known(roots, state, ledger), roots, claims, storage)
 
 
-def move_told(roots: Roots, pipeline: str) -> str:
-    """Return what is said of a move that no command has followed yet."""
-    return (
-        f"{roots.target}: target or work directory were moved to where the pipeline file says. The "
-        f"next load or publish goes on there; run `{command('publish', pipeline)}`."
-    )
-
-
 def with_work_moved(roots: Roots, claims: Claims, storage: Storage) -> Claims:
     """Return the claims as they are once a move of the work directory is followed, if it was moved.
 
@@ -51,7 +43,12 @@ def with_work_moved(roots: Roots, claims: Claims, storage: Storage) -> Claims:
     named = (layout.owner_file(place) for place in (claims.told_work, roots.work))
     is_left, is_there = map(storage.exists, named)
     was_moved = claims.target == claims.work and not is_left and is_there
-    return replace(claims, told_work=roots.work, fits=True) if was_moved else claims
+    return as_followed(roots, claims) if was_moved else claims
+
+
+def as_followed(roots: Roots, claims: Claims) -> Claims:
+    """Return the claims as they are once a move is followed."""
+    return replace(claims, told_work=roots.work, fits=True)
 
 
 def target_was_moved(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
@@ -65,11 +62,14 @@ def target_was_moved(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
 
 
 def follow_move(roots: Roots, ledger: Ledger, storage: Storage) -> None:
-    """Register the new place of a target and a work directory that were moved.
+    """Register the new place of a target and a work directory, if they were moved.
 
     The ledger comes first; a crash in between leaves a file that names the old work directory, by
     which the next call recognises the move again. The caller writes the missing file.
     """
+    if not were_moved(roots, roots.grounds(storage).read(), ledger, storage):
+        return
+    forget_ended(roots, ledger, storage)
     state = ledger.pipeline.get()
     known = _known(roots, state, ledger)
     ledger.pipeline.move(storage.real_path(roots.target), known.work, roots.work)

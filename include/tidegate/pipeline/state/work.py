@@ -12,6 +12,7 @@ from tidegate.config import OWNER_FILE, PipelineConfig, tables_around
 from tidegate.errors import (
     LedgerLost,
     PipelineRetired,
+    PlacesMoved,
     ResetUnfinished,
     RetireUnfinished,
     TargetOwned,
@@ -24,6 +25,7 @@ from tidegate.errors import (
 from tidegate.errors.commands import command
 from tidegate.pipeline.state.left import check_registered, forget_ended
 from tidegate.pipeline.state.moved import (
+    as_followed,
     follow_move,
     target_was_moved,
     were_moved,
@@ -73,9 +75,7 @@ def adopt(
     if not same_file_system(roots.work, roots.target):
         raise WorkElsewhere(work=roots.work, target=roots.target)
     try:
-        if were_moved(roots, roots.grounds(storage).read(), ledger, storage):
-            forget_ended(roots, ledger, storage)
-            follow_move(roots, ledger, storage)
+        follow_move(roots, ledger, storage)
         _take_back(ledger, storage, roots)
         register = functools.partial(
             ledger.pipeline.register,
@@ -134,15 +134,22 @@ def check_owner(
         TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own, or the
             ledger does not know it and has another one registered for the target.
         WorkGone: the work directory has none of the windows that the ledger knows.
+        PlacesMoved: they were moved, and the ledger names the places that they left.
         ResetUnfinished: a reset began and did not end.
         PipelineRetired: the pipeline was ended.
         RetireUnfinished: it is being ended (Transient).
     """
+    claims = claims or roots.grounds(storage).read()
+    if were_moved(roots, claims, ledger, storage):
+        raise PlacesMoved(pipeline=ledger.name, target=roots.target)
+    return _is_own(roots, claims, ledger, storage)
+
+
+def _is_own(roots: Roots, claims: Claims, ledger: Ledger, storage: Storage) -> bool:
     state = ledger.pipeline.find()
     check_not_resetting(roots, ledger.name, storage)
     check_not_ending(roots, ledger.name, storage)
     grounds = roots.grounds(storage)
-    claims = claims or grounds.read()
     if state is None:
         claims = with_work_moved(roots, claims, storage)
     worked = worked_in(ledger) if state is not None and claims.work is None else None
@@ -175,10 +182,7 @@ def check_owner_or_move(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     """
     claims = roots.grounds(storage).read()
     moved = were_moved(roots, claims, ledger, storage)
-    if moved:
-        # As they are once the move is followed.
-        claims = replace(claims, told_work=roots.work, fits=True)
-    check_owner(roots, ledger, storage, claims)
+    _is_own(roots, as_followed(roots, claims) if moved else claims, ledger, storage)
     return moved
 
 

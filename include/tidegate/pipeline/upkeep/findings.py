@@ -15,6 +15,7 @@ from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     FormatUnknown,
     MarkerInvalid,
+    PlacesMoved,
     PlacesOverlap,
     SourceFileGone,
     StateFileDamaged,
@@ -24,7 +25,6 @@ from tidegate.errors import (
 from tidegate.errors.commands import command, naming
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.abandoned import has_begun
-from tidegate.pipeline.state.moved import move_told
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
@@ -78,7 +78,7 @@ class Findings:
             return
         if moved:
             # The ledger still names the files where they were.
-            yield move_told(self.roots, self.config.name)
+            yield str(PlacesMoved(pipeline=self.config.name, target=self.roots.target))
             return
         # A ledger that is behind has old files, and remedies that rest on it are refused.
         behind = tuple(self._behind())

@@ -8,14 +8,19 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerMoved
+from tidegate.errors import LedgerMoved, WorkUnfit
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder, Way
 from tidegate.ledger.restoring import clear_rows, fence_off
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.left import forget_ended, has_ended
-from tidegate.pipeline.state.moved import were_moved
+from tidegate.pipeline.state.moved import (
+    as_followed,
+    follow_move,
+    target_was_moved,
+    were_moved,
+)
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
@@ -124,6 +129,7 @@ class Resetter:
         roots = self.own_roots()
         if roots is None:
             return
+        follow_move(self.roots, self.ledger, self.storage)
         forget_ended(self.roots, self.ledger, self.storage)
         check_not_retired(self.roots, self.config.name, self.storage)
         words = ("reset", self.config.name, "--drop-target")
@@ -182,15 +188,27 @@ class Resetter:
         """Return the directories that the pipeline used, which its file may have changed."""
         target = self.ledger.pipeline.get().target
         is_same = is_same_place(self.storage, target, self.roots.target)
-        claims = self.roots.grounds(self.storage).read()
-        if is_same or were_moved(self.roots, claims, self.ledger, self.storage):
+        if is_same or target_was_moved(self.roots, self.ledger, self.storage):
             return self.roots
         return Roots(target, worked_in(self.ledger) or self.roots.work)
 
     def _check_own(self, roots: Roots, ledger_id: str | None) -> None:
         """Check the owner; that files are missing is no reason against dropping the others."""
         grounds, known = roots.grounds(self.storage), worked_in(self.ledger)
-        grounds.check(self.config.name, ledger_id, grounds.read(), known, was_published=False)
+        claims = grounds.read()
+        if were_moved(roots, claims, self.ledger, self.storage):
+            claims = as_followed(roots, claims)
+        grounds.check(self.config.name, ledger_id, claims, known, was_published=False)
+        if claims.work is None and known is not None and self._stands_elsewhere(known):
+            raise WorkUnfit(
+                pipeline=self.config.name, target=roots.target, work=roots.work, fits=known
+            )
+
+    def _stands_elsewhere(self, work: str) -> bool:
+        """Return whether the target was moved without its work directory."""
+        return self.storage.exists(layout.owner_file(work)) and target_was_moved(
+            self.roots, self.ledger, self.storage
+        )
 
     def check_idle(self, owner: str, now: datetime, asked: Way) -> None:
         """Check that no run is alive.

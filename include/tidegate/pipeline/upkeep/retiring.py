@@ -11,6 +11,7 @@ from tidegate.errors import (
     LedgerMoved,
     PartitionBusy,
     ResetUnfinished,
+    TargetGone,
 )
 from tidegate.ledger.holder import Way
 from tidegate.ledger.restoring import fence_off, remove_rows
@@ -18,6 +19,7 @@ from tidegate.model.wire import pretty
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.left import forget
+from tidegate.pipeline.state.moved import follow_move
 from tidegate.pipeline.state.work import await_movers, check_not_resetting
 from tidegate.stage import layout
 from tidegate.target.retired import Retirement, record_retirement, retirement_of
@@ -55,14 +57,18 @@ class Retirer:
                 pipeline's own; nothing was changed.
             CommitUnfinished: a commit has begun and not ended; nothing was changed.
             ResetUnfinished: a reset has begun and not ended; nothing was changed.
+            TargetGone: partitions were published, and the target has no file; nothing was changed.
             LedgerBehind: the files know more than the ledger; nothing was changed.
             WindowOpen, PartitionBusy: a run is at work (Transient).
         """
         if self.resetter.has_ended():
             forget(self._ledger)
             return
-        if self.resetter.own_roots() is None:
+        roots = self.resetter.own_roots()
+        if roots is None:
             return
+        self._check_target_is_there(roots)
+        follow_move(self.resetter.roots, self._ledger, self.resetter.storage)
         way = Way(("retire", self._ledger.name), "goes on", takes_over=False)
         self.resetter.check_idle(owner, now, way)
         again_if(LedgerMoved, lambda: self._retire(by, now))
@@ -107,6 +113,12 @@ class Retirer:
         storage.delete(begins)
         self._leave(roots)
         remove_rows(self._ledger, before)
+
+    def _check_target_is_there(self, roots: Roots) -> None:
+        """Check that a target with published partitions is not empty, as without its volume."""
+        was_published = any(item.revision for item in self._ledger.partitions.all())
+        if was_published and not self.resetter.storage.list_files(roots.target):
+            raise TargetGone(pipeline=self._ledger.name, target=roots.target)
 
     def _check_nothing_begun(self) -> None:
         for state in self._ledger.partitions.all():
