@@ -263,8 +263,7 @@ class HudiSlicing:
             listing.folders, listing.later, {(it.partition, it.group) for it in found}
         )
         if self._access.config.read.mode == WITH_DELETES:
-            groups = {(it.partition, it.group) for it in standing}
-            reads = self._with_deletes(window, touched, found, groups, short)
+            reads = self._with_deletes(window, touched, found, listing, short)
         else:
             reads = (self._changed_slice(it, window, state, touched, short) for it in found)
         return self._making.pieces(reads), tuple(it.note for it in short)
@@ -288,13 +287,13 @@ class HudiSlicing:
         window: _Window,
         touched: Mapping[str, Touched],
         found: Iterable[Slice],
-        standing: Collection[tuple[str, str]],
+        listing: _Listing,
         short: Collection[ShortLog],
     ) -> Iterator[SliceRead]:
         """Yield the slices of a window, and those that are not there any more (HUDI-R6)."""
         assert window.start is not None
         timeline, until = window.timeline, window.state.until
-        deletes = WindowDeletes(self._access.files, timeline, window.writes, window.start, until)
+        deletes = WindowDeletes(listing.folders, timeline, window.writes, window.start, until)
         rewritten = deletes.rewritten()
 
         def told(slice: Slice, state: State) -> SliceRead:
@@ -307,6 +306,7 @@ class HudiSlicing:
 
         for slice in found:
             yield told(slice, window.state)
+        standing = {(it.partition, it.group) for it in listing.slices}
         for ended in deletes.ended(standing):
             if ended.removed_by is None:
                 read = told(ended.slice, ended.state)
