@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from hudi_windows import rows
+from hudi_windows import opened, rows
 from hudi_writer import TIME, HudiTable, Rows, gone
 from tidegate.errors import HudiChangesLost
 
@@ -211,3 +211,50 @@ def overtaken(root: Path, version: int, kind: str) -> tuple[HudiTable, str, list
     clustering.done("CLUSTER")
     old = [path for path in table.root.iterdir() if GROUP in path.name and first not in path.name]
     return table, first, old or list(table.root.glob(f".{GROUP}*"))
+
+
+# ── Writes while a bucket was split, which write into the old and the new group ──
+
+
+def split(root: Path) -> tuple[HudiTable, str]:
+    """A table that deleted `b` while its group was split; the start of that window."""
+    table = made(root)
+    first = table.insert(GROUP, [row("a", "1"), row("b", "1")])
+    clustering = table.begin("clustering")
+    write = table.begin()
+    write.log(GROUP, gone("b"))
+    write.log(OTHER, gone("b"), append=root / "table" / f".{OTHER}_{clustering.requested}.log.1")
+    write.done()
+    clustering.base(OTHER, [row("a", "1", first), row("b", "1", first)])
+    clustering.replaced[""] = [GROUP]
+    clustering.done("CLUSTER")
+    return table, first
+
+
+def test_change_that_was_written_into_both_groups_of_a_split_is_returned_once(
+    tmp_path: Path,
+) -> None:
+    table, first = split(tmp_path)
+
+    assert [(it[0], it[3]) for it in rows(table, "changelog", first)] == [("b", "DELETE")]
+    assert told(table, first) == [("b", None, "DELETE")]
+    found = opened(table, "changelog")
+    (report,) = found.source.timeline.describe(found.pin, found.writes[1:])
+    assert report.rows_removed == 1
+
+
+def test_delete_that_one_of_the_groups_of_a_split_tells_is_told(tmp_path: Path) -> None:
+    table, first = split(tmp_path)
+    remove([path for path in table.root.iterdir() if GROUP in path.name])
+
+    assert told(table, first) == [("b", None, "DELETE")]
+
+
+def test_delete_that_none_of_the_groups_of_a_split_tells_is_refused(tmp_path: Path) -> None:
+    table, first = split(tmp_path)
+    old = [path for path in table.root.iterdir() if ".log." in path.name]
+    table.compact(OTHER, [row("a", "1", first)])
+    remove(old)
+
+    with pytest.raises(HudiChangesLost):
+        told(table, first)

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from tidegate.errors import HudiChangesLost
 from tidegate.source.hudi.slices.named_files import NamedFiles
 from tidegate.source.hudi.slices.names import BaseFile, LogFile, parse_name
+from tidegate.source.hudi.slices.split_buckets import written_once
 from tidegate.source.hudi.slices.window_slices import clusterings
 from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.loaded import State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from tidegate.source.hudi.slices.file_groups import Slice
     from tidegate.source.hudi.slices.listing import FolderFiles
+    from tidegate.source.hudi.slices.split_buckets import WrittenOnce
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
     from tidegate.source.hudi.timeline.metadata import WriteStat
 
@@ -131,9 +133,14 @@ class WindowDeletes:
         last: dict[Group, Order] = {}
         telling: set[Group] = set()
         for order in self._window:
-            for partition, stats in self._timeline.metadata_of(order[1]).written.items():
-                last.update(dict.fromkeys(((partition, stat.file_id) for stat in stats), order))
-                telling |= {(partition, stat.file_id) for stat in stats if _may_tell(stat)}
+            for partition, written in written_once(self._timeline, order[1]).items():
+                told = self._told_again(partition, written)
+                last |= {(partition, stat.file_id): order for stat in written.files}
+                telling |= {
+                    (partition, stat.file_id)
+                    for stat in written.files
+                    if _may_tell(stat) and stat.file_id not in told
+                }
         found: dict[Order, dict[str, set[str]]] = {}
         for partition, group in telling.difference(standing):
             if group not in removed.get(partition, {}):
@@ -150,17 +157,26 @@ class WindowDeletes:
             HudiChangesLost: a log is not there.
         """
         for _, requested in self._window:
-            for partition, stats in self._timeline.metadata_of(requested).written.items():
-                gone = removed.get(partition, {})
-                logs = {
-                    stat.path.rpartition("/")[2]
-                    for stat in stats
-                    if _may_tell(stat) and stat.file_id not in gone and self._is_needed(stat.path)
-                }
-                if logs and logs.difference(
-                    file.path.rpartition("/")[2] for file in self._folders.of(partition)
-                ):
+            for partition, written in written_once(self._timeline, requested).items():
+                told = self._told_again(partition, written).union(removed.get(partition, ()))
+                needed = [stat for stat in written.files if stat.file_id not in told]
+                if not self._has_logs(partition, needed):
                     raise self._lost(requested)
+
+    def _told_again(self, partition: str, written: WrittenOnce) -> frozenset[str]:
+        """Return groups whose deletes the logs tell that were written again into others."""
+        is_told = written.again and self._has_logs(partition, written.again)
+        return written.split if is_told else frozenset()
+
+    def _has_logs(self, partition: str, stats: Iterable[WriteStat]) -> bool:
+        """Return whether the logs among files that may tell deletes are there."""
+        logs = {
+            stat.path.rpartition("/")[2]
+            for stat in stats
+            if _may_tell(stat) and self._is_needed(stat.path)
+        }
+        listed = self._folders.of(partition) if logs else ()
+        return logs <= {file.path.rpartition("/")[2] for file in listed}
 
     def _is_needed(self, path: str) -> bool:
         """Return whether a file is a log that has the name which the write gave it."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiFilesCleaned, HudiReplacementUnknown
 from tidegate.source.hudi.slices.names import parse_name
+from tidegate.source.hudi.slices.split_buckets import written_once
 from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.metadata import NOTHING, Role
 from tidegate.source.words import first_few
@@ -123,7 +124,8 @@ def unread_changes(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[s
     replaced: dict[str, int] = {}
     for _, requested in window:
         metadata = timeline.metadata_of(requested)
-        deleted += sum(stat.deletes for stat in metadata.files)
+        written = written_once(timeline, requested).values()
+        deleted += sum(stat.deletes for found in written for stat in found.files)
         for partition, groups in metadata.replaced.items():
             replaced[partition] = replaced.get(partition, 0) + len(groups)
     notes = []

@@ -20,7 +20,8 @@ def widened(batch: pa.RecordBatch, wanted: Sequence[Wanted]) -> pa.RecordBatch:
     """Return a batch whose whole numbers are floats or texts where the table has those.
 
     Timestamps of ORC, which has no zone for them, are in UTC where those of the table are: so
-    Hudi's writer has them. Every other difference of types is left to the conversions of all kinds of sources.
+    Hudi's writer has them. Every other difference of types is left to the conversions of all
+    kinds of sources.
     """
     types = {column.name: column.type for column in wanted}
     for place, column in enumerate(batch.schema):

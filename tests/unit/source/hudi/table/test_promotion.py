@@ -1,4 +1,4 @@
-"""Whole numbers become floats and texts, times of ORC those of the table; others stay as they are."""
+"""Whole numbers become floats and texts, times of ORC those of the table; others stay."""
 
 from __future__ import annotations
 
