@@ -86,6 +86,14 @@ def gone(*keys: str) -> Deletes:
     return Deletes([(key, None) for key in keys])
 
 
+def _deletes(content: Content) -> int:
+    """The number of deletes that a writer counts: those of rows that say their kind are not."""
+    if isinstance(content, Deletes):
+        return len(content.keys)
+    rows = content.rows if isinstance(content, Rows) else ()
+    return sum(bool(row.get("_hoodie_is_deleted")) for row in rows)
+
+
 @dataclass
 class HudiTable:
     """A table that is being written."""
@@ -309,7 +317,10 @@ class Write:
             for one in content:
                 file.write(self.block(one, partition))
         if named:
-            self._tell(partition, group, path, {"prevCommit": named_by, "logFiles": [path.name]})
+            more: dict[str, Any] = {"prevCommit": named_by, "logFiles": [path.name]}
+            if not any(isinstance(one, bytes) for one in content):
+                more["numDeletes"] = sum(map(_deletes, content))
+            self._tell(partition, group, path, more)
         return path
 
     def done(

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from hudi_windows import between, opened, rows, state
 from hudi_writer import PLAIN, Columns, HudiTable, Rows, gone
@@ -376,3 +378,31 @@ def holds(text: str, row: dict[str, Any]) -> bool:
         "v is not null": v is not None,
         "ts is null": ts is None,
     }[text]
+
+
+# ── ORC ──
+
+
+@VERSIONS
+def test_timestamps_of_orc_base_files_are_in_utc(tmp_path: Path, version: int) -> None:
+    kind = {"type": "long", "logicalType": "timestamp-micros"}
+    columns: Columns = {**PLAIN, "at": (kind, pa.timestamp("us", "UTC"))}
+    said = {"hoodie.table.base.file.format": "ORC"}
+    table = HudiTable(tmp_path / "table", version, columns=columns, ordering="", properties=said)
+    times = [datetime(1960, 2, 3, 4, 5, 6, 7, UTC), None, datetime(2026, 7, 1, tzinfo=UTC)]
+    write = table.begin()
+    path = write.base(GROUP, [{"k": f"{at}", "ts": 1, "at": at} for at in times])
+    found = pq.read_table(path)
+    path.unlink()
+    place = found.schema.get_field_index("at")
+    zoneless = found.column("at").cast(pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns"))
+    orc.write_table(found.set_column(place, "at", zoneless), path.with_suffix(".orc"))
+    write.stats[""][0] |= {"path": path.with_suffix(".orc").name, "fileSizeInBytes": 0}
+    first = write.done("INSERT")
+    newer = datetime(2026, 7, 2, tzinfo=UTC)
+    table.upsert(GROUP, Rows([{"k": "None", "ts": 1, "at": newer}]))
+
+    assert [it[0] for it in rows(table, columns=["at"], end=first)] == sorted(times, key=repr)
+    assert {it[0] for it in rows(table, columns=["at"])} == {times[0], newer, times[2]}
+    late = rows(table, columns=["at"], end=first, passing="at > TIMESTAMP '2000-01-01 00:00:00'")
+    assert late == [(times[2],)]

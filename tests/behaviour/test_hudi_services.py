@@ -496,7 +496,7 @@ def test_window_whose_files_are_gone_without_a_clean_on_the_timeline_is_refused(
     if mode == "complete":
         assert values(rows(table, mode, first, second)) == {"a": "2"}
     else:
-        with pytest.raises(HudiFilesCleaned, match=f"removed the files of {GROUP}"):
+        with pytest.raises(HudiFilesCleaned, match=f"because the files of {GROUP} are not there"):
             rows(table, mode, first, second)
 
 
@@ -512,6 +512,51 @@ def test_write_while_buckets_are_split_is_returned_once(tmp_path: Path, mode: st
     write.done()
 
     assert [it[:3] for it in rows(table, mode, first)] == [("a", 1, "2")]
+
+
+@pytest.mark.parametrize("mode", ["complete", "with_deletes", "latest_state", "skip_merge"])
+def test_write_while_buckets_were_split_is_read_as_of_before_the_split_was_done(
+    tmp_path: Path, mode: str
+) -> None:
+    table = made(tmp_path)
+    first = table.insert(GROUP, [row("a", "1"), row("b", "1")])
+    split = table.begin("clustering")
+    write = table.begin()
+    write.log(GROUP, Rows([row("a", "2")]))
+    write.log(OTHER, Rows([row("a", "2")]), append=table.root / f".{OTHER}_{split.requested}.log.1")
+    second = write.done()
+    split.base(OTHER, [row("a", "1", first), row("b", "1", first)])
+    split.replaced[""] = [GROUP]
+    split.done("CLUSTER")
+    third = table.upsert(OTHER, Rows([row("b", "3")]))
+
+    assert [it[:3] for it in rows(table, mode, first, second)] == [("a", 1, "2")]
+    assert values(rows(table, mode, second, third)) == {"b": "3"}
+
+
+@VERSIONS
+@pytest.mark.parametrize("mode", ["latest_state", "skip_merge"])
+def test_window_without_a_clean_on_the_timeline_is_read_from_what_is_left_if_asked(
+    tmp_path: Path, mode: str, version: int
+) -> None:
+    table = made(tmp_path, version)
+    first = table.insert(GROUP, [row("a", "1"), row("b", "1")])
+    second = table.upsert(GROUP, Rows([row("a", "2")]))
+    table.upsert(GROUP, Rows([row("b", "3")]))
+    old = [path for path in table.root.iterdir() if GROUP in path.name]
+    table.compact(GROUP, [row("a", "2", second), row("b", "3", table.times[-1])])
+    table.upsert(GROUP, Rows([row("b", "4")]))
+    for path in old:
+        path.unlink()
+    found = opened(table, mode, on_cleaned="snapshot")
+    window = between(found, first, second)
+
+    units = found.source.slicing.units(found.pin, window)
+    read = found.source.reading.reader(found.pin).batches(units, ReadOptions())
+
+    assert [it["v"] for batch in read for it in batch.to_pylist()] == ["2"]
+    (note,) = (it for it in units.notes if "on_cleaned" in it)
+    assert note.startswith(f"files of the state after {second} are not there any more, so that")
 
 
 @VERSIONS

@@ -189,14 +189,13 @@ class HudiFilesCleaned(TerminalError):
     source: str
     instant: str
     cleaned: str
-    """What the cleaner did."""
+    """What is gone, or may be."""
     template = (
-        "{source}: the state after {instant} cannot be read any more, because the cleaner of the "
-        "table {cleaned}. Give the window up with `tidegate abandon "
-        "PIPELINE` if it is open, remove `source.limits` if there are any, and run `tidegate load "
-        "PIPELINE`, which reads the table as it is now; let the cleaner keep files for longer than "
-        "a window takes. `source.on_cleaned: snapshot` reads what is left of a window of changes, "
-        "if the read mode returns no deletes."
+        "{source}: the state after {instant} cannot be read any more, because {cleaned}. Give the "
+        "window up with `tidegate abandon PIPELINE` if it is open, remove `source.limits` if there "
+        "are any, and run `tidegate load PIPELINE`, which reads the table as it is now; let the "
+        "table's cleaner keep files for longer than a window takes. `source.on_cleaned: snapshot` "
+        "reads what is left of a window of changes, if the read mode returns no deletes."
     )
 
 

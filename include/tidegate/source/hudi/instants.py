@@ -25,6 +25,7 @@ from tidegate.source.columns import select_columns
 from tidegate.source.hudi.foreseen import refusal_ahead
 from tidegate.source.hudi.slices.details import CHANGELOG, REPLACING, WITH_DELETES
 from tidegate.source.hudi.slices.listing import partitions
+from tidegate.source.hudi.slices.split_buckets import written_once
 from tidegate.source.hudi.table.columns import (
     META_COLUMNS,
     OF_CHANGES,
@@ -259,6 +260,8 @@ class HudiTimeline:
         for instant in instants:
             _, requested = order_of(instant)
             metadata = timeline.metadata_of(requested)
+            written = written_once(timeline, requested).values()
+            once = [stat for found in written for stat in found.files]
             replaced = sum(len(groups) for groups in metadata.replaced.values())
             reports.append(
                 InstantReport(
@@ -266,8 +269,8 @@ class HudiTimeline:
                     operation=metadata.operation.lower(),
                     files_added=len(metadata.files),
                     files_removed=replaced or None,
-                    rows_added=sum(stat.rows for stat in metadata.files),
-                    rows_removed=sum(stat.deletes for stat in metadata.files),
+                    rows_added=sum(stat.rows for stat in once),
+                    rows_removed=sum(stat.deletes for stat in once),
                 )
             )
         return reports

@@ -29,6 +29,7 @@ from tidegate.source.hudi.slices.window_slices import (
     check_known_replacements,
     check_not_cleaned,
     empty_instants,
+    gone_files,
     rewriting_services,
     touched_partitions,
     unread_changes,
@@ -159,7 +160,7 @@ class HudiSlicing:
         if mode == CHANGELOG:
             pieces, short = self._changelog(found)
             return Units(pieces, (*self._notes(found), *short), listed=found.listed)
-        pieces, short = self._changed(found)
+        found, pieces, short = self._changed(found)
         unread = () if mode == WITH_DELETES else unread_changes(timeline, writes)
         return Units(pieces, (*self._notes(found), *unread, *short), listed=found.listed)
 
@@ -182,16 +183,25 @@ class HudiSlicing:
             HudiFilesCleaned: files of its end may be gone, and the pipeline says `fail`, or the
                 window has no start, so that the newest state would have rows of later ones.
         """
-        state = self._state(timeline, end)
+        found = _Window(timeline, self._state(timeline, end), start, writes)
         try:
-            check_not_cleaned(timeline, state.until)
+            check_not_cleaned(timeline, found.state.until)
         except HudiFilesCleaned as cleaned:
-            newest = newest_write(timeline)
-            if self._access.config.on_cleaned == "fail" or start is None or newest is None:
-                raise
-            newest_state = timeline.state_after(newest)
-            return _Window(timeline, newest_state, start, writes, cleaned.instant)
-        return _Window(timeline, state, start, writes)
+            return self._what_is_left(found, cleaned)
+        return found
+
+    def _what_is_left(self, window: _Window, cleaned: HudiFilesCleaned) -> _Window:
+        """Return a window whose files may be gone with the newest state, if the pipeline says so.
+
+        Raises:
+            HudiFilesCleaned: it says `fail`, or the window has that state, or no start.
+        """
+        newest = newest_write(window.timeline)
+        fails = self._access.config.on_cleaned == "fail" or window.cleaned is not None
+        if fails or window.start is None or newest is None:
+            raise cleaned
+        state = window.timeline.state_after(newest)
+        return replace(window, state=state, cleaned=cleaned.instant)
 
     def _notes(self, window: _Window) -> tuple[str, ...]:
         """Return what was removed of a window's files, or may soon be (HUDI-W12, W14)."""
@@ -204,8 +214,8 @@ class HudiSlicing:
                 else "rows that were changed or deleted since are not returned"
             )
             notes.append(
-                f"the table's cleaner removed files of the state after {window.cleaned}, so that "
-                "`source.on_cleaned: snapshot` reads the window from the state after "
+                f"{gone_files(window.timeline, f'files of the state after {window.cleaned}')}, so "
+                "that `source.on_cleaned: snapshot` reads the window from the state after "
                 f"{window.state.until[1]}: {lacks}, and planning it again may return other rows"
             )
         needs_files = config.read.emits_kinds or config.limits.model_dump(exclude_none=True)
@@ -245,7 +255,19 @@ class HudiSlicing:
         )
         return pieces, tuple(it.note for it in short)
 
-    def _changed(self, window: _Window) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
+    def _changed(self, window: _Window) -> tuple[_Window, tuple[Piece, ...], tuple[str, ...]]:
+        """Return a window as it can be read, its slices, and what their logs lack.
+
+        Raises:
+            HudiFilesCleaned: see `_what_is_left`.
+        """
+        try:
+            return window, *self._touched_slices(window)
+        except HudiFilesCleaned as cleaned:
+            left = self._what_is_left(window, cleaned)
+            return left, *self._touched_slices(left)
+
+    def _touched_slices(self, window: _Window) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
         """Return the slices that may have rows of a window, and what their logs lack."""
         timeline, state, touched = window.timeline, window.state, window.touched()
         listing = self._listing(timeline, state, touched)
@@ -263,8 +285,7 @@ class HudiSlicing:
             listing.folders, listing.later, {(it.partition, it.group) for it in found}
         )
         if self._access.config.read.mode == WITH_DELETES:
-            groups = {(it.partition, it.group) for it in standing}
-            reads = self._with_deletes(window, touched, found, groups, short)
+            reads = self._with_deletes(window, touched, found, listing, short)
         else:
             reads = (self._changed_slice(it, window, state, touched, short) for it in found)
         return self._making.pieces(reads), tuple(it.note for it in short)
@@ -288,13 +309,13 @@ class HudiSlicing:
         window: _Window,
         touched: Mapping[str, Touched],
         found: Iterable[Slice],
-        standing: Collection[tuple[str, str]],
+        listing: _Listing,
         short: Collection[ShortLog],
     ) -> Iterator[SliceRead]:
         """Yield the slices of a window, and those that are not there any more (HUDI-R6)."""
         assert window.start is not None
         timeline, until = window.timeline, window.state.until
-        deletes = WindowDeletes(self._access.files, timeline, window.writes, window.start, until)
+        deletes = WindowDeletes(listing.folders, timeline, window.writes, window.start, until)
         rewritten = deletes.rewritten()
 
         def told(slice: Slice, state: State) -> SliceRead:
@@ -307,6 +328,7 @@ class HudiSlicing:
 
         for slice in found:
             yield told(slice, window.state)
+        standing = {(it.partition, it.group) for it in listing.slices}
         for ended in deletes.ended(standing):
             if ended.removed_by is None:
                 read = told(ended.slice, ended.state)

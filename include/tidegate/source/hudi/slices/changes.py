@@ -10,6 +10,7 @@ from tidegate.model.file_slice import DeltaKind
 from tidegate.source.hudi.slices.listing import FolderFiles
 from tidegate.source.hudi.slices.named_files import NamedFiles, ShortLog, short_log
 from tidegate.source.hudi.slices.names import BaseFile, LogFile
+from tidegate.source.hudi.slices.split_buckets import written_once
 from tidegate.source.hudi.table.properties import LoggedImages
 from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.loaded import State
@@ -89,8 +90,9 @@ class WindowChanges:
     def __iter__(self) -> Iterator[Written | Logged | Removed]:
         for ordinal, (completed, requested) in enumerate(self._window):
             metadata = self._timeline.metadata_of(requested)
-            for partition, stats in sorted(metadata.written.items()):
-                for stat in stats:
+            written = written_once(self._timeline, requested)
+            for partition in sorted(written):
+                for stat in written[partition].files:
                     if stat.changes:
                         yield self._logged(ordinal, requested, partition, stat)
                     elif stat.path:

@@ -6,19 +6,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiChangesLost
-from tidegate.source.hudi.slices.listing import FolderFiles
 from tidegate.source.hudi.slices.named_files import NamedFiles
-from tidegate.source.hudi.slices.names import BaseFile, parse_name
+from tidegate.source.hudi.slices.names import BaseFile, LogFile, parse_name
+from tidegate.source.hudi.slices.split_buckets import written_once
 from tidegate.source.hudi.slices.window_slices import clusterings
 from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.loaded import State
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.slices.file_groups import Slice
+    from tidegate.source.hudi.slices.listing import FolderFiles
+    from tidegate.source.hudi.slices.split_buckets import WrittenOnce
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
+    from tidegate.source.hudi.timeline.metadata import WriteStat
 
     Group = tuple[str, str]
 
@@ -50,7 +52,7 @@ class WindowDeletes:
     """Finds what the writes of one window deleted.
 
     Args:
-        files: of the table.
+        folders: lists those of partitions.
         timeline: one listing.
         window: its writes, in the order of completion.
         start: the instant before it.
@@ -59,17 +61,18 @@ class WindowDeletes:
 
     def __init__(
         self,
-        files: TableFiles,
+        folders: FolderFiles,
         timeline: LoadedTimeline,
         window: Sequence[Order],
         start: Order,
         until: Order,
     ) -> None:
-        self._folders = FolderFiles(files)
+        self._folders = folders
         self._timeline = timeline
         self._window = window
         self._start = start
         self._until = until
+        self._end = State(timeline, until)
 
     def rewritten(self) -> Mapping[Group, Rewritten]:
         """Return file groups of which base files were written anew without rows of before.
@@ -98,9 +101,10 @@ class WindowDeletes:
             standing: the file groups at the end.
 
         Raises:
-            HudiChangesLost: files of the state before the window may be gone.
+            HudiChangesLost: files that tell deletes are gone, or may be.
         """
         removed = self._removed()
+        self._check_logs(removed)
         if removed:
             if not is_kept(self._timeline, self._start):
                 raise self._lost(self._start[1])
@@ -111,25 +115,77 @@ class WindowDeletes:
                 if by is not None:
                     yield Ended(slice, state, by)
         for order, places in sorted(self._moved(removed, standing).items()):
-            state = State(self._timeline, order)
-            for slice in self._folders.slices(self._timeline, state, places):
-                if slice.group in places[slice.partition]:
-                    yield Ended(slice, state, None)
+            state = State(self._timeline, order, places)
+            self._check_named(state, places)
+            slices = list(self._folders.slices(self._timeline, state, places))
+            found = [it for it in slices if it.group in places[it.partition]]
+            if len(found) < sum(map(len, places.values())):
+                raise self._lost(order[1])
+            yield from (Ended(slice, state, None) for slice in found)
 
     def _moved(
         self, removed: Mapping[str, Mapping[str, str]], standing: Collection[Group]
     ) -> Mapping[Order, Mapping[str, set[str]]]:
-        """Return groups that were clustered into others, by their last write and partition."""
+        """Return groups with deletes that were clustered into others.
+
+        They are returned by their last write, after which they are read, and partition.
+        """
         last: dict[Group, Order] = {}
+        telling: set[Group] = set()
         for order in self._window:
-            for partition, stats in self._timeline.metadata_of(order[1]).written.items():
-                last.update(dict.fromkeys(((partition, stat.file_id) for stat in stats), order))
+            for partition, written in written_once(self._timeline, order[1]).items():
+                told = self._told_again(partition, written)
+                last |= {(partition, stat.file_id): order for stat in written.files}
+                telling |= {
+                    (partition, stat.file_id)
+                    for stat in written.files
+                    if _may_tell(stat) and stat.file_id not in told
+                }
         found: dict[Order, dict[str, set[str]]] = {}
-        for (partition, group), order in last.items():
-            if (partition, group) in standing or group in removed.get(partition, {}):
-                continue
-            found.setdefault(order, {}).setdefault(partition, set()).add(group)
+        for partition, group in telling.difference(standing):
+            if group not in removed.get(partition, {}):
+                places = found.setdefault(last[partition, group], {})
+                places.setdefault(partition, set()).add(group)
         return found
+
+    def _check_logs(self, removed: Mapping[str, Mapping[str, str]]) -> None:
+        """Refuse a window that lacks a log which may have deletes, wherever its rows are by now.
+
+        The keys of groups that were removed are told by what stood in them before.
+
+        Raises:
+            HudiChangesLost: a log is not there.
+        """
+        for _, requested in self._window:
+            for partition, written in written_once(self._timeline, requested).items():
+                told = self._told_again(partition, written).union(removed.get(partition, ()))
+                needed = [stat for stat in written.files if stat.file_id not in told]
+                if not self._has_logs(partition, needed):
+                    raise self._lost(requested)
+
+    def _told_again(self, partition: str, written: WrittenOnce) -> frozenset[str]:
+        """Return groups whose deletes the logs tell that were written again into others."""
+        is_told = written.again and self._has_logs(partition, written.again)
+        return written.split if is_told else frozenset()
+
+    def _has_logs(self, partition: str, stats: Iterable[WriteStat]) -> bool:
+        """Return whether the logs among files that may tell deletes are there."""
+        logs = {
+            stat.path.rpartition("/")[2]
+            for stat in stats
+            if _may_tell(stat) and self._is_needed(stat.path)
+        }
+        listed = self._folders.of(partition) if logs else ()
+        return logs <= {file.path.rpartition("/")[2] for file in listed}
+
+    def _is_needed(self, path: str) -> bool:
+        """Return whether a file is a log that has the name which the write gave it."""
+        file = parse_name(path, 0)
+        if not isinstance(file, LogFile):
+            return False
+        # A plan of a compaction was taken back, and logs that it named got other names.
+        pending = self._timeline.active.pending
+        return file.instant in pending or self._end.is_visible(file.instant)
 
     def _removed(self) -> dict[str, dict[str, str]]:
         """Return partition → file group → the write that removed it with its rows.
@@ -181,3 +237,9 @@ class WindowDeletes:
         """Return whether the commit names the file, and not another one of a failed task."""
         stats = self._timeline.metadata_of(file.instant).files
         return not stats or any(stat.path == file.path for stat in stats)
+
+
+def _may_tell(stat: WriteStat) -> bool:
+    """Return whether a file that a write wrote may tell deletes."""
+    is_log = isinstance(parse_name(stat.path, 0), LogFile)
+    return stat.may_delete if is_log else stat.deletes > 0

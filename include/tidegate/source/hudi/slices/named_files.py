@@ -166,7 +166,7 @@ class NamedFiles:
             file = writes[lost.instant].file
             raise HudiTimelineMoved(path=f"{table.source}/{table.timeline_folder}/{file}")
         if any(it.order > self._state.until for it in writes.values()):
-            cleaned = f"removed {lost.file.path}, which the write of {lost.instant} names"
+            cleaned = f"{lost.file.path}, which the write of {lost.instant} names, is gone"
             until = self._state.until[1]
             raise HudiFilesCleaned(source=table.source, instant=until, cleaned=cleaned)
         raise HudiFileLost(path=f"{table.source}/{lost.file.path}", instant=lost.instant)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiFilesCleaned, HudiReplacementUnknown
 from tidegate.source.hudi.slices.names import parse_name
+from tidegate.source.hudi.slices.split_buckets import written_once
 from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.metadata import NOTHING, Role
 from tidegate.source.words import first_few
@@ -123,7 +124,8 @@ def unread_changes(timeline: LoadedTimeline, window: Sequence[Order]) -> tuple[s
     replaced: dict[str, int] = {}
     for _, requested in window:
         metadata = timeline.metadata_of(requested)
-        deleted += sum(stat.deletes for stat in metadata.files)
+        written = written_once(timeline, requested).values()
+        deleted += sum(stat.deletes for found in written for stat in found.files)
         for partition, groups in metadata.replaced.items():
             replaced[partition] = replaced.get(partition, 0) + len(groups)
     notes = []
@@ -177,7 +179,7 @@ def check_not_cleaned(timeline: LoadedTimeline, until: Order) -> None:
     if not any(action.order > until for action in timeline.active.writes.values()):
         return
     if not is_kept(timeline, until):
-        cleaned = f"keeps files since {timeline.retained_since()} only"
+        cleaned = f"the table's cleaner keeps files since {timeline.retained_since()} only"
         raise HudiFilesCleaned(source=timeline.table.source, instant=until[1], cleaned=cleaned)
 
 
@@ -197,12 +199,13 @@ def check_groups_stand(
     """
     found = {(slice.partition, slice.group) for slice in standing}
     written = {(place, group) for place, it in touched.items() for group in it.groups}
-    # A write while buckets are split writes into the groups that the pending clustering will make.
+    # A write while buckets are split writes into the groups that the clustering will make: it is
+    # pending, or done after this state.
     written -= {
         (place, file.group)
         for place, it in touched.items()
         for file in (parse_name(name, 0) for name in it.files)
-        if file is not None and file.instant in timeline.active.pending
+        if file is not None and not state.is_visible(file.instant)
     }
     missing = written - found - _pairs(state.replaced())
     if missing and missing - _pairs(*(it.metadata.replaced for it in timeline.archived.values())):
@@ -210,8 +213,15 @@ def check_groups_stand(
         raise HudiFilesCleaned(
             source=timeline.table.source,
             instant=state.until[1],
-            cleaned=f"removed the files of {gone}",
+            cleaned=gone_files(timeline, f"the files of {gone}"),
         )
+
+
+def gone_files(timeline: LoadedTimeline, files: str) -> str:
+    """Return in words that files are gone; the cleaner is named only if it was ever at work."""
+    if any(action.kind == "clean" for action in timeline.active.actions):
+        return f"the table's cleaner removed {files}"
+    return f"{files} are not there any more"
 
 
 def _pairs(*replaced: Mapping[str, Iterable[str]]) -> set[tuple[str, str]]:

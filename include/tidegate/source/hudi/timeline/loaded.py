@@ -25,7 +25,7 @@ from tidegate.source.hudi.timeline.metadata import (
 from tidegate.source.hudi.timeline.times import order_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping
 
     from tidegate.model.instant import Instant
     from tidegate.source.hudi.files import TableFiles
@@ -195,14 +195,22 @@ class State:
     Services that were done before the next write belong to it: they change files, not rows.
     """
 
-    def __init__(self, timeline: LoadedTimeline, until: Order) -> None:
+    def __init__(
+        self,
+        timeline: LoadedTimeline,
+        until: Order,
+        kept: Mapping[str, Collection[str]] | None = None,
+    ) -> None:
         """Prepare.
 
         Args:
             timeline: one listing.
             until: the last visible instant.
+            kept: partition → file groups that were not replaced by then, although the timeline of
+                layout 1 has their replacement before: it may have been done after later requests.
         """
         self._timeline = timeline
+        self._kept = kept or {}
         self.until = until
 
     def is_visible(self, requested: str) -> bool:
@@ -233,7 +241,10 @@ class State:
         for action in done:
             for partition, groups in self._timeline.metadata(action).replaced.items():
                 found.setdefault(partition, set()).update(groups)
-        return {partition: frozenset(groups) for partition, groups in found.items()}
+        return {
+            partition: frozenset(groups.difference(self._kept.get(partition, ())))
+            for partition, groups in found.items()
+        }
 
     def _archived_by(self, requested: str) -> bool:
         """Return whether an archived instant was done by then."""

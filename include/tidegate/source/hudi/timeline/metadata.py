@@ -11,6 +11,8 @@ from typing import Any
 from tidegate.source.hudi.table.avro import first_record
 
 _AVRO = b"Obj\x01"
+_KIND = '"_hoodie_operation"'
+"""In the schema of a writer whose rows say of themselves that they are deletes (Flink)."""
 
 
 class Role(Enum):
@@ -44,6 +46,8 @@ class WriteStat:
     end_bytes: int = 0
     """The length that the file had at least when it was written, which logs may grow beyond; 0 if
     that is not known."""
+    may_delete: bool = False
+    """Whether a log may have deletes: their number says so, or is not known."""
 
 
 @dataclass(frozen=True)
@@ -157,8 +161,9 @@ def earliest_retained(content: bytes) -> str | None:
 
 def _read(raw: Any) -> CommitMetadata:
     extra = raw.get("extraMetadata") or {}
+    has_kinds = _KIND in (extra.get("schema") or "")
     written = {
-        partition: tuple(_stat(stat) for stat in stats)
+        partition: tuple(_stat(stat, has_kinds=has_kinds) for stat in stats)
         for partition, stats in (raw.get("partitionToWriteStats") or {}).items()
     }
     replaced = {
@@ -174,7 +179,7 @@ def _read(raw: Any) -> CommitMetadata:
     )
 
 
-def _stat(raw: Mapping[str, Any]) -> WriteStat:
+def _stat(raw: Mapping[str, Any], *, has_kinds: bool) -> WriteStat:
     changes = raw.get("cdcStats") or {}
     size_bytes = int(raw.get("fileSizeInBytes") or 0)
     return WriteStat(
@@ -187,4 +192,5 @@ def _stat(raw: Mapping[str, Any]) -> WriteStat:
         changes=tuple(sorted((path, int(size)) for path, size in changes.items())),
         # Of a log, the size is that of the blocks which were added at the offset (HUDI-F14).
         end_bytes=size_bytes and size_bytes + int(raw.get("logOffset") or 0),
+        may_delete=has_kinds or raw.get("numDeletes") != 0,
     )

@@ -11,6 +11,7 @@ from hudi_timelines import END, TIMES, clustered, order, overwrote, rewrote, wit
 from tidegate.errors import HudiChangesLost
 from tidegate.source.hudi.files import TableFiles
 from tidegate.source.hudi.slices.deletes import WindowDeletes
+from tidegate.source.hudi.slices.listing import FolderFiles
 from tidegate.source.hudi.timeline.loaded import LoadedTimeline
 
 if TYPE_CHECKING:
@@ -25,9 +26,8 @@ def deletes(
     found = with_files(root, writes)
     places = list(window)
     before = order(places[0] - 1 if start is None else start)
-    return WindowDeletes(
-        TableFiles(str(root)), found, [order(place) for place in places], before, END
-    )
+    folders = FolderFiles(TableFiles(str(root)))
+    return WindowDeletes(folders, found, [order(place) for place in places], before, END)
 
 
 def test_keys_before_are_those_of_the_file_before_the_first_write(tmp_path: Path) -> None:
@@ -99,6 +99,28 @@ def test_group_that_was_clustered_is_read_as_after_its_last_write(tmp_path: Path
     assert (ended.slice.group, ended.slice.base and ended.slice.base.instant) == ("a", TIMES[2])
 
 
+def test_group_that_lost_no_row_before_it_was_clustered_is_not_read(tmp_path: Path) -> None:
+    moved = clustered("a", "c")
+    moved["partitionToWriteStats"]["p"][0]["path"] = f"p/c_0_{TIMES[2]}.parquet"
+    writes = [rewrote(0, None), rewrote(1, 0), moved]
+
+    assert list(deletes(tmp_path, writes, [1]).ended({("p", "c")})) == []
+
+
+@pytest.mark.parametrize("gone", [0, 1])
+def test_group_that_was_clustered_is_refused_without_its_last_file(
+    tmp_path: Path, gone: int
+) -> None:
+    moved = clustered("a", "c")
+    moved["partitionToWriteStats"]["p"][0]["path"] = f"p/c_0_{TIMES[2]}.parquet"
+    found = deletes(tmp_path, [rewrote(0, None), rewrote(1, 0, deletes=1), moved], [1])
+    for place in range(gone, 2):
+        (tmp_path / "p" / f"a_0_{TIMES[place]}.parquet").unlink()
+
+    with pytest.raises(HudiChangesLost, match=TIMES[1]):
+        list(found.ended({("p", "c")}))
+
+
 def test_rows_that_were_clustered_before_they_were_overwritten_are_gone(tmp_path: Path) -> None:
     moved = clustered("a", "c")
     moved["partitionToWriteStats"]["p"][0]["path"] = f"p/c_0_{TIMES[1]}.parquet"
@@ -116,9 +138,10 @@ def test_folder_is_listed_once_however_many_groups_were_clustered(
     moved = clustered("a", "c")
     moved["partitionToWriteStats"]["p"][0]["path"] = f"p/c_0_{TIMES[4]}.parquet"
     moved["partitionToReplaceFileIds"]["p"] = ["a", "b", "d"]
-    both = rewrote(1, None, group="b")
-    both["partitionToWriteStats"]["p"] += rewrote(1, 0)["partitionToWriteStats"]["p"]
-    writes = [rewrote(0, None), both, rewrote(2, 1), rewrote(3, None, group="d"), moved]
+    both = rewrote(1, None, deletes=1, group="b")
+    both["partitionToWriteStats"]["p"] += rewrote(1, 0, deletes=1)["partitionToWriteStats"]["p"]
+    last = rewrote(3, None, deletes=1, group="d")
+    writes = [rewrote(0, None), both, rewrote(2, 1), last, moved]
     found = deletes(tmp_path, writes, [1, 2, 3])
     listed: list[str] = []
     plain = TableFiles.folder
@@ -151,7 +174,7 @@ def test_removed_groups_need_the_state_before_the_window(
     cleaned(tmp_path, retained)
     files = TableFiles(str(tmp_path))
     timeline = LoadedTimeline(files, made.table)
-    found = WindowDeletes(files, timeline, [order(2)], order(1), END)
+    found = WindowDeletes(FolderFiles(files), timeline, [order(2)], order(1), END)
 
     if is_lost:
         with pytest.raises(HudiChangesLost, match=TIMES[1]):

@@ -68,7 +68,7 @@ def test_group_that_is_not_there_was_replaced_or_cleaned(
     if is_replaced:
         check_groups_stand(found, state, touched, standing)
     else:
-        with pytest.raises(HudiFilesCleaned, match="removed the files of a"):
+        with pytest.raises(HudiFilesCleaned, match="because the files of a are not there"):
             check_groups_stand(found, state, touched, standing)
 
 

@@ -1,4 +1,4 @@
-"""Whole numbers become floats and texts; every other column stays as it is."""
+"""Whole numbers become floats and texts, times of ORC those of the table; others stay."""
 
 from __future__ import annotations
 
@@ -26,3 +26,28 @@ def test_column_has_the_wider_type(kind: pa.DataType, values: list[object]) -> N
 
     assert made.column("n").to_pylist() == values
     assert made.column("t").to_pylist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("unit", ["us", "ms"])
+def test_timestamp_without_zone_is_in_utc_where_the_table_says_so(unit: str) -> None:
+    kind = pa.timestamp(unit, "UTC")
+    batch = pa.record_batch({"at": pa.array([-1_000_000, None, 10**18], pa.timestamp("ns"))})
+
+    made = widened(batch, [wanted_column(pa.field("at", kind))]).column("at")
+
+    assert made.equals(pa.array([-1_000_000, None, 10**18], pa.timestamp("ns", "UTC")).cast(kind))
+
+
+@pytest.mark.parametrize(
+    ("found", "kind"),
+    [
+        (pa.timestamp("us"), pa.timestamp("us", "UTC")),
+        (pa.timestamp("ns"), pa.timestamp("us")),
+        (pa.timestamp("ns"), pa.string()),
+    ],
+    ids=str,
+)
+def test_other_timestamps_are_left_as_they_are(found: pa.DataType, kind: pa.DataType) -> None:
+    batch = pa.record_batch({"at": pa.array([10**9], found)})
+
+    assert widened(batch, [wanted_column(pa.field("at", kind))]).equals(batch)

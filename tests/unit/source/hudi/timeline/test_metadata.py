@@ -57,6 +57,28 @@ def test_json_has_files_replacements_and_schema() -> None:
     assert (found.role, found.schema, found.evolution) == (Role.WRITE, "{}", None)
 
 
+@pytest.mark.parametrize(
+    ("told", "schema", "may_delete"),
+    [
+        ({"numDeletes": 0}, "{}", False),
+        ({"numDeletes": 2}, "{}", True),
+        ({"numDeletes": None}, "{}", True),
+        ({}, "{}", True),
+        ({"numDeletes": 0}, '{"fields": [{"name": "_hoodie_operation"}]}', True),
+    ],
+    ids=["none", "some", "unknown", "not told", "rows that say their kind"],
+)
+def test_log_may_have_deletes_unless_their_number_is_known_to_be_none(
+    told: dict[str, Any], schema: str, *, may_delete: bool
+) -> None:
+    stat = {"fileId": "g", "path": "p/.g_1.log.1", **told}
+    raw = {"partitionToWriteStats": {"p": [stat]}, "extraMetadata": {"schema": schema}}
+
+    (found,) = parse_metadata(json.dumps(raw).encode()).files
+
+    assert found.may_delete == may_delete
+
+
 @pytest.mark.parametrize("operation", ["COMPACT", "LOG_COMPACT", "CLUSTER"])
 def test_service_is_no_write(operation: str) -> None:
     found = parse_metadata(json.dumps({**RAW, "operationType": operation}).encode())
