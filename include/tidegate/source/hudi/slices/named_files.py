@@ -60,6 +60,8 @@ class _Named:
     """The requested time of the write."""
     file: BaseFile | LogFile
     """With the length that the write told; 0 if it told none."""
+    compacts_logs: bool
+    """Whether it is what a log compaction wrote, in place of logs before it."""
 
     @property
     def name(self) -> str:
@@ -130,9 +132,16 @@ class NamedFiles:
             files = [it for it in folders.of(place) if it.group == group]
             listed = {it.path.rpartition("/")[2]: it for it in files}
             newest = self._newest((*files, *(it.file for it in named)))
+            # What a log compaction wrote has the records of the logs before it.
+            compacted = max(
+                (it.instant for it in named if it.compacts_logs and it.name in listed), default=""
+            )
             for it in named:
                 found = listed.get(it.name)
-                if self._stands(it.file, newest) and not (found is None and self._is_old(it)):
+                is_compacted = self._state.completed(it.instant) <= compacted
+                if found is None and (is_compacted or self._is_old(it)):
+                    continue
+                if self._stands(it.file, newest):
                     yield it, found
 
     def _newest(self, files: Iterable[BaseFile | LogFile]) -> BaseFile | None:
@@ -181,9 +190,10 @@ def _named(timeline: LoadedTimeline, state: State, after: Order) -> Iterator[_Na
     timeline.look_ahead(actions)
     replaced = state.replaced()
     for action in actions:
-        for partition, stats in timeline.metadata(action).written.items():
+        metadata = timeline.metadata(action)
+        for partition, stats in metadata.written.items():
             gone = replaced.get(partition, frozenset())
             for stat in stats:
                 file = parse_name(stat.path, stat.end_bytes)
                 if file is not None and file.group not in gone:
-                    yield _Named(partition, action.requested, file)
+                    yield _Named(partition, action.requested, file, metadata.compacts_logs)

@@ -24,7 +24,8 @@ class Role(Enum):
     """It puts rows that were there before into other files."""
 
 
-_SERVICE_OPERATIONS = frozenset({"COMPACT", "LOG_COMPACT", "CLUSTER"})
+_LOG_COMPACTION = "LOG_COMPACT"
+_SERVICE_OPERATIONS = frozenset({"COMPACT", _LOG_COMPACTION, "CLUSTER"})
 _MOVING = frozenset({"COMPACT", "CLUSTER"})
 _OVERWRITES = frozenset({"INSERT_OVERWRITE", "INSERT_OVERWRITE_TABLE", "DELETE_PARTITION"})
 
@@ -68,6 +69,11 @@ class CommitMetadata:
     def role(self) -> Role:
         """What it means for the rows."""
         return Role.SERVICE if self.operation in _SERVICE_OPERATIONS else Role.WRITE
+
+    @property
+    def compacts_logs(self) -> bool:
+        """Whether it is a service that wrote the records of logs into other logs."""
+        return self.operation == _LOG_COMPACTION
 
     @property
     def moves_rows(self) -> bool:
