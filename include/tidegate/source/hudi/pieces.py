@@ -72,9 +72,7 @@ class PieceMaker:
     def history(self, slice: Slice, touched: Touched) -> Deltas:
         """Return the logs of a window that belong to other slices by now (HUDI-F13)."""
         return tuple(
-            self._log(log, DeltaKind.HISTORY)
-            for log in slice.history
-            if log.path.rpartition("/")[2] in touched.files
+            self._log(log, DeltaKind.HISTORY) for log in slice.history if log.name in touched.files
         )
 
     def base(self, base: BaseFile, kind: DeltaKind) -> Delta:

@@ -152,8 +152,7 @@ class WindowChanges:
 
     def _removed(self, ordinal: int, requested: str, state: State) -> Iterator[Removed]:
         replaced = self._timeline.metadata_of(requested).replaced
-        groups = {(place, group) for place, found in replaced.items() for group in found}
-        lost = NamedFiles(self._timeline, state).lost(self._folders, groups)
+        lost = NamedFiles(self._timeline, state).lost(self._folders, replaced)
         if lost is not None:
             # The keys in its rows would not be told.
             raise self._lost(lost)

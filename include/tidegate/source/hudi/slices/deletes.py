@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiChangesLost
@@ -132,15 +133,13 @@ class WindowDeletes:
         """
         last: dict[Group, Order] = {}
         telling: set[Group] = set()
-        for order in self._window:
-            for partition, written in written_once(self._timeline, order[1]).items():
-                told = self._told_again(partition, written)
-                last |= {(partition, stat.file_id): order for stat in written.files}
-                telling |= {
-                    (partition, stat.file_id)
-                    for stat in written.files
-                    if _may_tell(stat) and stat.file_id not in told
-                }
+        for order, partition, written, told in self._written:
+            last |= {(partition, stat.file_id): order for stat in written}
+            telling |= {
+                (partition, stat.file_id)
+                for stat in written
+                if _may_tell(stat) and stat.file_id not in told
+            }
         found: dict[Order, dict[str, set[str]]] = {}
         for partition, group in telling.difference(standing):
             if group not in removed.get(partition, {}):
@@ -156,12 +155,20 @@ class WindowDeletes:
         Raises:
             HudiChangesLost: a log is not there.
         """
-        for _, requested in self._window:
-            for partition, written in written_once(self._timeline, requested).items():
-                told = self._told_again(partition, written).union(removed.get(partition, ()))
-                needed = [stat for stat in written.files if stat.file_id not in told]
-                if not self._has_logs(partition, needed):
-                    raise self._lost(requested)
+        for (_, requested), partition, written, told in self._written:
+            elsewhere = told.union(removed.get(partition, ()))
+            needed = [stat for stat in written if stat.file_id not in elsewhere]
+            if not self._has_logs(partition, needed):
+                raise self._lost(requested)
+
+    @cached_property
+    def _written(self) -> Sequence[tuple[Order, str, Sequence[WriteStat], frozenset[str]]]:
+        """Each write's files in one partition, and the groups whose deletes others tell again."""
+        return [
+            (order, partition, written.files, self._told_again(partition, written))
+            for order in self._window
+            for partition, written in written_once(self._timeline, order[1]).items()
+        ]
 
     def _told_again(self, partition: str, written: WrittenOnce) -> frozenset[str]:
         """Return groups whose deletes the logs tell that were written again into others."""
@@ -170,22 +177,14 @@ class WindowDeletes:
 
     def _has_logs(self, partition: str, stats: Iterable[WriteStat]) -> bool:
         """Return whether the logs among files that may tell deletes are there."""
-        logs = {
-            stat.path.rpartition("/")[2]
-            for stat in stats
-            if _may_tell(stat) and self._is_needed(stat.path)
-        }
+        logs = {stat.name for stat in stats if _may_tell(stat) and self._is_needed(stat.path)}
         listed = self._folders.of(partition) if logs else ()
-        return logs <= {file.path.rpartition("/")[2] for file in listed}
+        return logs <= {file.name for file in listed}
 
     def _is_needed(self, path: str) -> bool:
         """Return whether a file is a log that has the name which the write gave it."""
         file = parse_name(path, 0)
-        if not isinstance(file, LogFile):
-            return False
-        # A plan of a compaction was taken back, and logs that it named got other names.
-        pending = self._timeline.active.pending
-        return file.instant in pending or self._end.is_visible(file.instant)
+        return isinstance(file, LogFile) and self._end.is_known(file.instant)
 
     def _removed(self) -> dict[str, dict[str, str]]:
         """Return partition → file group → the write that removed it with its rows.
@@ -225,8 +224,7 @@ class WindowDeletes:
         Raises:
             HudiChangesLost: a file that a write names is not there.
         """
-        groups = {(place, group) for place, found in places.items() for group in found}
-        lost = NamedFiles(self._timeline, state).lost(self._folders, groups)
+        lost = NamedFiles(self._timeline, state).lost(self._folders, places)
         if lost is not None:
             raise self._lost(lost)
 

@@ -14,7 +14,7 @@ from tidegate.source.hudi.slices.file_groups import LOGS_BY_COMPLETION, is_part
 from tidegate.source.hudi.slices.names import BaseFile, LogFile, parse_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Set
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 
     from tidegate.source.hudi.slices.listing import FolderFiles
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order, State
@@ -62,10 +62,6 @@ class _Named:
     """With the length that the write told; 0 if it told none."""
     compacts_logs: bool
     """Whether it is what a log compaction wrote, in place of logs before it."""
-
-    @property
-    def name(self) -> str:
-        return self.file.path.rpartition("/")[2]
 
 
 class NamedFiles:
@@ -118,8 +114,14 @@ class NamedFiles:
                     short[log.path] = log
         return tuple(short.values())
 
-    def lost(self, folders: FolderFiles, groups: Set[Group]) -> str | None:
-        """Return a write of which a file is not there, by its requested time; None for none."""
+    def lost(self, folders: FolderFiles, places: Mapping[str, Collection[str]]) -> str | None:
+        """Return a write of which a file is not there, by its requested time; None for none.
+
+        Args:
+            folders: lists those of partitions.
+            places: partition → file groups of which files are looked at.
+        """
+        groups = {(place, group) for place, found in places.items() for group in found}
         standing = self._standing(folders, groups)
         return next((named.instant for named, found in standing if found is None), None)
 
@@ -130,16 +132,13 @@ class NamedFiles:
         for place, group in sorted(self._named.keys() & groups):
             named = self._named[place, group]
             files = [it for it in folders.of(place) if it.group == group]
-            listed = {it.path.rpartition("/")[2]: it for it in files}
+            listed = {it.name: it for it in files}
             newest = self._newest((*files, *(it.file for it in named)))
-            # What a log compaction wrote has the records of the logs before it.
-            compacted = max(
-                (it.instant for it in named if it.compacts_logs and it.name in listed), default=""
-            )
+            compactions = (it for it in named if it.compacts_logs and it.file.name in listed)
+            compacted = max((it.instant for it in compactions), default="")
             for it in named:
-                found = listed.get(it.name)
-                is_compacted = self._state.completed(it.instant) <= compacted
-                if found is None and (is_compacted or self._is_old(it)):
+                found = listed.get(it.file.name)
+                if found is None and self._is_dispensable(it, compacted):
                     continue
                 if self._stands(it.file, newest):
                     yield it, found
@@ -155,16 +154,20 @@ class NamedFiles:
         if isinstance(file, BaseFile):
             return newest is not None and file.instant == newest.instant
         version = self._timeline.table.version
-        if version < LOGS_BY_COMPLETION and not self._is_known(file.instant):
-            # A plan of a compaction was taken back, and logs that it named got other names.
+        if version < LOGS_BY_COMPLETION and not self._state.is_known(file.instant):
             return False
         return file.kind != "cdc" and is_part(file, newest, self._state, version)
 
-    def _is_known(self, requested: str) -> bool:
-        return requested in self._timeline.active.pending or self._state.is_visible(requested)
+    def _is_dispensable(self, lost: _Named, compacted: str) -> bool:
+        """Return whether a file that is gone is in what a log compaction wrote, or was replaced.
 
-    def _is_old(self, lost: _Named) -> bool:
-        """Return whether an archived write replaced the group of a file that is gone."""
+        Args:
+            lost: the file.
+            compacted: the requested time of the last log compaction, which has the records of logs
+                before it.
+        """
+        if self._state.completed(lost.instant) <= compacted:
+            return True
         archived = self._timeline.archived.values()
         place, group = lost.partition, lost.file.group
         return any(group in it.metadata.replaced.get(place, ()) for it in archived)

@@ -22,8 +22,19 @@ _KINDS = ("log", "deletes", "cdc")
 BASE_FORMATS = frozenset({"parquet", "orc", "hfile", "lance"})
 
 
+class _AtPath:
+    """Whatever has a path below the table."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        """The path without its folders."""
+        return self.path.rpartition("/")[2]
+
+
 @dataclass(frozen=True)
-class BaseFile:
+class BaseFile(_AtPath):
     """A base file, by its name."""
 
     path: str
@@ -38,7 +49,7 @@ class BaseFile:
 
 
 @dataclass(frozen=True)
-class LogFile:
+class LogFile(_AtPath):
     """A log file, by its name."""
 
     path: str

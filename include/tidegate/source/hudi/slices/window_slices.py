@@ -58,8 +58,7 @@ def touched_partitions(
             # A file that failed or came out empty may be noted without a path.
             stats = [stat for stat in metadata.written.get(partition, ()) if stat.path]
             groups.setdefault(partition, set()).update(stat.file_id for stat in stats)
-            names = (stat.path.rpartition("/")[2] for stat in stats)
-            files.setdefault(partition, set()).update(names)
+            files.setdefault(partition, set()).update(stat.name for stat in stats)
     for metadata in clusterings(timeline, window, until):
         for partition, replaced in metadata.replaced.items():
             if not groups.get(partition, set()).isdisjoint(replaced):

@@ -221,6 +221,14 @@ class State:
             return action.order <= self.until
         return active.is_committed(requested) and self._archived_by(requested)
 
+    def is_known(self, requested: str) -> bool:
+        """Return whether the instant was done in that state, or is pending.
+
+        A log of a version below 8 that is named by any other one, the plan of a compaction that was
+        taken back, has got another name.
+        """
+        return requested in self._timeline.active.pending or self.is_visible(requested)
+
     def completed(self, requested: str) -> str:
         """Return when an instant was done; its requested time if that is no longer known."""
         action = self._timeline.active.writes.get(requested)

@@ -50,6 +50,11 @@ class WriteStat:
     may_delete: bool = False
     """Whether a log may have deletes: their number says so, or is not known."""
 
+    @property
+    def name(self) -> str:
+        """The path without its folders."""
+        return self.path.rpartition("/")[2]
+
 
 @dataclass(frozen=True)
 class CommitMetadata:
@@ -112,8 +117,7 @@ def parse_metadata(content: bytes) -> CommitMetadata:
     if not content.strip():
         return NOTHING
     try:
-        is_avro = content.startswith(_AVRO)
-        return _read(first_record(content) if is_avro else json.loads(content))
+        return _read(_decoded(content))
     except (ValueError, TypeError, KeyError, AttributeError) as broken:
         msg = f"no commit metadata: {broken!r}"
         raise ValueError(msg) from broken
@@ -137,8 +141,7 @@ def taken_back(content: bytes) -> frozenset[str]:
         ValueError: it is not the metadata of one.
     """
     try:
-        is_avro = content.startswith(_AVRO)
-        raw: Any = first_record(content) if is_avro else json.loads(content or b"{}")
+        raw = _decoded(content or b"{}")
         named = [*(raw.get("instantsToRollback") or ()), *(raw.get("commitsRollback") or ())]
         return frozenset(map(str, named))
     except (ValueError, TypeError, AttributeError) as broken:
@@ -163,6 +166,11 @@ def earliest_retained(content: bytes) -> str | None:
     except (ValueError, AttributeError) as broken:
         msg = f"no metadata of a clean: {broken!r}"
         raise ValueError(msg) from broken
+
+
+def _decoded(content: bytes) -> Any:
+    """Return what a file says, which is JSON or an Avro container (HUDI-T7)."""
+    return first_record(content) if content.startswith(_AVRO) else json.loads(content)
 
 
 def _read(raw: Any) -> CommitMetadata:
