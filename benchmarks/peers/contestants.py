@@ -10,7 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.peers.session import CORES, open_session
+from benchmarks.foreign_session import CORES
+from benchmarks.peers.session import open_session
 from benchmarks.rounds import Contestants, do_rounds
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchmarks.foreign_session import CORES
 from benchmarks.peers.layout import (
     CHANGE_COMMITS,
     CHANGED_SHARES,
@@ -21,7 +22,7 @@ from benchmarks.peers.layout import (
     is_made,
     mark_made,
 )
-from benchmarks.peers.session import CORES, open_session
+from benchmarks.peers.session import open_session
 
 if TYPE_CHECKING:
     from collections.abc import Callable
