@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.errors import SuiteInvalid
-from tidegate.gate.statistics import missing_statistics
+from tidegate.gate.statistics import has_numbers, is_text, missing_statistics
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -82,24 +82,15 @@ def _bounds(
         return
     for key in _BOUNDS:
         bound = getattr(built, key, None)
-        if _is_text(kind) and isinstance(bound, float | int | date):
+        if is_text(kind) and isinstance(bound, float | int | date):
             yield (
                 f"`{key}`: column '{column}' is of type {kind}, and numbers and times are all that "
                 "is compared with bounds; use expect_column_values_to_match_regex"
             )
-        elif _has_numbers(kind) and isinstance(bound, date):
+        elif has_numbers(kind) and isinstance(bound, date):
             yield f"`{key}`: expected a number, as '{column}' is of type {kind}, found {bound}"
         elif _has_times(kind) and isinstance(bound, float | int) and not needs_sql:
             yield f"`{key}`: expected a time, as '{column}' is of type {kind}, found {bound}"
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _has_numbers(kind: pa.DataType) -> bool:
-    types = pa.types
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
 
 
 def _has_times(kind: pa.DataType) -> bool:

@@ -55,11 +55,20 @@ def missing_statistics(
         yield f"column '{column}' is of type {kind}, of which there is no {name}; use numbers"
 
 
-def _has_numbers(kind: pa.DataType) -> bool:
-    """Return whether the library computes with a type's values; a column of NULLs may be any."""
+def has_numbers(kind: pa.DataType) -> bool:
+    """Return whether the values of a type are numbers."""
     types = pa.types
-    is_number = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
-    return bool(is_number or types.is_boolean(kind) or types.is_null(kind))
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind))
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Return whether the values of a type are texts."""
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _is_computed_with(kind: pa.DataType) -> bool:
+    """Return whether the library computes with a type's values; a column of NULLs may be any."""
+    return bool(has_numbers(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind))
 
 
 def _has_number_bounds(built: Any) -> bool:
@@ -70,22 +79,21 @@ def _has_number_bounds(built: Any) -> bool:
 
 def _lacks(kind: pa.DataType, name: str, *, is_bounded: bool) -> bool:
     types = pa.types
-    if _has_numbers(kind):
+    if _is_computed_with(kind):
         return False
     if types.is_timestamp(kind):
         return is_bounded if name in _OF_TIMES else name != "z-scores"
     if types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind):
         return name not in _BY_CHANCE_OF_LISTS
     # The sum of texts is one text, which only no bound can be compared with.
-    is_joined = _is_text(kind) and name == "sum"
+    is_joined = (is_text(kind) or _is_binary(kind)) and name == "sum"
     return is_bounded or not is_joined
 
 
-def _is_text(kind: pa.DataType) -> bool:
+def _is_binary(kind: pa.DataType) -> bool:
     types = pa.types
     is_binary = types.is_binary(kind) or types.is_large_binary(kind)
-    is_fixed = types.is_fixed_size_binary(kind)
-    return bool(types.is_string(kind) or types.is_large_string(kind) or is_binary or is_fixed)
+    return bool(is_binary or types.is_fixed_size_binary(kind))
 
 
 def _has_number_bins(expectation: Expectation) -> bool:

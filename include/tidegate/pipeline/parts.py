@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from tidegate.errors import PlacesMoved
 from tidegate.pipeline.control import PipelineControl
 from tidegate.pipeline.load.announce import Announcer
 from tidegate.pipeline.load.changed_files import ChangedRows
@@ -17,7 +18,6 @@ from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
-from tidegate.pipeline.state.moved import were_moved
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.removed_rows import is_by_event_time
 from tidegate.pipeline.state.work import adopt, check_owner
@@ -158,10 +158,11 @@ class PipelineParts(PipelineControl):
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not.
         """
         self._check_identity()
-        claims = self.roots.grounds(self.storage).read()
-        is_own = not were_moved(self.roots, claims, self.ledger, self.storage) and check_owner(
-            self.roots, self.ledger, self.storage, claims
-        )
+        try:
+            is_own = check_owner(self.roots, self.ledger, self.storage)
+        except PlacesMoved:
+            # The adoption follows the move.
+            is_own = False
         if not is_own and self.ledger.pipeline.find() is not None:
             self.adopt(now)
         self._watch.check_newest_window()

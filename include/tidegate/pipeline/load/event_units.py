@@ -45,9 +45,11 @@ def unit_doubt_of_watermark(
 ) -> str | None:
     """Return why the unit of the event times may be wrong, by the largest one that counted."""
     column = event_column(config)
-    if column is None or largest is None or not _counts(column, source, pin):
+    if column is None or largest is None:
         return None
-    return _doubt(column, count_of(largest, column.unit))
+    doubt = _doubt(column, count_of(largest, column.unit))
+    # Hardly ever is the schema needed: mostly nothing is odd about the time.
+    return doubt if doubt is not None and _counts(column, source, pin) else None
 
 
 def _counts(column: EventColumn, source: Source, pin: Pin) -> bool:

@@ -194,9 +194,8 @@ class Watch:
         """Return the retired pipeline whose marker is in a partition, whatever its record lists."""
         if not self._ended:
             return None
-        found = [self._marker_called(name, partition) for name in self.marker_names(partition)]
-        left = (marker["pipeline"] for marker in found if marker and self._was_left(marker))
-        return next(left, None)
+        markers = self._markers(partition)
+        return next((it["pipeline"] for it in markers if self._was_left(it)), None)
 
     @cached_property
     def left_partitions(self) -> Mapping[str, str]:
@@ -229,8 +228,7 @@ class Watch:
 
         The marker of a pipeline that was retired says nothing about this one.
         """
-        found = [self._marker_called(name, partition) for name in self.marker_names(partition)]
-        own = (marker for marker in found if marker is not None and not self._was_left(marker))
+        own = [it for it in self._markers(partition) if not self._was_left(it)]
         return max(own, key=lambda marker: marker["revision"], default=None)
 
     def _was_left(self, marker: Mapping[str, Any]) -> bool:
@@ -321,6 +319,11 @@ class Watch:
     @cached_property
     def _records(self) -> Records:
         return Records(self.roots, self.storage)
+
+    def _markers(self, partition: Partition) -> Iterator[dict[str, Any]]:
+        """Read the markers of a partition, whoever wrote them."""
+        found = (self._marker_called(name, partition) for name in self.marker_names(partition))
+        return (marker for marker in found if marker is not None)
 
     def _marker_called(self, name: str, partition: Partition) -> dict[str, Any] | None:
         path = f"{self.roots.partition(partition)}/{name}"

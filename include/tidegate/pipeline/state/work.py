@@ -116,16 +116,13 @@ def check_identity(config: PipelineConfig, roots: Roots, ledger: Ledger, storage
     ledger.pipeline.check(config.identity(), same_place)
 
 
-def check_owner(
-    roots: Roots, ledger: Ledger, storage: Storage, claims: Claims | None = None
-) -> bool:
+def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
     """Check that target and work directory belong to this pipeline and this ledger.
 
     Args:
         roots: target and work directory.
         ledger: of the pipeline.
         storage: of both directories.
-        claims: what their files say, if they were read already.
 
     Returns:
         Whether both say so; if not, nothing contradicts it, and `adopt` writes it down.
@@ -139,7 +136,7 @@ def check_owner(
         PipelineRetired: the pipeline was ended.
         RetireUnfinished: it is being ended (Transient).
     """
-    claims = claims or roots.grounds(storage).read()
+    claims = roots.grounds(storage).read()
     if were_moved(roots, claims, ledger, storage):
         raise PlacesMoved(pipeline=ledger.name, target=roots.target)
     return _is_own(roots, claims, ledger, storage)
