@@ -90,16 +90,21 @@ def test_load_whose_files_were_cleaned_after_its_death_ends_with_the_engines_row
 def recovered(lake: WalkedLake, tidegate: Command) -> str:
     """Load and publish as a person does who types what errors print; the first error."""
     said = tidegate("tidegate load trips", None)
-    error = next((word for word in ERRORS if word in said), "")
+    error = first = _error(said)
     if error == "SourceFileGone":
         _, abandon, take = commands(said)
         tidegate(f"{abandon} --yes")
-        tidegate(take)
-    elif error:
+        said = tidegate(take, None)
+        error = _error(said)
+    if error:
         (reset,) = commands(said)
         tidegate(f"{reset} --yes")
     tidegate("tidegate publish trips", None)
-    return error
+    return first
+
+
+def _error(said: str) -> str:
+    return next((word for word in ERRORS if word in said), "")
 
 
 ERRORS = ("SourceFileGone", "HudiChangesLost", "HudiFilesCleaned")
