@@ -1,10 +1,9 @@
 """The crash walk: die at every change, live again, compare (PC-V30, V31).
 
 Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
-between them; so deaths are tried by copies of the disk: the usual suite dies before every third
-change, `make test-all` before each, and kills a process on both sides of each. Of the life with
-changed rows, whose publishing is nothing new, the usual suite dies before every sixth one, and of
-the one with assembled rows before every fifteenth.
+between them; so deaths are tried by copies of the disk: the usual suite dies before every seventh
+change, `make test-all` before each, and kills a process on both sides of each. Of the lives with
+changed and with assembled rows, whose publishing is nothing new, the usual suite tries fewer.
 
 Where the machine dies, too, the disk keeps what was forced to it, and of the rest what it happens
 to keep. The usual suite takes in turn a process that dies alone and three kinds of power cut;
@@ -72,12 +71,12 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
 @pytest.mark.parametrize(
     ("every", "arguments"),
     [
-        pytest.param(3, IN_TURN, id="copied and cut"),
+        pytest.param(7, IN_TURN, id="copied and cut"),
         pytest.param(1, ("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
-        pytest.param(6, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
-        pytest.param(15, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
-        pytest.param(12, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
+        pytest.param(13, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
+        pytest.param(31, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
+        pytest.param(23, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
         pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),

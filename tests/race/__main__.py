@@ -1,6 +1,7 @@
 """Walk races as the command line says.
 
 python -m race FOLDER pairs [--how change,late,death,lost,two] [--only load,rebuild] [--share 0/2]
+    [--stride 5]
 python -m race FOLDER seeds --first 1 --count 1000 [--actors 3]
 python -m race FOLDER once --begin busy --actors load,rebuild --schedule 'A12 B A'
 """
@@ -33,9 +34,8 @@ if TYPE_CHECKING:
     from race.table import RacedTable
     from race.walk import Ran
 
-HOW: dict[str, Callable[[explore.Runner], Iterator[Ran]]] = {
+HOW: dict[str, Callable[..., Iterator[Ran]]] = {
     "change": explore.one_change,
-    "coarse": functools.partial(explore.one_change, stride=5),
     "late": functools.partial(explore.one_change, late=True),
     "death": explore.deaths,
     "lost": explore.one_change,
@@ -105,6 +105,7 @@ def _arguments() -> argparse.ArgumentParser:
     pairs = ways.add_parser("pairs")
     pairs.add_argument("--begin", default=beginnings.BUSY)
     pairs.add_argument("--how", default="change")
+    pairs.add_argument("--stride", type=int, default=1, help="try every nth step that matters")
     pairs.add_argument("--only", default=",".join(VERBS), help="verbs of the first actor")
     pairs.add_argument("--beside", default=",".join(VERBS), help="verbs of the second")
     pairs.add_argument("--progress", action="store_true", help="name each pair")
@@ -134,7 +135,7 @@ def _pairs(world: World, given: argparse.Namespace) -> Iterator[Ran]:
         race = Race(given.begin, (one, two), lost=how == "lost")
         if given.progress:
             sys.stderr.write(f"{how} {race}\n")
-        yield from HOW[how](functools.partial(_listed, world, race))
+        yield from HOW[how](functools.partial(_listed, world, race), stride=given.stride)
 
 
 def _share(chosen: Iterable[_T], given: argparse.Namespace) -> Iterator[_T]:

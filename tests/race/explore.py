@@ -6,6 +6,7 @@ changing it after that step gives the same; such schedules are left out.
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from race.scheduler import Listed, Turn
@@ -36,21 +37,18 @@ def one_change(runner: Runner, *, late: bool = False, stride: int = 1) -> Iterat
         ran = runner([Turn(0, at), Turn(1, late=late)])
         yield ran
         meanwhile = Footprint.of(_steps_of(1, ran))
-        for _ in range(stride):
-            at = _after_conflict(alone, at, meanwhile)
+        at = _after_conflicts(stride, alone, at, meanwhile)
 
 
-def deaths(runner: Runner) -> Iterator[Ran]:
+def deaths(runner: Runner, *, stride: int = 1) -> Iterator[Ran]:
     """Kill A at each of its steps, and run B to its end: what A only read left nothing."""
     alone = _steps_of(0, runner([Turn(0), Turn(1)]))
-    yield from (
-        runner([Turn(0, at, dies=True), Turn(1)])
-        for at in range(len(alone) + 1)
-        if at == 0 or alone[at - 1].is_seen
-    )
+    seen = (at for at in range(len(alone) + 1) if at == 0 or alone[at - 1].is_seen)
+    for at in itertools.islice(seen, None, None, stride):
+        yield runner([Turn(0, at, dies=True), Turn(1)])
 
 
-def two_changes(runner: Runner) -> Iterator[Ran]:
+def two_changes(runner: Runner, *, stride: int = 1) -> Iterator[Ran]:
     """Run A up to each of its steps, B up to each of its, A to its end, then B."""
     alone = _steps_of(0, runner([Turn(0), Turn(1)]))
     at = 0
@@ -61,16 +59,18 @@ def two_changes(runner: Runner) -> Iterator[Ran]:
         while until < len(theirs):
             ran = runner([Turn(0, at), Turn(1, until), Turn(0)])
             yield ran
-            mine = _steps_of(0, ran)[at:]
-            until = _after_conflict(theirs, until, Footprint.of(mine))
-        at = _after_conflict(alone, at, Footprint.of(theirs))
+            mine = Footprint.of(_steps_of(0, ran)[at:])
+            until = _after_conflicts(stride, theirs, until, mine)
+        at = _after_conflicts(stride, alone, at, Footprint.of(theirs))
 
 
-def _after_conflict(steps: list[Step], at: int, meanwhile: Footprint) -> int:
-    """Give the place after the next step that cannot be swapped with what happened meanwhile."""
-    while at < len(steps) and not steps[at].conflicts(meanwhile):
+def _after_conflicts(many: int, steps: list[Step], at: int, meanwhile: Footprint) -> int:
+    """Give the place after so many steps that cannot be swapped with what happened meanwhile."""
+    for _ in range(many):
+        while at < len(steps) and not steps[at].conflicts(meanwhile):
+            at += 1
         at += 1
-    return at + 1
+    return at
 
 
 def _steps_of(actor: int, ran: Ran) -> list[Step]:

@@ -1,8 +1,8 @@
 """The race walk: whatever two or three actors do beside each other, every row is out once.
 
-The usual suite changes the turn of every pair of verbs, at every step where that can matter for
-those that read the source, and kills some actors; `make test-all` does so at every step of all
-verbs, and draws thousands of races of three by their seeds.
+The usual suite takes every third pair of verbs and of those that read the source each, changes
+the turn at some of the steps where that can matter, and kills some actors; `make test-all` does so
+at every step of all pairs, and draws thousands of races of three by their seeds.
 """
 
 from __future__ import annotations
@@ -63,11 +63,19 @@ def world(folder: Path) -> World:
     return world
 
 
-def walked(folder: Path, *arguments: str, walkers: int = WALKERS) -> str:
-    """Walk in several processes; what they said, once none of them found anything."""
+def walked(folder: Path, *arguments: str, walkers: int = WALKERS, every: int = 1) -> str:
+    """Walk in several processes; what they said, once none of them found anything.
+
+    Args:
+        folder: of their worlds.
+        arguments: of `python -m race`.
+        walkers: how many processes.
+        every: of the pairs or seeds, every how manieth is taken.
+    """
+    shares = walkers * every
     started = [
         subprocess.Popen(
-            [*WALK, f"{folder}/{number}", "--share", f"{number}/{walkers}", *arguments],
+            [*WALK, f"{folder}/{number}", "--share", f"{number}/{shares}", *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -87,28 +95,35 @@ def names(ran: Ran) -> list[tuple[int, str]]:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    ("verbs", "how"),
+    ("verbs", "every", "stride"),
     [
-        pytest.param(PAIRED, "coarse", id="of all verbs"),
-        pytest.param(READING, "change", id="that read the source"),
-        pytest.param(PAIRED, "change", marks=pytest.mark.slow, id="of all verbs at every step"),
+        pytest.param(PAIRED, 3, 5, id="of all verbs"),
+        pytest.param(READING, 1, 3, id="that read the source"),
+        pytest.param(PAIRED, 1, 1, marks=pytest.mark.slow, id="of all verbs at every step"),
     ],
 )
 def test_pair_that_changes_turns_once_ends_with_every_row(
-    folder: Path, verbs: str, how: str
+    folder: Path, verbs: str, every: int, stride: int
 ) -> None:
-    walked(folder, "pairs", "--only", verbs, "--beside", verbs, "--how", how)
+    pairs = ("--only", verbs, "--beside", verbs, "--stride", str(stride))
+    walked(folder, "pairs", *pairs, every=every)
 
 
 @pytest.mark.timeout(1800)
-def test_pair_of_which_one_is_killed_ends_with_every_row(folder: Path) -> None:
-    walked(folder, "pairs", "--only", MOVING, "--beside", "load_and_publish", "--how", "death")
+@pytest.mark.parametrize("stride", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_pair_of_which_one_is_killed_ends_with_every_row(folder: Path, stride: int) -> None:
+    pairs = ("--only", MOVING, "--beside", "load_and_publish", "--stride", str(stride))
+    walked(folder, "pairs", "--how", "death", *pairs)
 
 
 @pytest.mark.timeout(1800)
-def test_ledger_that_is_restored_after_a_pair_ends_with_every_row(folder: Path) -> None:
+@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.slow)])
+def test_ledger_that_is_restored_after_a_pair_ends_with_every_row(
+    folder: Path, stride: int
+) -> None:
     first, second = "load,replay_and_publish,rebuild_and_publish", "load,reject"
-    walked(folder, "pairs", "--only", first, "--beside", second, "--how", "lost")
+    pairs = ("--only", first, "--beside", second, "--stride", str(stride))
+    walked(folder, "pairs", "--how", "lost", *pairs)
 
 
 @pytest.mark.timeout(1800)
@@ -140,21 +155,22 @@ def test_thousands_of_races_of_three_end_with_every_row(folder: Path) -> None:
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
-    ("table", "verbs", "how"),
+    ("table", "verbs", "how", "stride"),
     [
-        ("archived-9", "load,rebuild", "coarse"),
-        ("changes-9", "load", "coarse"),
+        ("archived-9", "load,rebuild", "change", 5),
+        ("changes-9", "load", "change", 5),
         *(
-            pytest.param(table, READING, how, marks=pytest.mark.slow)
+            pytest.param(table, READING, how, 1, marks=pytest.mark.slow)
             for table in HUDI
             for how in ("change", "death")
         ),
     ],
 )
 def test_pair_with_the_services_of_a_hudi_table_ends_with_the_engines_rows(
-    folder: Path, table: str, verbs: str, how: str
+    folder: Path, table: str, verbs: str, how: str, stride: int
 ) -> None:
-    pairs = ("--only", verbs, "--beside", "land_far,load_and_publish", "--how", how)
+    beside = ("--beside", "land_far,load_and_publish", "--stride", str(stride))
+    pairs = ("--only", verbs, "--how", how, *beside)
     walked(folder, "--table", table, "pairs", *pairs)
 
 
