@@ -98,3 +98,22 @@ def test_command_asks_or_is_told_yes(lake: SmallLake, monkeypatch: pytest.Monkey
     assert "Next: tidegate load orders" in said.output
     assert CliRunner().invoke(app, line).exit_code == 3
     assert load(lake.pipeline()).windows == (1,)
+
+
+@pytest.mark.parametrize("command", ["release", "abandon"])
+def test_command_that_finds_no_window_asks_first_whether_the_ledger_would_know(
+    lake: SmallLake, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.found_by_name(monkeypatch)
+    load(lake.pipeline())
+    older = (lake.root / "ledger.db").read_bytes()
+    lake.commit({2: 1})
+    load(lake.pipeline())
+    (lake.root / "ledger.db").write_bytes(older)
+
+    behind = CliRunner().invoke(app, [command, "orders"])
+
+    assert (behind.exit_code, behind.output.split(":")[0]) == (1, "LedgerBehind")
+    (lake.root / "ledger.db").unlink()
+    lost = CliRunner().invoke(app, [command, "orders", "1"])
+    assert (lost.exit_code, lost.output.split(":")[0]) == (1, "LedgerLost")

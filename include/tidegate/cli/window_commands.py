@@ -36,7 +36,7 @@ def abandon(
     """
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline, take_over=take_over)
-        held = opened.ledger.windows.open()
+        held = opened.open_window()
         if window is None and held is None:
             output.show({"abandoned": None}, "No window is open, so there is nothing to give up.")
             raise typer.Exit(NOTHING)
@@ -65,7 +65,7 @@ def release(
     """
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline, take_over=True)
-        held = opened.ledger.windows.open()
+        held = opened.open_window()
         state = held if window is None else opened.ledger.windows.get(window)
         if state is None or state.owner is None:
             output.show({"released": None}, "No run holds such a window: the next one takes it on.")

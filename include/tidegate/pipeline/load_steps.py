@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.execute import Executor
+    from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
     from tidegate.model.run import Announced, Look, PlannedWindow, Run
     from tidegate.pipeline.executors import ExecutorFactory
@@ -234,6 +235,18 @@ class LoadSteps(PipelineParts):
 
     def _holder(self, owner: str, now: datetime) -> Holder:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
+
+    @keeping_ledger_open
+    def open_window(self) -> WindowState | None:
+        """Return the window that was taken and not announced.
+
+        Raises:
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkGone, LedgerBehind: the ledger does
+                not know what is open.
+        """
+        check_owner(self.roots, self.ledger, self.storage)
+        self._watch.check_newest_window()
+        return self.ledger.windows.open()
 
     def was_abandoned(self, sequence: int) -> bool:
         """Return whether a window was given up, and the ledger dropped it."""
