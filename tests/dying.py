@@ -7,6 +7,8 @@ import shutil
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pytest
+
 from small_lake import SmallLake, stand_as_before
 from tidegate.storage import LocalStorage, OsCalls
 
@@ -43,7 +45,11 @@ class DyingCalls(OsCalls):
         super().remove_dir(path)
 
 
-def deaths(lake: SmallLake, copied: Path) -> Iterator[LocalStorage]:
+each_death = pytest.mark.parametrize("every", [3, pytest.param(1, marks=pytest.mark.slow)])
+"""Of the steps at which a process may die, the usual suite tries some."""
+
+
+def deaths(lake: SmallLake, copied: Path, every: int) -> Iterator[LocalStorage]:
     """Give a storage for each step at which a process may die, and the last one lets it live.
 
     Each time, target, work directory and ledger of the lake stand as they stood at first.
@@ -51,9 +57,10 @@ def deaths(lake: SmallLake, copied: Path) -> Iterator[LocalStorage]:
     Args:
         lake: a lake with a ledger.
         copied: where the lake is copied to.
+        every: of the steps, every how manieth is tried.
     """
     shutil.copytree(lake.root, copied)
-    for steps in itertools.count():
+    for steps in itertools.count(0, every):
         for place in (lake.target, lake.work, lake.root / "ledger.db"):
             stand_as_before(place, copied / place.relative_to(lake.root))
         left = [steps]

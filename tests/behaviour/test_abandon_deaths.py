@@ -127,18 +127,21 @@ def end_with_the_command(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ends", "plans"),
+    ("ends", "plans", "stride"),
     [
-        pytest.param(end_with_a_load, 2, id="load, two plans"),
-        pytest.param(end_with_the_command, 1, id="command, one plan"),
-        pytest.param(end_with_a_load, 1, id="load, one plan", marks=pytest.mark.slow),
-        pytest.param(end_with_the_command, 2, id="command, two plans", marks=pytest.mark.slow),
+        pytest.param(end_with_a_load, 2, 4, id="load, two plans"),
+        pytest.param(end_with_the_command, 1, 3, id="command, one plan"),
+        *(
+            pytest.param(ends, plans, 1, marks=pytest.mark.slow)
+            for ends in (end_with_a_load, end_with_the_command)
+            for plans in (1, 2)
+        ),
     ],
 )
 def test_abandonment_that_was_killed_at_any_change_ends_like_a_whole_one(
-    tmp_path: Path, ends: Callable[[Folder], None], plans: int
+    tmp_path: Path, ends: Callable[[Folder], None], plans: int, stride: int
 ) -> None:
-    for number in range(1, MOST):
+    for number in range(1, MOST, stride):
         folder = Folder(tmp_path / str(number), plans=plans)
         (folder.root / "b.parquet").unlink()
         folder.put("c", 2, 4)
@@ -154,7 +157,7 @@ def test_abandonment_that_was_killed_at_any_change_ends_like_a_whole_one(
         folder.check_ends_well({FIRST: [1, 2], SECOND: [4]})
         if not was_killed:
             break
-    assert 5 < number < MOST - 1
+    assert 5 < number < MOST - stride
 
 
 class Meeting:
@@ -190,12 +193,13 @@ class Meeting:
         return stepping
 
 
+@pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.slow)])
 def test_load_that_takes_over_at_any_step_of_an_abandonment_brings_every_row_once(
-    tmp_path: Path,
+    tmp_path: Path, stride: int
 ) -> None:
     """Who gives the window up sleeps for long, so that a load believes it dead."""
     outcomes = set()
-    for number in itertools.count(1):
+    for number in itertools.count(1, stride):
         folder = Folder(tmp_path / str(number))
         meeting = Meeting(number, lambda folder=folder: load(later(folder.pipeline(), LATER)))
         pipeline = meeting.watch(later(meeting.pipeline(folder), SOON))
@@ -213,7 +217,7 @@ def test_load_that_takes_over_at_any_step_of_an_abandonment_brings_every_row_onc
     assert number > 5
 
 
-@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_abandonment_at_any_step_of_a_load_brings_every_row_once(
     tmp_path: Path, stride: int
 ) -> None:

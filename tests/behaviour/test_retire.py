@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import tidegate as library
-from dying import DyingCalls, Killed, deaths
+from dying import DyingCalls, Killed, deaths, each_death
 from small_lake import NOW, SmallLake, day, load, publish
 from tidegate.cli import output
 from tidegate.cli.app import app
@@ -196,10 +196,13 @@ def test_commit_that_was_begun_is_finished_first(lake: SmallLake) -> None:
     assert read(lake) == sorted([1, 2, 3, 4, *ids])
 
 
+@each_death
 @pytest.mark.follows("ResetUnfinished")
-def test_reset_that_was_killed_is_finished_first(lake: SmallLake, tmp_path: Path) -> None:
+def test_reset_that_was_killed_is_finished_first(
+    lake: SmallLake, tmp_path: Path, every: int
+) -> None:
     refused = 0
-    for storage in deaths(lake, tmp_path / "before"):
+    for storage in deaths(lake, tmp_path / "before", every):
         with contextlib.suppress(Killed):
             lake.pipeline(storage).drop("cli", NOW)
 
@@ -214,7 +217,7 @@ def test_reset_that_was_killed_is_finished_first(lake: SmallLake, tmp_path: Path
 
         # A reset that the retired pipeline left behind would refuse whoever follows it for ever.
         load(successor(lake, source={"start": "latest"}))
-    assert refused > 3
+    assert refused * every > 3
 
 
 def test_file_of_a_retired_pipeline_is_put_aside_although_its_target_has_a_new_owner(
@@ -237,11 +240,14 @@ def test_file_of_a_retired_pipeline_is_put_aside_although_its_target_has_a_new_o
     assert list(again.findings()) == []
 
 
+@each_death
 @pytest.mark.follows("PipelineRetired")
 @pytest.mark.follows("RetireUnfinished")
-def test_retirement_killed_at_any_step_is_finished(lake: SmallLake, tmp_path: Path) -> None:
+def test_retirement_killed_at_any_step_is_finished(
+    lake: SmallLake, tmp_path: Path, every: int
+) -> None:
     refused = []
-    for storage in deaths(lake, tmp_path / "before"):
+    for storage in deaths(lake, tmp_path / "before", every):
         with contextlib.suppress(Killed):
             lake.pipeline(storage).retire("me", "cli", NOW)
         refused.append(refusal(lake.pipeline()))
@@ -257,8 +263,9 @@ def test_retirement_killed_at_any_step_is_finished(lake: SmallLake, tmp_path: Pa
     assert refused[-1] is not None
 
 
+@each_death
 def test_commit_that_begins_at_any_step_of_a_retirement_is_whole_or_nothing(
-    lake: SmallLake, tmp_path: Path
+    lake: SmallLake, tmp_path: Path, every: int
 ) -> None:
     lake.commit({9: 1})
     load(lake.pipeline())
@@ -266,7 +273,7 @@ def test_commit_that_begins_at_any_step_of_a_retirement_is_whole_or_nothing(
     assert proposal is not None
     lake.pipeline().gate(day(3), proposal.digest, "cli", NOW)
     found = []
-    for storage in deaths(lake, tmp_path / "before"):
+    for storage in deaths(lake, tmp_path / "before", every):
         with contextlib.suppress(Killed):
             lake.pipeline(storage).retire("me", "cli", NOW)
         # It looked whether the pipeline is its own before the retirement began.

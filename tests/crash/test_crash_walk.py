@@ -1,7 +1,7 @@
 """The crash walk: die at every change, live again, compare (PC-V30, V31).
 
 Dying after change n and dying before change n + 1 leave the same disk, since nothing is changed
-between them; so deaths are tried by copies of the disk: the usual suite dies before every seventh
+between them; so deaths are tried by copies of the disk: the usual suite dies before every 13th
 change, `make test-all` before each, and kills a process on both sides of each. Of the lives with
 changed and with assembled rows, whose publishing is nothing new, the usual suite tries fewer.
 
@@ -71,12 +71,12 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
 @pytest.mark.parametrize(
     ("every", "arguments"),
     [
-        pytest.param(7, IN_TURN, id="copied and cut"),
+        pytest.param(13, IN_TURN, id="copied and cut"),
         pytest.param(1, ("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
-        pytest.param(13, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
-        pytest.param(31, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
-        pytest.param(23, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
+        pytest.param(23, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
+        pytest.param(47, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
+        pytest.param(41, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
         pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),
