@@ -11,14 +11,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from golden_hudi import NOW, Golden, newest_opinion, texts
-from small_hudi import Command, HudiLake, commands, typed
+from hudi_writer import HudiTable, Rows
+from small_hudi import Command, HudiLake, typed
+from small_lake import load, publish
+from tidegate import read_committed
 from tidegate.model.instant import InstantRange
+from tidegate.model.partition import HIVE_DEFAULT_NAME
 from tidegate.model.plan import WindowKind
 from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
 
 
 MODE = "rebuild_partitions"
@@ -52,6 +59,26 @@ def spelled(row: Mapping[str, Any], by: tuple[str, ...]) -> dict[str, Any]:
         name: value if isinstance(value, str) else json.dumps(value) for name, value in row.items()
     }
     return {**row, **{name: words[name] for name in by if row[name] is not None}}
+
+
+def whole_partitions(root: Path, table: HudiTable, passing: str | None = None) -> Pipeline:
+    """A pipeline that publishes by `v` what `folded` writes."""
+    source = {"mode": MODE, **({"filter": passing} if passing else {})}
+    raw = {
+        "name": "trips",
+        "source": {"kind": "hudi", "path": str(table.root), "read": source},
+        "target": {"path": str(root / "published"), "partition_by": {"v": "v"}},
+        "commit": {"trigger": "process-time"},
+    }
+    file = root / "trips.yaml"
+    file.write_text(json.dumps(raw))
+    return open_pipeline(file, ledger=f"sqlite:///{root}/ledger.db")
+
+
+def read(root: Path) -> Counter[tuple[Any, ...]]:
+    """The published rows as key, number and partition."""
+    rows = read_committed(str(root / "published")).to_table().to_pylist()
+    return Counter((it["k"], it["ts"], it["v"]) for it in rows)
 
 
 def forget_who_holds_windows(root: Path) -> None:
@@ -188,31 +215,76 @@ def test_target_without_the_sources_partitions_is_refused(
     assert lake.published == lake.rows_after(lake.writes[1])
 
 
-@pytest.mark.follows("RowOutsideReplaced")
-def test_rows_in_the_folder_of_another_partition_are_not_announced(
-    tmp_path: Path, tidegate: Command
-) -> None:
-    lake = HudiLake("v9_mor_part_plain", tmp_path, MODE, ("k",))
-    properties = lake.table / ".hoodie" / "hoodie.properties"
-    said = properties.read_text().replace("partition.fields=p", "partition.fields=k")
-    properties.write_text(said)
-    lake.stand_after(lake.writes[0])
-    lake.take()
-    lake.stand_after(lake.writes[1])
-    lake.file()
-    said = tidegate("tidegate load trips", 1)
-    assert "RowOutsideReplaced" in said
-    assert "'part_k=a'" in said
-    assert lake.published == lake.rows_after(lake.writes[0])
+def folded(root: Path, kind: str) -> HudiTable:
+    """A table with the partition column `v`, whose rows stay in their folders when `v` changes."""
+    fields = {"hoodie.table.partition.fields": "v"}
+    return HudiTable(root / "table", kind=kind, ordering="", properties=fields)
 
-    abandon, take = commands(said)
-    lake.mode = "snapshot"
-    lake.file()
-    tidegate(f"{abandon} --yes")
-    tidegate(take)
-    tidegate("tidegate publish trips")
 
-    assert lake.published == lake.rows_after(lake.writes[1])
+def row(key: str, value: str | None, number: int) -> dict[str, Any]:
+    return {"k": key, "ts": number, "v": value}
+
+
+def write(table: HudiTable, rows: Sequence[Mapping[str, Any]], folder: str) -> None:
+    """Write a folder's rows: a new base file, or a log over the first one."""
+    group = f"0000-{folder}"
+    if table.kind == "MERGE_ON_READ" and (table.root / folder).exists():
+        table.upsert(group, Rows(rows), partition=folder)
+    else:
+        table.insert(group, rows, partition=folder)
+
+
+@pytest.mark.parametrize("kind", ["COPY_ON_WRITE", "MERGE_ON_READ"])
+def test_updated_row_that_stays_in_its_folder_is_published_once(kind: str, tmp_path: Path) -> None:
+    """A global index that does not move rows leaves them where their key was first (HUDI-R9)."""
+    table = folded(tmp_path, kind)
+    pipeline = whole_partitions(tmp_path, table)
+
+    def published() -> Counter[tuple[Any, ...]]:
+        load(pipeline, now=NOW)
+        publish(pipeline, now=NOW)
+        return read(tmp_path)
+
+    write(table, [row("a", "x", 1)], "x")
+    write(table, [row("b", "y", 1)], "y")
+    assert published() == Counter({("a", 1, "x"): 1, ("b", 1, "y"): 1})
+
+    write(table, [row("a", "y", 2)], "x")
+    write(table, [row("b", "y", 2)], "y")
+    assert published() == Counter({("a", 2, "x"): 1, ("b", 2, "y"): 1})
+
+    write(table, [row("a", "z", 3)], "x")
+    assert published() == Counter({("a", 3, "x"): 1, ("b", 2, "y"): 1})
+
+
+def test_rows_are_filtered_by_the_partition_that_their_folder_says(tmp_path: Path) -> None:
+    table = folded(tmp_path, "COPY_ON_WRITE")
+    write(table, [row("a", "y", 1)], "x")
+    write(table, [row("b", "y", 1)], "y")
+    pipeline = whole_partitions(tmp_path, table, "v = 'x'")
+
+    load(pipeline, now=NOW)
+    publish(pipeline, now=NOW)
+
+    assert read(tmp_path) == Counter({("a", 1, "x"): 1})
+
+
+def test_rows_without_a_value_are_in_the_default_folder(tmp_path: Path) -> None:
+    """Hudi puts rows with an empty text there, too."""
+    table = folded(tmp_path, "COPY_ON_WRITE")
+    write(table, [row("a", "", 1), row("b", None, 1)], HIVE_DEFAULT_NAME)
+    pipeline = whole_partitions(tmp_path, table)
+    load(pipeline, now=NOW)
+    publish(pipeline, now=NOW)
+    assert read(tmp_path) == Counter({("a", 1, None): 1, ("b", 1, None): 1})
+
+    write(table, [row("c", "x", 1)], "x")
+    write(table, [], HIVE_DEFAULT_NAME)
+
+    load(pipeline, now=NOW)
+    publish(pipeline, now=NOW)
+
+    assert read(tmp_path) == Counter({("c", 1, "x"): 1})
 
 
 @pytest.mark.follows("HudiPartitionUnreadable")
@@ -220,8 +292,6 @@ def test_table_whose_folders_are_named_by_formatted_values_is_read_whole(
     tmp_path: Path, tidegate: Command
 ) -> None:
     lake = HudiLake("v9_mor_part_timestamp", tmp_path, MODE, ("ts",))
-    lake.stand_after(lake.writes[0])
-    lake.take()
     lake.stand_after(lake.writes[1])
     lake.file()
     said = tidegate("tidegate load trips", 1)

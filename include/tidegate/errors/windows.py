@@ -43,22 +43,6 @@ class PartitionsUnlikeSource(TerminalError):
     )
 
 
-class RowOutsideReplaced(TerminalError):
-    """A row belongs to another partition than its folder in the source says."""
-
-    pipeline: str
-    window: int
-    partition: str
-    replaced: list[str]
-    template = (
-        "pipeline '{pipeline}': window {window} read {replaced} whole and found rows of "
-        "'{partition}' in it: the table's folders are not named by the values of its partition "
-        "columns. Nothing was announced. Use `source.read.mode: snapshot`: give the window up with "
-        "`tidegate abandon {pipeline} {window}`, and `tidegate load {pipeline}` reads everything "
-        "anew."
-    )
-
-
 class PlannedOtherwise(TerminalError):
     """An open window that has a plan is refused with the current configuration."""
 

@@ -8,7 +8,6 @@ from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
 from tidegate.model.message import EventTimes
 from tidegate.model.sealed import SealedWindow
-from tidegate.pipeline.load.replacing import check_replaced
 from tidegate.stage.contributions import contributions_of, emptied, summary_of
 
 if TYPE_CHECKING:
@@ -38,12 +37,8 @@ def drafted(
         before: the pipeline before the announce.
         now: aware UTC clock of the announce.
         known: lists the partitions that exist, and can be emptied.
-
-    Raises:
-        RowOutsideReplaced: see `check_replaced`.
     """
     brought = contributions_of(messages, scan)
-    check_replaced(scan, (item.partition for item in brought))
     return SealedWindow(
         pipeline=scan.pipeline,
         ledger_id=before.ledger_id,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ModeChanged, PartitionsUnlikeSource, RowOutsideReplaced
-from tidegate.model.partition import Partition, PartitionGroups, Transform
+from tidegate.errors import ModeChanged, PartitionsUnlikeSource
+from tidegate.model.partition import Partition, Transform
 from tidegate.model.plan import WindowKind
 from tidegate.stage.partition_split import PartitionComputer
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.config import PipelineConfig
-    from tidegate.model.plan import ScanPlan, Window
+    from tidegate.model.plan import Window
     from tidegate.source.slicing import Units
 
 
@@ -67,23 +67,3 @@ def _spelled(
         default_name=config.target.default_partition_name,
     )
     return computer.split(values).partitions
-
-
-def check_replaced(scan: ScanPlan, filled: Iterable[Partition]) -> None:
-    """Check that a window has rows only for what it replaces.
-
-    Raises:
-        RowOutsideReplaced: a row belongs to another partition than its folder in the source says;
-            other rows of that partition were not read.
-    """
-    if scan.window.kind is not WindowKind.REPLACE:
-        return
-    whole = PartitionGroups(scan.replaced)
-    for partition in filled:
-        if partition not in whole:
-            raise RowOutsideReplaced(
-                pipeline=scan.pipeline,
-                window=scan.window.sequence,
-                partition=str(partition),
-                replaced=[str(item) for item in scan.replaced],
-            )

@@ -374,7 +374,7 @@ class HudiTimeline:
             "names": chosen.names,
             "keyed_by": by.to_json(),
         }
-        if added:
+        if added or config.read.mode == REPLACING:
             details["properties"] = table.naming
         if table.has_mixed_logs:
             done = {key: action.completed for key, action in timeline.active.writes.items()}

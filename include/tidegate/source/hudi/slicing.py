@@ -18,6 +18,7 @@ from tidegate.source.hudi.slices.details import (
     REPLACING,
     WITH_DELETES,
     SliceDetails,
+    details_of,
 )
 from tidegate.source.hudi.slices.events import partition_events
 from tidegate.source.hudi.slices.file_groups import Slice
@@ -132,18 +133,22 @@ class HudiSlicing:
         timeline = self._access.timeline(pin)
         end = timeline.order(window.end_inclusive)
         mode = config.read.mode
+        columns = decode_schema(pin.details["table_schema"])
         is_first = start is None and not (mode == CHANGELOG and config.start.kind == "earliest")
         if whole or is_first or mode == "snapshot":
             state = self._state(timeline, end)
             check_not_cleaned(timeline, state.until)
             pieces, short = self._whole(timeline, state)
+            if mode == REPLACING:
+                # Rows are given these values when they are read: better refused here.
+                folders = {details_of(it.slice)["partition"] for it in pieces}
+                partition_values(timeline.table, columns, folders)
             reloads = self._access.reloads if whole else None
             listed = Listed(unmerged=timeline.table.is_merge_on_read or None)
             return Units(pieces, notes=((reloads,) if reloads else ()) + short, listed=listed)
         writes = [it for it in _writes(timeline, start) if it <= end]
         begin = timeline.order(start) if start else None
         found = self._window(timeline, end, begin, writes)
-        columns = decode_schema(pin.details["table_schema"])
         if mode == REPLACING:
             places = found.touched()
             replaced = partition_values(timeline.table, columns, sorted(places))

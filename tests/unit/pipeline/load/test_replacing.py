@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from tidegate.config import PipelineConfig
-from tidegate.errors import ModeChanged, PartitionsUnlikeSource, RowOutsideReplaced
+from tidegate.errors import ModeChanged, PartitionsUnlikeSource
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
-from tidegate.pipeline.load.replacing import check_replaced, replaced_partitions
+from tidegate.pipeline.load.replacing import replaced_partitions
 from tidegate.source.slicing import Units
 
 FOLDERS = ({"dt": pa.scalar(date(2026, 1, 2))}, {"dt": pa.scalar(None, pa.date32())})
@@ -92,16 +92,3 @@ def test_window_is_read_as_the_kind_that_it_was_taken_as(
             replaced({"day": "dt"}, folders, kind)
     else:
         assert replaced({"day": "dt"}, folders, kind) == ()
-
-
-def test_rows_of_a_partition_that_was_not_read_whole_are_refused() -> None:
-    days = [Partition((("day", f"2026-01-0{day}"), ("hour", "08"))) for day in (1, 2)]
-    scan: Any = SimpleNamespace(
-        pipeline="trips",
-        window=window(WindowKind.REPLACE),
-        replaced=replaced({"day": "dt"}, FOLDERS),
-    )
-
-    check_replaced(scan, days[1:])
-    with pytest.raises(RowOutsideReplaced, match="'day=2026-01-01/hour=08'"):
-        check_replaced(scan, days)

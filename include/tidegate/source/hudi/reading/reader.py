@@ -30,12 +30,14 @@ from tidegate.source.hudi.reading.change_columns import (
     told_apart,
 )
 from tidegate.source.hudi.reading.deleted_keys import Gone, told_by
+from tidegate.source.hudi.reading.folder_values import FolderValues, SomeRows
 from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
 from tidegate.source.hudi.reading.logged_changes import LoggedChanges
 from tidegate.source.hudi.reading.piece_merge import PieceMerger, present, share_of
 from tidegate.source.hudi.slices.details import (
     CHANGELOG,
     LOG_ONLY,
+    REPLACING,
     details_of,
 )
 from tidegate.source.hudi.table.columns import (
@@ -79,6 +81,8 @@ class HudiReader:
         self._plain = self._columns.with_hidden(merging=False, times=False)
         properties = TableProperties(pin.identity, pin.details.get("properties", {}))
         self._tombstones = Tombstones(self._columns, properties)
+        is_by_folder = mode == REPLACING
+        self._folders = FolderValues(self._columns.table, properties) if is_by_folder else None
         self._changes = LoggedChanges(files, self._columns, properties)
         self._merger = PieceMerger(
             self._columns, mode, self._logs, self.open, self._conform, memory
@@ -181,6 +185,7 @@ class HudiReader:
             return
         if details.get("only_deletes"):
             return
+        found = self._placed(found, details["partition"])
         names, passing = list(self._columns.names), options.filter
         if CHANGE_TYPE in names:
             otherwise = RowKind.INSERT if details.get("only_inserts") else RowKind.UPSERT
@@ -193,10 +198,14 @@ class HudiReader:
 
     def _standing(self, batch: pa.RecordBatch, piece: Piece) -> pa.RecordBatch:
         rows = self._conform(batch, piece, self._plain)
+        rows = self._placed(rows, details_of(piece.slice)["partition"])
         if CHANGE_TYPE not in rows.schema.names:
             return rows
         upserts = told_apart(pa.Table.from_batches([rows]), is_changelog=False)
         return numbered(upserts.combine_chunks().to_batches()[0], details_of(piece.slice))
+
+    def _placed(self, rows: SomeRows, folder: str) -> SomeRows:
+        return self._folders.given(rows, folder) if self._folders else rows
 
     def _conform(
         self, batch: pa.RecordBatch, piece: Piece, wanted: Sequence[Wanted]
