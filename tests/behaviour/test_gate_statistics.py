@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from datetime import date, datetime, time
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from tidegate.config import GateConfig
 from tidegate.errors import SuiteInvalid
-from tidegate.gate import load_suite, suite_mistakes
+from tidegate.gate import GateInput, check, load_suite, suite_mistakes
 from tidegate.gate.frame import seen, to_pandas
 from tidegate.gate.library import PANDAS, run_expectations
 from tidegate.gate.suite import Sees
+from tidegate.model.partition import Partition
+from tidegate.model.publication import Outcome, Verdict
+from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +42,7 @@ COLUMNS = {
     "list": pa.array([[1], [2]]),
     "struct": pa.array([{"a": 1}, {"a": 2}]),
     "map": pa.array([[("a", 1)], [("b", 2)]], pa.map_(pa.string(), pa.int64())),
+    "duration": pa.array([timedelta(1), timedelta(2)]),
     "nulls": pa.nulls(2),
 }
 NUMBER, OPEN = {"min_value": 0}, {}
@@ -47,6 +53,7 @@ CHECKS: dict[str, tuple[str, dict[str, Any]]] = {
     "sum": ("sum_to_be_between", NUMBER),
     "sum of any": ("sum_to_be_between", OPEN),
     "stdev": ("stdev_to_be_between", NUMBER),
+    "stdev of any": ("stdev_to_be_between", OPEN),
     "median": ("median_to_be_between", NUMBER),
     "median of any": ("median_to_be_between", OPEN),
     "quantiles": (
@@ -70,8 +77,8 @@ CHECKS: dict[str, tuple[str, dict[str, Any]]] = {
     "distinct": ("unique_value_count_to_be_between", NUMBER),
     "unique": ("values_to_be_unique", {}),
 }
-STATISTICS = ("mean", "mean of any", "sum", "stdev", "median", "median of any", "quantiles",
-              "z-scores", "bins")  # fmt: skip
+STATISTICS = ("mean", "mean of any", "sum", "stdev", "stdev of any", "median", "median of any",
+              "quantiles", "z-scores", "bins")  # fmt: skip
 
 
 def judged(folder: Path, check: str, column: str) -> tuple[list[str], bool]:
@@ -135,3 +142,76 @@ def test_sum_of_texts_is_left_to_spark_beside_a_query(
     found = list(suite_mistakes(load_suite(str(file)), {"x": pa.string()}))
 
     assert bool(found) is is_refused
+
+
+def quantiles(least: float, most: float) -> dict[str, Any]:
+    return {"quantile_ranges": {"quantiles": [0.5], "value_ranges": [[least, most]]}}
+
+
+def bins(threshold: float) -> dict[str, Any]:
+    shares = {"bins": [0, 3, 6, 10], "weights": [0.5, 0.25, 0.25]}
+    return {"partition_object": shares, "threshold": threshold}
+
+
+def z_scores(threshold: float) -> dict[str, Any]:
+    return {"threshold": threshold, "double_sided": True}
+
+
+VALUES = (1, 2, 2, 5, 9)
+HOLDS_AND_FAILS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "mean_to_be_between": ({"max_value": 3.8}, {"max_value": 3.7}),
+    "sum_to_be_between": ({"max_value": 19}, {"max_value": 18}),
+    "stdev_to_be_between": ({"max_value": 3.3}, {"max_value": 3.2}),
+    "median_to_be_between": ({"max_value": 2}, {"max_value": 1}),
+    "quantile_values_to_be_between": (quantiles(2, 2), quantiles(3, 9)),
+    "value_z_scores_to_be_less_than": (z_scores(1.7), z_scores(1.5)),
+    "kl_divergence_to_be_less_than": (bins(0.1), bins(0.001)),
+    "min_to_be_between": ({"min_value": 1}, {"min_value": 2}),
+    "max_to_be_between": ({"max_value": 9}, {"max_value": 8}),
+    "unique_value_count_to_be_between": ({"max_value": 4}, {"max_value": 3}),
+    "proportion_of_unique_values_to_be_between": ({"max_value": 0.8}, {"max_value": 0.7}),
+    "most_common_value_to_be_in_set": ({"value_set": [2]}, {"value_set": [1]}),
+    "distinct_values_to_be_in_set": ({"value_set": [1, 2, 5, 9]}, {"value_set": [1, 2, 5]}),
+    "distinct_values_to_contain_set": ({"value_set": [1, 2]}, {"value_set": [3]}),
+    "distinct_values_to_equal_set": ({"value_set": [1, 2, 5, 9]}, {"value_set": [1, 2]}),
+}
+"""Bounds beside what `VALUES` have: five numbers, with mean 3.8, deviation 3.27 and median 2."""
+
+
+def verdict(folder: Path, kind: str, keys: dict[str, Any], values: pa.Array) -> Verdict:
+    """Judge a partition with the values as its only column."""
+    pq.write_table(pa.table({"x": values}), folder / "part.parquet")
+    expectation = {"type": f"expect_column_{kind}", "kwargs": {"column": "x", **keys}}
+    suite = folder / "suite.json"
+    suite.write_text(json.dumps({"name": "s", "expectations": [expectation]}))
+    content = GateInput(Partition(()), (str(folder / "part.parquet"),), unified)
+    config, now = GateConfig(suite=str(suite)), datetime(2026, 2, 1, tzinfo=UTC)
+    return check(load_suite(str(suite)), content, config, now)[0]
+
+
+@pytest.mark.parametrize("with_null", [False, True], ids=["no NULL", "with NULL"])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(24, 2)], ids=str)
+@pytest.mark.parametrize("statistic", HOLDS_AND_FAILS)
+def test_bound_that_does_not_hold_holds_the_partition(
+    tmp_path: Path, statistic: str, kind: pa.DataType, *, with_null: bool
+) -> None:
+    values = pa.array([*VALUES, *([None] if with_null else [])]).cast(kind)
+    if with_null and statistic.startswith("proportion"):
+        values = pa.array(VALUES).cast(kind)
+
+    found = [verdict(tmp_path, statistic, keys, values) for keys in HOLDS_AND_FAILS[statistic]]
+
+    assert [it.outcome for it in found] == [Outcome.PASS, Outcome.HOLD]
+
+
+@pytest.mark.parametrize("count", [0, 3])
+@pytest.mark.parametrize("kind", [pa.int64(), pa.float64(), pa.decimal128(24, 2)], ids=str)
+def test_statistics_of_nothing_are_judged(tmp_path: Path, kind: pa.DataType, count: int) -> None:
+    """Nothing has a sum and no outlier; all other bounds fail."""
+    found = {
+        statistic: verdict(tmp_path, statistic, keys, pa.nulls(count, kind)).outcome
+        for statistic, (keys, _) in list(HOLDS_AND_FAILS.items())[:9]
+    }
+
+    passing = {statistic for statistic, outcome in found.items() if outcome is Outcome.PASS}
+    assert passing == {"sum_to_be_between", "value_z_scores_to_be_less_than"}

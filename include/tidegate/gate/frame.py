@@ -83,12 +83,21 @@ def seen(rows: pa.Table, form: Sees) -> Any:
         number: column.cast(pa.string()).cast(pa.float64()) for number, column in decimals.items()
     }
     # All or none, because a check may compare two columns.
-    if form is Sees.NUMBERS or all(
+    if form in {Sees.NUMBERS, Sees.FLOATS} or all(
         _has_all_digits(floats[number], column) for number, column in decimals.items()
     ):
         for number, column in floats.items():
             rows = rows.set_column(number, rows.schema.names[number], column)
-    return to_pandas(rows)
+    return to_pandas(_without_nullable(rows) if form is Sees.FLOATS else rows)
+
+
+def _without_nullable(rows: pa.Table) -> pa.Table:
+    """Return whole numbers as floats where one is NULL, on whose NA in pandas the library fails."""
+    for number, field in enumerate(rows.schema):
+        column = rows.column(number)
+        if pa.types.is_integer(field.type) and (column.null_count or not len(column)):
+            rows = rows.set_column(number, field.name, column.cast(pa.float64(), safe=False))
+    return rows
 
 
 def _has_all_digits(floats: pa.ChunkedArray, decimals: pa.ChunkedArray) -> bool:

@@ -178,12 +178,29 @@ def _validate(gx: Any, suite: Suite, asset: Any, frame: Any, expectations: list[
     except SuiteParameterError as refused:
         problem = f"{refused}; `suite_parameters` gives {sorted(given) or 'none'}"
         raise SuiteInvalid(suite=suite.file, problem=problem) from refused
-    # Through text, which turns remaining numpy and pandas values into plain JSON. NaN, the
-    # aggregate of nothing, is not JSON.
-    return [
-        json.loads(json.dumps(one.to_json_dict(), default=str), parse_constant=lambda _: None)
-        for one in result.results
-    ]
+    return [_plain(suite, one) for one in result.results]
+
+
+def _plain(suite: Suite, result: Any) -> dict[str, Any]:
+    """Return one of the library's results, JSON-ready."""
+    try:
+        said = result.to_json_dict()
+    except TypeError as refused:
+        # Such as a duration: the library computes its mean, and cannot write it down.
+        kind = result.expectation_config.type
+        column = result.expectation_config.kwargs.get("column")
+        problem = f"{kind}({column}) could not be run: {refused}"
+        raise SuiteInvalid(suite=suite.file, problem=problem) from refused
+    # NaN, the aggregate of nothing, is not JSON.
+    plain = json.loads(json.dumps(said, default=_plain_value), parse_constant=lambda _: None)
+    return dict(plain)
+
+
+def _plain_value(value: Any) -> Any:
+    """Return a value that is not JSON as one that is: the truth of numpy is not a text."""
+    import numpy as np
+
+    return value.item() if isinstance(value, np.generic) else str(value)
 
 
 def _refuse_failed_run(suite: Suite, expectation: Expectation, result: Mapping[str, Any]) -> None:

@@ -30,9 +30,8 @@ _AS_STORED = re.compile(
     r"|expect_column_value_lengths_.*|expect_column_values_to_(not_)?match_.*"
     r"|expect_multicolumn_sum_to_equal"
 )
-_STATISTICS = re.compile(
-    r"expect_column_(mean|sum|stdev|median|quantile_values|kl_divergence)_.*|.*_z_scores_.*"
-)
+_STATISTICS = re.compile(r"expect_column_(mean|sum|stdev|median)_.*")
+_SORTED = re.compile(r"expect_column_(quantile_values|kl_divergence)_.*|.*_z_scores_.*")
 _CONDITION_COLUMN = re.compile(r"""\bcol\(\s*["']([^"']+)["']\s*\)""")
 
 
@@ -45,6 +44,8 @@ class Sees(StrEnum):
     """The values as they are stored, for their types, their text and exact sums."""
     NUMBERS = "numbers"
     """All decimals as floats, for statistics."""
+    FLOATS = "floats"
+    """All decimals as floats, and whole numbers where one is NULL, for quantiles and the like."""
     ROWS = "rows"
     """Decimals as floats if the floats have all digits of all decimals."""
 
@@ -76,7 +77,12 @@ class Expectation:
     @property
     def sees(self) -> Sees:
         """The form of the rows that it is checked on."""
-        forms = {Sees.SCHEMA: _SCHEMA_ONLY, Sees.TYPES: _AS_STORED, Sees.NUMBERS: _STATISTICS}
+        forms = {
+            Sees.SCHEMA: _SCHEMA_ONLY,
+            Sees.TYPES: _AS_STORED,
+            Sees.NUMBERS: _STATISTICS,
+            Sees.FLOATS: _SORTED,
+        }
         found = (form for form, names in forms.items() if names.fullmatch(self.type))
         return next(found, Sees.ROWS)
 
