@@ -212,9 +212,14 @@ def test_table_is_compared_in_each_version_and_of_each_kind() -> None:
 MODES = ("snapshot", "complete", "with_deletes", "changelog", "latest_state", "skip_merge")
 CUT = tuple(case for case in WITH_META if "mor" in case)
 SPILLED = frozenset(CUT[::5])
+USUAL = frozenset(CUT[::3])
+"""The usual suite cuts a third of the tables, the slow one all."""
 
 
-@pytest.mark.parametrize("case", CUT)
+@pytest.mark.parametrize(
+    "case",
+    [case if case in USUAL else pytest.param(case, marks=pytest.mark.slow) for case in CUT],
+)
 def test_rows_are_the_same_however_slices_and_batches_are_cut_and_logs_kept(case: str) -> None:
     for mode in MODES:
         if mode in ONLY_WINDOW and is_exempt(case, ["mor_partial_"]):
