@@ -24,6 +24,8 @@ from tidegate.target.schema import unified
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from pyspark.sql import SparkSession
+
 DAY, MOMENT = date(2026, 2, 1), datetime(2026, 2, 1, 12)  # noqa: DTZ001
 COLUMNS = {
     "int": pa.array([1, 2], pa.int64()),
@@ -157,6 +159,7 @@ def z_scores(threshold: float) -> dict[str, Any]:
     return {"threshold": threshold, "double_sided": True}
 
 
+NOW = datetime(2026, 2, 1, tzinfo=UTC)
 VALUES = (1, 2, 2, 5, 9)
 HOLDS_AND_FAILS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "mean_to_be_between": ({"max_value": 3.8}, {"max_value": 3.7}),
@@ -185,8 +188,7 @@ def verdict(folder: Path, kind: str, keys: dict[str, Any], values: pa.Array) -> 
     suite = folder / "suite.json"
     suite.write_text(json.dumps({"name": "s", "expectations": [expectation]}))
     content = GateInput(Partition(()), (str(folder / "part.parquet"),), unified)
-    config, now = GateConfig(suite=str(suite)), datetime(2026, 2, 1, tzinfo=UTC)
-    return check(load_suite(str(suite)), content, config, now)[0]
+    return check(load_suite(str(suite)), content, GateConfig(suite=str(suite)), NOW)[0]
 
 
 @pytest.mark.parametrize("with_null", [False, True], ids=["no NULL", "with NULL"])
@@ -202,6 +204,31 @@ def test_bound_that_does_not_hold_holds_the_partition(
     found = [verdict(tmp_path, statistic, keys, values) for keys in HOLDS_AND_FAILS[statistic]]
 
     assert [it.outcome for it in found] == [Outcome.PASS, Outcome.HOLD]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", [pa.int64(), pa.decimal128(24, 2)], ids=str)
+def test_bound_that_does_not_hold_holds_the_partition_in_spark(
+    tmp_path: Path, spark: SparkSession, kind: pa.DataType
+) -> None:
+    pq.write_table(pa.table({"x": pa.array([*VALUES]).cast(kind)}), tmp_path / "part.parquet")
+    content = GateInput(Partition(()), (str(tmp_path / "part.parquet"),), unified)
+    expectations = [
+        {"type": f"expect_column_{name}", "kwargs": {"column": "x", **keys}}
+        for name, both in HOLDS_AND_FAILS.items()
+        for keys in both
+    ]
+    file = tmp_path / "suite.json"
+    file.write_text(json.dumps({"name": "s", "expectations": expectations}))
+    config = GateConfig(suite=str(file), pandas_limit=1)
+
+    def frame(files: list[str], columns: list[str]) -> Any:
+        return spark.read.parquet(*files).select(*columns)
+
+    found = check(load_suite(str(file)), content, config, NOW, frame)[0]
+
+    assert found.engine == "spark"
+    assert [one.success for one in found.checks] == [True, False] * len(HOLDS_AND_FAILS)
 
 
 @pytest.mark.parametrize("count", [0, 3])
