@@ -10,6 +10,7 @@ import pytest
 from sqlalchemy import event
 
 from small_lake import NOW, SmallLake, day, decide, known, load, publish
+from tidegate.cli.status_view import partition_table
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -107,6 +108,25 @@ def test_status_says_of_each_partition_what_explain_says(every_state: Pipeline) 
     assert any("a commit was begun" in why for why in whys)
     for item in report.partitions:
         assert item == every_state.explain(item.state.partition, NOW).report
+
+
+def _whys(pipeline: Pipeline) -> dict[str, str]:
+    """Return what `status` prints as the reason of each partition."""
+    report = pipeline.status(NOW)
+    assert report is not None
+    table = partition_table(report.partitions)
+    columns = {str(column.header): list(map(str, column.cells)) for column in table.columns}
+    return dict(zip(columns["partition"], columns["why not yet"], strict=True))
+
+
+def test_status_says_that_a_commit_has_begun(every_state: Pipeline) -> None:
+    whys = _whys(every_state)
+    begun = {name: why for name, why in whys.items() if "commit begun" in why}
+    assert begun == {str(day(3)): "commit begun: the next publish finishes it"}
+
+    publish(every_state, now=known(60))
+
+    assert not any("commit begun" in why for why in _whys(every_state).values())
 
 
 def test_evaluation_that_status_keeps_is_that_of_each_partition(every_state: Pipeline) -> None:

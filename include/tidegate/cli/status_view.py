@@ -136,6 +136,8 @@ def _waits_for(item: PartitionReport) -> str:
     if item.passed_over:
         removed = "may have rows that the source removed, see the note"
         return "; ".join(filter(None, (removed, said)))
+    if item.commit_begun:
+        return "; ".join(filter(None, ("commit begun: the next publish finishes it", said)))
     is_ready = item.why is not None and item.why.committable and item.state.pending == "pending"
     return said or ("complete: waits for the next publish" if is_ready else "")
 

@@ -149,6 +149,7 @@ class Reporter:
             windows=counted(newest.contributions, known.contributions) if newest else (),
             proposed_digest=proposed.publication.digest if proposed else None,
             passed_over=passed_over(self.config, windows, known),
+            commit_begun=known.begun is not None,
         )
 
     def _notes(self, windows: Sequence[WindowState]) -> list[str]:
