@@ -267,6 +267,7 @@ def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
         pipeline.drop("cli", NOW)
 
     assert lake.stamps() == before
+    assert not (lake.work / "reset.json").exists()
     pipeline.drop("cli", NOW)
     assert lake.stamps() != before
     assert lake.ids() == {}

@@ -119,8 +119,8 @@ class Resetter:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own; nothing was dropped.
             PipelineRetired: the pipeline was ended.
-            WindowOpen: a run is at work (Transient).
-            PartitionBusy: a process is moving files (Transient).
+            WindowOpen, PartitionBusy: a run is at work, or a process is moving files; nothing was
+                dropped (Transient).
         """
         before = self._begun_before()
         if before is not None:
@@ -134,6 +134,8 @@ class Resetter:
         check_not_retired(self.roots, self.config.name, self.storage)
         words = ("reset", self.config.name, "--drop-target")
         self.check_idle(owner, now, Way(words, "goes on"))
+        # Once the reset has begun, everything else is refused until it is finished.
+        await_movers(roots, self.storage)
         begun = Begun(self.config.name, self.ledger.pipeline.get().ledger_id)
         self.storage.write_once(layout.reset_file(roots.work), pretty(begun.to_json()))
         again_if(LedgerMoved, functools.partial(self._drop, roots))
