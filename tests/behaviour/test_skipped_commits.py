@@ -158,6 +158,21 @@ def test_refused_window_changes_nothing_however_often_it_is_tried(orders: Orders
 
 
 @pytest.mark.follows("RemovedRowsRead")
+def test_reset_publishes_what_a_refused_window_could_not(
+    orders: Orders, caplog: pytest.LogCaptureFixture
+) -> None:
+    refused(orders)
+    pipeline = orders.lake.pipeline(**SKIP)
+    assert "after this load" not in caplog.text
+
+    pipeline.finish_load(pipeline.reset(Run("reset", "cli"), NOW), NOW, local)
+    publish(pipeline)
+
+    assert orders.published() == orders.now
+    assert load(pipeline).windows == ()
+
+
+@pytest.mark.follows("RemovedRowsRead")
 @pytest.mark.parametrize("start", ["full", "earliest"])
 def test_new_pipeline_with_a_changelog_has_the_rows_of_a_refused_window(
     orders: Orders, start: str

@@ -76,9 +76,10 @@ class RemovedRowsRead(IcebergSourceError):
         "{source}: `read.on_non_append: skip` expects that the rows of a window still exist at "
         "its end; found {snapshots}, which remove {removed} of this window. If these rows were "
         "published, they would appear beside the rows that correct them, so nothing was read. "
-        "Read the table in a new pipeline: with `read.on_non_append: changelog`, and "
-        "`_change_type` among `read.columns`, it has every change; with `start: full` it has the "
-        "current rows, and `tidegate rebuild PIPELINE PARTITION` later updates the days that a "
+        "To publish the table as it is now in place of what was published, run `tidegate reset "
+        "PIPELINE`. Otherwise read it in a new pipeline: with `read.on_non_append: changelog`, "
+        "and `_change_type` among `read.columns`, it has every change; with `start: full` it has "
+        "the current rows, and `tidegate rebuild PIPELINE PARTITION` later updates the days that a "
         "skipped commit changes."
     )
 

@@ -62,7 +62,8 @@ def passing_over(
     Raises:
         NonAppendSnapshot: the pipeline does not say `skip`.
     """
-    sentences = _sentences(taken, event_times, rebuilding)
+    # A window that is refused has no load after which a rebuild would help.
+    sentences = _sentences(taken, event_times, None if taken.read and skip else rebuilding)
     if not skip:
         remedy = _LIBRARY if rebuilding is None else _remedy(taken, sentences)
         raise NonAppendSnapshot(source=source, snapshots=_describe(commits), remedy=remedy)
