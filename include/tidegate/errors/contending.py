@@ -54,7 +54,7 @@ class FenceLost(TerminalError):
     template = (
         "pipeline '{pipeline}': {subject}: this process holds fence {held}, the ledger has "
         "{found}: "
-        "a successor took over. Nothing was changed; let the successor finish."
+        "a successor took over. Let it finish what this process has not done."
     )
 
 
