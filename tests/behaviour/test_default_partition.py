@@ -171,7 +171,7 @@ def test_rows_without_a_time_that_a_rule_puts_aside_leave_nothing_pending(
     assert rule, said
     lake.keys["rows"] = [{"name": "timed", "where": rule[1]}]
     lake.pipeline()
-    assert "puts such rows aside, as the row rule" in reported()["why"]["detail"]
+    assert "puts aside such rows that were read before the row rule" in reported()["why"]["detail"]
 
     assert typed(rule[2]).exit_code == 0
 
@@ -185,6 +185,26 @@ def test_rows_without_a_time_that_a_rule_puts_aside_leave_nothing_pending(
     again.restore_ledger()
     empty = again.ledger.partitions.get(again.parse_partition(f"dt={DEFAULT_NAME}"))
     assert empty.name == "empty"
+
+
+def test_rebuild_of_published_rows_without_a_time_names_the_partition_to_publish(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.found_by_name(monkeypatch)
+    rows = {"id": [1], "at": pa.nulls(1, pa.timestamp("us", "UTC"))}
+    pq.write_table(pa.table(rows), lake.root / "drop" / "a.parquet")
+    lake.keys = {"target": {"partition_by": {"dt": "day(at)", "region": None}}}
+    load(lake.pipeline())
+    assert typed(f"tidegate publish orders dt={DEFAULT_NAME}").exit_code == 0
+    assert by_listing(lake) == {f"dt={DEFAULT_NAME}": [1]}
+    lake.keys["rows"] = [{"name": "timed", "where": "at is not null"}]
+    lake.pipeline()
+
+    rebuilt = typed(f"tidegate rebuild orders dt={DEFAULT_NAME}")
+    (line,) = re.findall("Next: (.*)", rebuilt.stdout)
+
+    assert typed(line).exit_code == 0
+    assert by_listing(lake) == {}
 
 
 def reported() -> dict[str, Any]:

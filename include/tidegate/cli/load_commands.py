@@ -24,6 +24,7 @@ from tidegate.cli.plan_view import (
 )
 from tidegate.cli.publish_commands import advise, exit_of, publish_with_progress
 from tidegate.errors.commands import command
+from tidegate.model.partition import Partition
 from tidegate.model.run import Announced, PlannedWindow, Run
 
 if TYPE_CHECKING:
@@ -138,7 +139,7 @@ def rebuild(
             raise typer.Exit(NOTHING)
         finished = finish(opened, run, planned, now, output)
         opened.check_rebuilt(named)
-        _show(opened, *finished, output)
+        _show(opened, *finished, output, _never_due(opened, named, now))
 
 
 def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> None:
@@ -203,15 +204,39 @@ def refresh(
         raise typer.Exit(exit_of(published.outcomes))
 
 
+def _never_due(opened: "Pipeline", named: Sequence[Partition], now: datetime) -> list[Partition]:
+    """Return the partitions that are pending, and that only a command with their name publishes."""
+    from tidegate.pipeline.publish.evaluating import ONLY_BY_COMMAND
+
+    looked = ((partition, opened.evaluate(partition, now)) for partition in named)
+    return [partition for partition, found in looked if found and found.reason in ONLY_BY_COMMAND]
+
+
 def _show(
-    opened: "Pipeline", planned: Sequence[PlannedWindow], announced: Announced, output: Output
+    opened: "Pipeline",
+    planned: Sequence[PlannedWindow],
+    announced: Announced,
+    output: Output,
+    by_name: Sequence[Partition] = (),
 ) -> None:
-    """Show what a load, replay or rebuild changed."""
+    """Show what a load, replay or rebuild changed.
+
+    Args:
+        opened: the pipeline.
+        planned: the windows.
+        announced: what announcing them changed.
+        output: where it is shown.
+        by_name: those of the partitions that have to be named to be published.
+    """
     said = told(opened, planned, announced)
     output.show(said.raw, said.facts)
     if said.was_limited:
         output.next(command("load", opened.config.name))
     if removed := opened.removed_rows():
         output.next(command("rebuild", opened.config.name, *removed))
-    elif announced.partitions:
-        output.next(command("publish", opened.config.name))
+        return
+    named = command("publish", opened.config.name, *by_name)
+    others = set(announced.partitions).difference(by_name)
+    output.next(
+        *([command("publish", opened.config.name)] if others else ()), *([named] if by_name else ())
+    )

@@ -133,7 +133,7 @@ def _put_aside(config: PipelineConfig, column: str, partition: Partition) -> str
     """Return how rows without an event time, which were read already, are put aside."""
     rule, again = f"{column} is not null", f"`{command('rebuild', config.name, partition)}`"
     if any(" ".join(item.where.lower().split()) == rule.lower() for item in config.rows):
-        return f"; {again} puts such rows aside, as the row rule `{rule}` says"
+        return f"; {again} puts aside such rows that were read before the row rule `{rule}`"
     return f"; after a row rule `{rule}` is added to `rows`, {again} puts such rows aside"
 
 
