@@ -161,16 +161,10 @@ class WindowChanges:
                 yield Removed(ordinal, requested, slice, state)
 
     def _base_file(self, partition: str, group: str, instant: str) -> BaseFile:
-        found = [
-            it
-            for it in self._folders.of(partition)
-            if isinstance(it, BaseFile) and (it.group, it.instant) == (group, instant)
-        ]
-        named = {stat.path for stat in self._timeline.metadata_of(instant).files}
-        kept = [it for it in found if it.path in named] or found
-        if not kept:
+        found = self._folders.base_file(self._timeline, partition, group, instant)
+        if found is None:
             raise self._lost(instant)
-        return max(kept, key=lambda it: it.token)
+        return found
 
     def _lost(self, instant: str) -> HudiChangesLost:
         return HudiChangesLost(source=self._timeline.table.source, instant=instant)

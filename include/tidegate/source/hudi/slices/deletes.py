@@ -206,16 +206,11 @@ class WindowDeletes:
 
     def _base_files(self, wanted: Mapping[Group, str]) -> dict[Group, BaseFile]:
         found: dict[Group, BaseFile] = {}
-        for partition in sorted({partition for partition, _ in wanted}):
-            for file in self._folders.of(partition):
-                if not isinstance(file, BaseFile):
-                    continue
-                group = partition, file.group
-                if wanted.get(group) == file.instant and self._is_named(file):
-                    found[group] = file
-        gone = sorted(wanted.keys() - found.keys())
-        if gone:
-            raise self._lost(wanted[gone[0]])
+        for (partition, group), instant in sorted(wanted.items()):
+            file = self._folders.base_file(self._timeline, partition, group, instant)
+            if file is None:
+                raise self._lost(instant)
+            found[partition, group] = file
         return found
 
     def _check_named(self, state: State, places: Mapping[str, Collection[str]]) -> None:
@@ -230,11 +225,6 @@ class WindowDeletes:
 
     def _lost(self, instant: str) -> HudiChangesLost:
         return HudiChangesLost(source=self._timeline.table.source, instant=instant)
-
-    def _is_named(self, file: BaseFile) -> bool:
-        """Return whether the commit names the file, and not another one of a failed task."""
-        stats = self._timeline.metadata_of(file.instant).files
-        return not stats or any(stat.path == file.path for stat in stats)
 
 
 def _may_tell(stat: WriteStat) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from tidegate.source.hudi.slices.names import BaseFile, LogFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 LOGS_BY_COMPLETION = 8
 """The table version since which a log file's own completion time says which slice it is part of."""
@@ -64,7 +64,9 @@ def latest_slices(
     for group in sorted(groups):
         bases = [it for it in groups[group] if isinstance(it, BaseFile)]
         logs = [it for it in groups[group] if isinstance(it, LogFile) and it.kind != "cdc"]
-        base = _newest([it for it in bases if view.is_visible(it.instant)], named)
+        visible = [it for it in bases if view.is_visible(it.instant)]
+        newest = max((it.instant for it in visible), default="")
+        base = one_of([it for it in visible if it.instant == newest], named)
         own = sorted(
             (it for it in logs if is_part(it, base, view, table_version)), key=lambda it: it.order
         )
@@ -73,14 +75,14 @@ def latest_slices(
             yield Slice(partition, group, base, tuple(own), tuple(other))
 
 
-def _newest(bases: list[BaseFile], named: Callable[[BaseFile], bool]) -> BaseFile | None:
-    if not bases:
-        return None
-    newest = max(it.instant for it in bases)
-    found = [it for it in bases if it.instant == newest]
-    # A task that was tried again may have left a second file of the same instant (HUDI-F1).
+def one_of(found: Sequence[BaseFile], named: Callable[[BaseFile], bool]) -> BaseFile | None:
+    """Return the base file of one group and instant; None if there is none.
+
+    A task that was tried again may have left a second one, which its commit does not name
+    (HUDI-F1).
+    """
     kept = [it for it in found if named(it)] if len(found) > 1 else found
-    return max(kept or found, key=lambda it: it.token)
+    return max(kept or found, key=lambda it: it.token, default=None)
 
 
 def is_part(log: LogFile, base: BaseFile | None, view: View, table_version: int) -> bool:
