@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from golden_hudi import NOW, Golden, answers, copied, texts
+from hudi_writer import PLAIN, START, HudiTable
 from small_hudi import Command, HudiLake, typed
-from small_lake import load
+from small_lake import load, publish
 from tidegate.errors import HollowInstant, HudiInstantGone
 from tidegate.model.instant import InstantRange
+from tidegate.pipeline import open_pipeline
 from tidegate.source.hudi.table.avro import first_record
 from tidegate.source.hudi.timeline.times import order_of
 
@@ -21,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 HOLLOW = ["v6_cow_inflight_left", "v6_mor_inflight_left"]
+HOUR = timedelta(hours=1)
 SOURCE = {"read": {"mode": "complete", "keys_repeat": True}}
 
 
@@ -79,6 +85,43 @@ def test_write_that_was_rolled_back_holds_nothing_back_any_more(case: str, tmp_p
 
     assert lake.pipeline(**keys).source.timeline.pin(NOW).held_back is None
     assert taken_by(lake, **keys) == Counter(lake.writes)
+
+
+def test_idle_watermark_waits_for_writes_that_a_pending_one_holds_back(tmp_path: Path) -> None:
+    at = {"type": "long", "logicalType": "timestamp-micros"}
+    columns = {**PLAIN, "at": (at, pa.timestamp("us", "UTC"))}
+    table = HudiTable(tmp_path / "table", 6, "COPY_ON_WRITE", columns=columns, ordering="")
+    file = tmp_path / "orders.yaml"
+    keys = {
+        "name": "orders",
+        "source": {"kind": "hudi", "path": str(table.root), **SOURCE},
+        "event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "advance"},
+        "target": {"path": str(tmp_path / "target"), "partition_by": {"dt": "day(at)"}},
+    }
+    file.write_text(json.dumps(keys))
+    pipeline = open_pipeline(file, ledger=f"sqlite:///{tmp_path}/ledger.db")
+
+    def published() -> list[str]:
+        files = (tmp_path / "target").rglob("*.parquet")
+        return sorted(key for file in files for key in pq.read_table(file)["k"].to_pylist())
+
+    table.insert("g-0", [{"k": "a", "at": START - HOUR}])
+    load(pipeline, now=START + HOUR)
+    hanging = table.begin()
+    hanging.base("g-1", [{"k": "b", "at": START - HOUR}])
+    table.insert("g-2", [{"k": "c", "at": START - HOUR}])
+
+    announced = load(pipeline, now=START + 9 * HOUR)
+    publish(pipeline, now=START + 9 * HOUR)
+    assert (announced.windows, published()) == ((), [])
+
+    hanging.done("INSERT")
+    load(pipeline, now=START + 9 * HOUR)
+    load(pipeline, now=START + 12 * HOUR)
+    publish(pipeline, now=START + 12 * HOUR)
+    assert published() == ["a", "b", "c"]
+    (partition,) = pipeline.ledger.partitions.all()
+    assert partition.revision == 1
 
 
 def test_write_that_is_done_after_later_ones_is_in_one_window(tmp_path: Path) -> None:

@@ -238,6 +238,33 @@ def test_idle_watermark_waits_for_what_the_source_has_brought(lake: SmallLake) -
     assert lake.ids() == {"dt=2026-02-01": ids[:2], "dt=2026-02-02": ids[2:]}
 
 
+@pytest.mark.parametrize("cut", ["intervals", "limits"])
+def test_idle_watermark_waits_for_what_follows_a_window_without_rows(
+    lake: SmallLake, cut: str
+) -> None:
+    limits = {"limits": {"snapshots": 1}} if cut == "limits" else {}
+    lake.keys = {
+        "event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "advance"},
+        "source": {"read": {"filter": "amount < 50"}, **limits},
+    }
+    ids = lake.commit({1: 2})
+    load(lake.pipeline(), interval(1) if cut == "intervals" else None, now=known(1.1))
+    lake.commit({2: 1}, amount=100)
+    ids += lake.commit({1: 3})
+
+    # After days without runs, the first of two windows has no row that passes the filter.
+    first = load(lake.pipeline(), interval(2) if cut == "intervals" else None, now=known(9))
+    publish(lake.pipeline(), now=known(9))
+    assert (first.windows, first.summary.rows_read, lake.ids()) == ((2,), 0, {})
+
+    load(lake.pipeline(), interval(3) if cut == "intervals" else None, now=known(9))
+    load(lake.pipeline(), now=known(9.1))
+    publish(lake.pipeline(), now=known(9.1))
+
+    assert lake.ids() == {"dt=2026-02-01": ids}
+    assert lake.pipeline().ledger.partitions.get(day(1)).revision == 1
+
+
 class Died(BaseException):
     """The process ends here."""
 

@@ -7,13 +7,14 @@ gate. A pipeline has one source, so its watermark is that source's (PC-W01).
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from tidegate.model.message import EventTimes
 from tidegate.model.watermark import WatermarkStep
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from tidegate.config import EventTimeConfig
@@ -26,6 +27,7 @@ def advance(
     *,
     rows_read: int,
     now: datetime,
+    is_unread: Callable[[], bool],
 ) -> WatermarkStep:
     """Return the watermark after one window, or after a look that found nothing new.
 
@@ -35,6 +37,9 @@ def advance(
         event_times: those of the window's rows; `EventTimes()` if there are none.
         rows_read: the number of rows read; with 0 the source stays silent.
         now: aware UTC clock of the announce.
+        is_unread: tells whether the source has changes that no window took in, this one included;
+            asked only if the source has been silent for too long. Such a source is not idle: the
+            changes may have rows of any time.
 
     Returns:
         The step with everything that its value is computed from (PC-W10). The value is never lower
@@ -42,7 +47,7 @@ def advance(
     """
     before = previous.value if previous else None
     last_data_at = now if rows_read else previous.last_data_at if previous else None
-    idle = is_idle(said, last_data_at, now)
+    idle = is_idle(said, last_data_at, now) and not is_unread()
     return WatermarkStep(
         previous=before,
         largest_event_time=event_times.largest,
@@ -77,7 +82,9 @@ def _candidates(
     if said is None:
         return
     if event_times.largest is not None:
-        yield event_times.largest - said.lateness
+        # Nothing is earlier than the calendar's first day.
+        with suppress(OverflowError):
+            yield event_times.largest - said.lateness
     if idle_at is not None and said.idle_timeout is not None and said.when_idle == "advance":
         yield idle_at - said.idle_timeout
 

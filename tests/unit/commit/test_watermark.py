@@ -25,11 +25,17 @@ def brought(moment: datetime, **counts: int) -> EventTimes:
     return EventTimes(moment, moment, **counts)
 
 
-def step(said: EventTimeConfig | None, *windows: tuple[datetime, EventTimes, int]) -> WatermarkStep:
+def step(
+    said: EventTimeConfig | None,
+    *windows: tuple[datetime, EventTimes, int],
+    is_unread: bool = False,
+) -> WatermarkStep:
     """Announce windows (clock, event times, rows) one after another; give the last step."""
     found = None
     for now, event_times, rows in windows:
-        found = advance(said, found, event_times, rows_read=rows, now=now)
+        found = advance(
+            said, found, event_times, rows_read=rows, now=now, is_unread=lambda: is_unread
+        )
     assert found is not None
     return found
 
@@ -78,7 +84,12 @@ def test_advance_with_more_lateness_than_before_does_not_go_back() -> None:
     first = step(EventTimeConfig(column="at"), (NOW, brought(NOW), 1))
 
     second = advance(
-        EventTimeConfig(column="at", lateness="2d"), first, brought(NOW), rows_read=1, now=NOW
+        EventTimeConfig(column="at", lateness="2d"),
+        first,
+        brought(NOW),
+        rows_read=1,
+        now=NOW,
+        is_unread=lambda: False,
     )
 
     assert second.value == NOW
@@ -153,6 +164,22 @@ def test_rows_that_do_not_raise_the_watermark_restart_the_time_out(event_times: 
     assert (found.idle, found.value) == (True, NOW + HOUR)
 
 
+def test_source_with_changes_that_no_window_took_is_not_idle() -> None:
+    said = EventTimeConfig(column="at", idle_timeout="2h", when_idle="advance")
+
+    found = step(said, (NOW, brought(NOW), 1), (NOW + 10 * HOUR, NONE, 0), is_unread=True)
+
+    assert (found.idle, found.value, found.last_data_at) == (False, NOW, NOW)
+
+
+def test_event_time_at_the_beginning_of_the_calendar_moves_nothing() -> None:
+    said = EventTimeConfig(column="at", lateness="5m")
+    zero = brought(datetime(1, 1, 1, tzinfo=UTC))
+
+    assert step(said, (NOW, zero, 1)).value is None
+    assert step(said, (NOW, brought(NOW), 1), (NOW, zero, 1)).value == NOW - timedelta(minutes=5)
+
+
 def test_source_that_never_brought_a_row_is_not_idle() -> None:
     said = EventTimeConfig(column="at", idle_timeout="2h", when_idle="advance")
 
@@ -191,7 +218,7 @@ def test_watermark_never_goes_back(
     found: WatermarkStep | None = None
     values = []
     for now, event_times, rows in sorted(arrived, key=lambda window: window[0]):
-        found = advance(said, found, event_times, rows_read=rows, now=now)
+        found = advance(said, found, event_times, rows_read=rows, now=now, is_unread=lambda: False)
         values.append(found.value)
 
     defined = [value for value in values if value is not None]
@@ -229,7 +256,7 @@ def test_commit_time_stands_for_event_times_unless_it_lies_in_the_future(
     )
 
     found = commit_times(now + late_by, said, now)
-    moved = advance(said, None, found, rows_read=1, now=now)
+    moved = step(said, (now, found, 1))
 
     assert moved.value == (now + late_by - timedelta(hours=1) if counts else None)
     assert moved.future_rows == (0 if counts else 1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.watermark import advance
-from tidegate.errors import NumberPassed, RowsUnaccounted
+from tidegate.errors import NumberPassed, RowsUnaccounted, TerminalError
 from tidegate.ledger.announcing import Announcement
 from tidegate.model.message import EventTimes, RunSummary
 from tidegate.model.run import Announced, PlannedWindow
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
+    from tidegate.model.instant import Instant
     from tidegate.model.ledger_rows import PipelineState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan
@@ -160,31 +161,38 @@ class Announcer:
         state = self.ledger.pipeline.get()
         messages = list(self.loader.messages(item))
         check_balance(self.loader.source.name, (message.noted.balance for message in messages))
-        return drafted(scan, messages, state, now, known=self._known)
+        # Only a window that moves the checkpoint to its end moves the watermark.
+        end = scan.window.range.end_inclusive
+        is_unread = functools.partial(self._is_unread, state, end, now)
+        return drafted(scan, messages, state, now, known=self._known, is_unread=is_unread)
 
     def _known(self) -> tuple[Partition, ...]:
         return tuple(state.partition for state in self.ledger.partitions.all())
 
     def _idle(self, now: datetime) -> None:
-        state = self.ledger.pipeline.get()
-        step = advance(
-            self.config.event_time, state.watermark_step, EventTimes(), rows_read=0, now=now
-        )
-        if step.value is None or step.value == state.watermark:
+        said, state = self.config.event_time, self.ledger.pipeline.get()
+        if said is None or said.when_idle != "advance":
             return
-        if not self._is_unread(state, now):
-            self.ledger.pipeline.advance_watermark(step, state.watermark_step)
+        is_unread = functools.partial(self._is_unread, state, state.checkpoint, now)
+        before = state.watermark_step
+        step = advance(said, before, EventTimes(), rows_read=0, now=now, is_unread=is_unread)
+        if step.value is not None and step.value != state.watermark:
+            self.ledger.pipeline.advance_watermark(step, before)
 
-    def _is_unread(self, state: PipelineState, now: datetime) -> bool:
-        """Return whether the source has changes that no window took in.
+    def _is_unread(self, state: PipelineState, after: Instant | None, now: datetime) -> bool:
+        """Return whether the source has changes after an instant, done or held back.
 
-        A run without a window may only have looked at an old interval.
+        A run may only have looked at an old interval, or taken as much as its limits allow.
         """
-        source = self.loader.source
-        pin = source.timeline.pin(now, state.source_identity, after=state.checkpoint)
-        if pin.head is None:
-            return False
-        return bool(source.timeline.following(pin, state.checkpoint).instants)
+        timeline = self.loader.source.timeline
+        try:
+            pin = timeline.pin(now, state.source_identity, after=state.checkpoint)
+            if pin.held_back is not None:
+                return True
+            return pin.head is not None and bool(timeline.following(pin, after).instants)
+        except TerminalError:
+            # The next load says what is wrong; what was staged is announced all the same.
+            return True
 
 
 def announcement_of(

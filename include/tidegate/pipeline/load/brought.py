@@ -28,6 +28,7 @@ def drafted(
     now: datetime,
     *,
     known: Callable[[], Iterable[Partition]],
+    is_unread: Callable[[], bool],
 ) -> SealedWindow:
     """Return the announcement of a window, without a number.
 
@@ -37,6 +38,8 @@ def drafted(
         before: the pipeline before the announce.
         now: aware UTC clock of the announce.
         known: lists the partitions that exist, and can be emptied.
+        is_unread: tells whether the source has changes that neither the window nor one before it
+            took in.
     """
     brought = contributions_of(messages, scan)
     return SealedWindow(
@@ -45,7 +48,7 @@ def drafted(
         window=scan.window,
         plan_digest=scan.digest,
         contributions=(*brought, *emptied(messages, scan, known)),
-        watermark=_step(scan, messages, before.watermark_step, now),
+        watermark=_step(scan, messages, before.watermark_step, now, is_unread),
         summary=summary_of(messages, scan),
         announced_at=now,
         first_start=before.first_start,
@@ -59,6 +62,7 @@ def _step(
     messages: Sequence[CommitMessage],
     previous: WatermarkStep | None,
     now: datetime,
+    is_unread: Callable[[], bool],
 ) -> WatermarkStep:
     event_times = EventTimes()
     for message in messages:
@@ -67,4 +71,4 @@ def _step(
     if said is not None and said.watermark_from == "commit_time":
         event_times = commit_times(scan.window.range.end_inclusive.time, said, now)
     rows_read = sum(message.staged.rows_read for message in messages)
-    return advance(said, previous, event_times, rows_read=rows_read, now=now)
+    return advance(said, previous, event_times, rows_read=rows_read, now=now, is_unread=is_unread)

@@ -85,7 +85,10 @@ class LostAnnounces:
         except (StateFileLost, StateFileDamaged, FormatUnknown):
             return
         number, announced_at = _turn(item)
-        sealed = drafted(scan, messages, before, announced_at, known=known.keys)
+        # What the source had then is not known by now; a later load finds out whether it is idle.
+        sealed = drafted(
+            scan, messages, before, announced_at, known=known.keys, is_unread=lambda: True
+        )
         # The ledger counts what was announced, whatever happened to the files.
         if _filled(sealed.contributions) == _filled(known.values()):
             yield SealedFile(uri, replace(sealed, number=number))
