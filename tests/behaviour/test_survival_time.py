@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
-from small_lake import NOW, SmallLake, day, load, publish
+from small_lake import NOW, SCHEMA, SmallLake, day, load, publish
+from tidegate.cli.explain_view import explanation
+from tidegate.cli.status_view import partition_table, pipeline_facts
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.model.watermark import Reason
 
@@ -147,3 +150,41 @@ def test_idle_watermark_that_a_load_overtakes_is_worked_out_anew(
     state = lake.pipeline().ledger.pipeline.get()
     assert state.watermark_step == overtook[0].watermark_step
     assert load(lake.pipeline(), now=now + 2 * HOUR).watermark == now
+
+
+def append(lake: SmallLake, number: int, at: list[datetime]) -> None:
+    rows = pa.table({"id": [number], "at": at, "amount": [1]}, SCHEMA)
+    lake.table.append(rows, snapshot_properties={"known-at": NOW.isoformat()})
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo", "America/New_York"])
+def test_rows_at_the_ends_of_the_calendar_stop_no_other_partition(
+    lake: SmallLake, zone: str
+) -> None:
+    lake.keys = {"timezone": zone, "commit": {"delay": "3d"}}
+    ids = lake.commit({1: 2, 20: 1})
+    for number, year in enumerate([(1, 1, 1), (9999, 12, 28), (9999, 12, 31)], 901):
+        at = [datetime(*year, 12, tzinfo=UTC)]
+        append(lake, number, at)
+    load(lake.pipeline())
+
+    publish(lake.pipeline())
+    report = lake.pipeline().status(NOW)
+
+    assert {*ids[:2]} <= {number for found in lake.ids().values() for number in found}
+    assert report is not None
+    assert "dt=0001-01-01" in {str(item.state.partition) for item in report.partitions}
+    assert partition_table(report.partitions).row_count == len(report.partitions) == 5
+    assert pipeline_facts(report, zone).row_count
+    for item in report.partitions:
+        found = lake.pipeline().explain(item.state.partition, NOW)
+        assert explanation(found, None, zone).renderables
+
+
+def test_window_of_the_calendars_first_day_only_is_loaded(lake: SmallLake) -> None:
+    lake.keys = {"event_time": {"column": "at", "lateness": "5m"}}
+    append(lake, 1, [datetime(1, 1, 1, tzinfo=UTC)])
+
+    announced = load(lake.pipeline())
+
+    assert (announced.windows, announced.watermark) == ((1,), None)

@@ -8,6 +8,8 @@ from zoneinfo import ZoneInfo
 
 from rich.text import Text
 
+from tidegate.model.instant import local_time
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
     from datetime import datetime
@@ -70,7 +72,7 @@ def moment(value: datetime | None, zone: str) -> str:
     """Return a time as wall clock time of a zone, with its offset, and seconds if there are any."""
     if value is None:
         return "–"
-    local = value.astimezone(ZoneInfo(zone))
+    local = local_time(value, ZoneInfo(zone))
     clock = "%H:%M" if not (local.second or local.microsecond) else "%H:%M:%S"
     offset = "Z" if zone == "UTC" else f"{local:%z}"
     return f"{local:%Y-%m-%d} {local:{clock}}{offset}"

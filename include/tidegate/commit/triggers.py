@@ -13,11 +13,13 @@ from zoneinfo import ZoneInfo
 
 from tidegate.commit.partition_time import NoPartitionTime, PartitionClock
 from tidegate.errors.commands import command
+from tidegate.model.instant import local_time
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from tidegate.commit.partition_time import PartitionTime
     from tidegate.config import PipelineConfig
     from tidegate.model.partition import Partition
 
@@ -97,8 +99,7 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -
         return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
     clock = PartitionClock.of(config)
     try:
-        when = clock.time(partition)
-        due = when.boundary + config.commit.delay
+        due = _due(clock.time(partition), config.commit.delay, partition)
     except NoPartitionTime as unknown:
         by_name = f"`{command('publish', config.name, partition)}` publishes it"
         detail = f"{unknown.detail}; {by_name}"
@@ -120,6 +121,19 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -
         silent = f"{detail}; the source is idle and `event_time.when_idle` says wait"
         return _refused(Reason.ALL_SOURCES_IDLE, silent, tide, due)
     return _refused(Reason.WATERMARK_BEHIND, detail, tide, due)
+
+
+def _due(when: PartitionTime, delay: timedelta, partition: Partition) -> datetime:
+    """Return the time that the watermark must pass.
+
+    Raises:
+        NoPartitionTime: it is beyond the calendar; other partitions are not stopped (PC-T05).
+    """
+    try:
+        return when.boundary + delay
+    except OverflowError as beyond:
+        detail = f"{partition}: its time and `commit.delay` lead beyond the calendar"
+        raise NoPartitionTime(Reason.TIME_UNPARSABLE, detail) from beyond
 
 
 TRIGGERS: Mapping[str, Callable[[PipelineConfig, _Pending, _Tide], Evaluation]] = {
@@ -152,7 +166,7 @@ def clock_text(moment: datetime, zone: ZoneInfo) -> str:
 
     In an hour that occurs twice, the offset tells which one it is.
     """
-    local = moment.astimezone(zone)
+    local = local_time(moment, zone)
     exact = local.second == 0 and local.microsecond == 0
     timespec = "minutes" if exact else "seconds" if local.microsecond == 0 else "milliseconds"
     naive = local.replace(tzinfo=None)

@@ -65,9 +65,25 @@ def time_in_zone(text: str, zone: str) -> datetime | None:
 
 
 def aware_time(text: str) -> datetime | None:
-    """Read an ISO time that names its zone; None for any other text."""
+    """Read an ISO time that names its zone.
+
+    Returns:
+        The time in UTC; None for any other text, and if UTC has no such time.
+    """
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        return moment.astimezone(UTC) if moment.tzinfo else None
+    except (ValueError, OverflowError):
         return None
-    return moment.astimezone(UTC) if moment.tzinfo else None
+
+
+def local_time(moment: datetime, zone: ZoneInfo) -> datetime:
+    """Return an instant as wall clock time of a zone.
+
+    On the calendar's first and last day it is returned as it is: event times may be that far off,
+    and have to be shown all the same.
+    """
+    try:
+        return moment.astimezone(zone)
+    except OverflowError:
+        return moment
