@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from small_lake import SmallLake, interval, known, load
+from small_lake import SmallLake, interval, known, load, publish
 from tidegate.cli.app import app
 
 if TYPE_CHECKING:
@@ -89,3 +89,35 @@ def test_dry_run_ahead_of_the_checkpoint_finds_nothing_to_replay() -> None:
 
     assert json.loads(dry.stdout) == {"plan": None, "replays": []}
     assert dry.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("code", "keys"),
+    [
+        ("ColumnMissing", {"event_time": {"column": "att"}}),
+        ("ColumnMissing", {"target": {"partition_by": {"region": "region"}}}),
+        ("PredicateInvalid", {"rows": [{**POSITIVE[0], "where": "amout > 0"}]}),
+    ],
+    ids=["event time", "partition key", "row rule"],
+)
+@pytest.mark.parametrize("asked", [["plan", "--dry-run"], ["plan"], ["load"]], ids=" ".join)
+def test_what_no_task_could_stage_is_refused_before_a_window_is_taken(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    asked: list[str],
+    code: str,
+    keys: dict[str, Any],
+) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    lake.found_by_name(monkeypatch)
+    ids = lake.commit({1: 2, 9: 1})
+    lake.pipeline(**keys)
+
+    refused = json.loads(tidegate(*asked, "orders", "--json").stdout)
+
+    assert refused["error"]["code"] == code, refused
+    mended = lake.pipeline()
+    assert mended.ledger.windows.all() == ()
+    load(mended)
+    publish(mended)
+    assert lake.ids() == {"dt=2026-02-01": ids[:2]}

@@ -44,13 +44,31 @@ def mistakes(
     """
     for place, spec in _parts(StageSpec.of(config, now)):
         try:
-            stage_sub_split((), reading.schema, spec, _NOWHERE, Scratch())
+            _stage_none(reading, spec)
         except TidegateError as refused:
             yield place, refused
     try:
         _check_partition_time(config, reading)
     except PartitionTimeUnnamed as refused:
         yield ("target", "partition_by", refused.key), refused
+
+
+def rehearse(config: PipelineConfig, reading: Reading, now: datetime) -> None:
+    """Stage no rows, so that what no task could stage is refused before a window is taken.
+
+    Args:
+        config: the pipeline.
+        reading: its source, pinned, with the filter.
+        now: clock of the run.
+
+    Raises:
+        ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid: see `mistakes`.
+    """
+    _stage_none(reading, StageSpec.of(config, now))
+
+
+def _stage_none(reading: Reading, spec: StageSpec) -> None:
+    stage_sub_split((), reading.schema, spec, _NOWHERE, Scratch())
 
 
 def _parts(whole: StageSpec) -> Iterator[tuple[Place, StageSpec]]:

@@ -15,7 +15,9 @@ from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.load.copying import UncutFiles
 from tidegate.pipeline.load.fingerprint import library_fingerprint
 from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
+from tidegate.pipeline.load.rehearsal import rehearse
 from tidegate.pipeline.load.replacing import replaced_partitions
+from tidegate.pipeline.state.reading import Reading
 from tidegate.plan import (
     Scale,
     adapted_target,
@@ -137,10 +139,13 @@ class Scanner:
 
         Raises:
             ChangesReadWhole: the mode was changed since the window was taken.
+            ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid: the rows do
+                not have what the target, the event time or a row rule needs.
             StatsMissing: the requested order or bounds need metadata that a file does not have.
             TidegateError: the source refuses that the window is published; see `Units`.
         """
         pinned = pinned_at(self.source, pin, window)
+        rehearse(self.config, Reading.of(self.config.source, self.source, pinned), now)
         with _without_collections():
             found = self._find(window, pinned, now)
         scan = ScanPlan(
