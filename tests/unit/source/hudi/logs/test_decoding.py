@@ -44,6 +44,21 @@ def test_wanted_columns_are_decoded_if_the_block_has_them(written: bytes) -> Non
     assert set(decoded.schema.names) == {"k", "n"}
 
 
+@pytest.mark.slow
+def test_block_with_more_text_than_a_column_of_arrow_holds_is_refused_whole() -> None:
+    """2.3 GB, which a few kilobytes of Parquet expand to, take more than one chunk."""
+    rows = 2300
+    repeated = pa.DictionaryArray.from_arrays(pa.array([0] * rows, pa.int32()), ["x" * 1_000_000])
+    sink = pa.BufferOutputStream()
+    content = pa.table({"k": list(map(str, range(rows))), "v": repeated})
+    pq.write_table(content, sink, store_schema=False, compression="zstd", row_group_size=500)
+    written = block(PARQUET, {INSTANT: "1"}, bytes(sink.getvalue()))
+
+    with pytest.raises(LogBlockUnreadable, match="more than 2 GiB of text"):
+        decode_records(*found(written), {"k", "v"})
+    assert decode_records(*found(written), {"k"}).num_rows == rows
+
+
 @pytest.mark.parametrize(
     "written",
     [
