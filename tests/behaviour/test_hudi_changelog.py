@@ -192,8 +192,15 @@ def test_compaction_and_clustering_are_no_changes() -> None:
     assert times <= {it.id.partition("_")[0] for it in later}
 
 
-def test_changelog_from_the_earliest_write_has_every_write() -> None:
-    changed = opened("v9_cow_basic", start="earliest")
+@pytest.mark.parametrize("start", ["earliest", "from the first", "after a time before"])
+def test_changelog_from_the_earliest_write_has_every_write(start: str) -> None:
+    first = opened("v9_cow_basic").writes[0].id.partition("_")[0]
+    said = {
+        "from the first": {"from": first},
+        "after a time before": {"after": "2020-01-01T00:00Z"},
+    }
+    changed = opened("v9_cow_basic", start=said.get(start, start))
+    assert changed.source.timeline.first_checkpoint(changed.pin) is None
 
     rows = changed.rows(InstantRange(None, changed.writes[-1]))
 

@@ -134,7 +134,7 @@ class HudiSlicing:
         end = timeline.order(window.end_inclusive)
         mode = config.read.mode
         columns = decode_schema(pin.details["table_schema"])
-        is_first = start is None and not (mode == CHANGELOG and config.start.kind == "earliest")
+        is_first = start is None and (mode != CHANGELOG or config.start.kind == "full")
         if whole or is_first or mode == "snapshot":
             state = self._state(timeline, end)
             check_not_cleaned(timeline, state.until)
