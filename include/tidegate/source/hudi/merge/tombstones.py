@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -34,7 +34,7 @@ class Tombstones:
     def __init__(self, columns: SliceColumns, table: TableProperties) -> None:
         self._columns = columns
         self._table = table
-        self._partition = lru_cache(self._values_of)
+        self._partition = functools.lru_cache(self._values_of)
 
     def rows(self, partition: str, keys: pa.Array, times: pa.Array) -> pa.Table:
         """Return one row per key.
@@ -91,13 +91,22 @@ class Tombstones:
         return values
 
     def _key_columns(self, keys: pa.Array) -> dict[str, pa.Array]:
-        """Return the columns of keys that can be read from their texts; each key is read alone."""
+        """Return the columns of keys that can be read from their texts; each key is read alone.
+
+        A text of several columns that can be cut in more than one way tells none of them.
+        """
         names = self._table.key_fields
+        if not names:
+            return {}
         if len(names) == 1:
             texts = {names[0]: self._lone_values(names[0], keys)}
         else:
             pattern = ",".join(f"{re.escape(name)}:(?P<f{at}>.*)" for at, name in enumerate(names))
-            parts = pc.extract_regex(keys, pattern=f"(?s)^{pattern}$") if names else keys
+            told = functools.reduce(
+                pc.and_, (pc.equal(pc.count_substring(keys, f",{it}:"), 1) for it in names[1:])
+            )
+            plain = pc.if_else(told, keys, pa.scalar(None, pa.string()))
+            parts = pc.extract_regex(plain, pattern=f"(?s)^{pattern}$")
             texts = {name: pc.struct_field(parts, f"f{at}") for at, name in enumerate(names)}
         found = {}
         for name, values in texts.items():
