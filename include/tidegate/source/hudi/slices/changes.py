@@ -145,8 +145,8 @@ class WindowChanges:
         Raises:
             HudiChangesLost: it is not there any more.
         """
-        file = next((it for it in self._folders.of(partition) if it.path == path), None)
-        if file is None:
+        file = self._folders.named(partition, path.rpartition("/")[2])
+        if file is None or file.path != path:
             raise self._lost(requested)
         return file
 

@@ -178,8 +178,7 @@ class WindowDeletes:
     def _has_logs(self, partition: str, stats: Iterable[WriteStat]) -> bool:
         """Return whether the logs among files that may tell deletes are there."""
         logs = {stat.name for stat in stats if _may_tell(stat) and self._is_needed(stat.path)}
-        listed = self._folders.of(partition) if logs else ()
-        return logs <= {file.name for file in listed}
+        return all(self._folders.named(partition, name) is not None for name in logs)
 
     def _is_needed(self, path: str) -> bool:
         """Return whether a file is a log that has the name which the write gave it."""

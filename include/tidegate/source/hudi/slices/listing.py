@@ -5,13 +5,14 @@ from __future__ import annotations
 import functools
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.source.hudi.slices.file_groups import latest_slices, one_of
 from tidegate.source.hudi.slices.names import BaseFile, parse_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.slices.file_groups import Slice
@@ -42,37 +43,53 @@ def partitions(files: TableFiles) -> list[str]:
     return sorted(found)
 
 
+@dataclass(frozen=True)
+class _Folder:
+    files: Mapping[str, BaseFile | LogFile]
+    """By name."""
+    groups: Mapping[str, Sequence[BaseFile | LogFile]]
+    """By file group."""
+
+
 class FolderFiles:
     """The files in the folders of partitions, each folder listed once."""
 
     def __init__(self, files: TableFiles) -> None:
         self._files = files
-        self._known: dict[str, list[BaseFile | LogFile]] = {}
-        self._bases: dict[str, dict[tuple[str, str], list[BaseFile]]] = {}
+        self._known: dict[str, _Folder] = {}
 
-    def of(self, partition: str) -> Sequence[BaseFile | LogFile]:
+    def of(self, partition: str) -> Collection[BaseFile | LogFile]:
         """Return the base files and logs of a partition."""
-        if partition not in self._known:
-            entries = self._files.folder(partition)
-            named = (
-                parse_name(f"{partition}/{it.name}" if partition else it.name, it.size_bytes)
-                for it in entries
-                if not it.is_folder
-            )
-            self._known[partition] = [file for file in named if file is not None]
-        return self._known[partition]
+        return self._folder(partition).files.values()
+
+    def named(self, partition: str, name: str) -> BaseFile | LogFile | None:
+        """Return a file of a partition by its name; None if it is not there."""
+        return self._folder(partition).files.get(name)
+
+    def of_group(self, partition: str, group: str) -> Sequence[BaseFile | LogFile]:
+        """Return the files of a file group."""
+        return self._folder(partition).groups.get(group, ())
 
     def base_file(
         self, timeline: LoadedTimeline, partition: str, group: str, instant: str
     ) -> BaseFile | None:
         """Return the base file that an instant wrote for a file group; None if it is not there."""
-        if partition not in self._bases:
-            bases = self._bases[partition] = defaultdict(list)
-            for file in self.of(partition):
-                if isinstance(file, BaseFile):
-                    bases[file.group, file.instant].append(file)
-        found = self._bases[partition].get((group, instant), ())
+        bases = (it for it in self.of_group(partition, group) if isinstance(it, BaseFile))
+        found = [it for it in bases if it.instant == instant]
         return one_of(found, functools.partial(_is_named, timeline))
+
+    def _folder(self, partition: str) -> _Folder:
+        if partition not in self._known:
+            files: dict[str, BaseFile | LogFile] = {}
+            groups: defaultdict[str, list[BaseFile | LogFile]] = defaultdict(list)
+            for entry in self._files.folder(partition):
+                path = f"{partition}/{entry.name}" if partition else entry.name
+                file = None if entry.is_folder else parse_name(path, entry.size_bytes)
+                if file is not None:
+                    files[file.name] = file
+                    groups[file.group].append(file)
+            self._known[partition] = _Folder(files, groups)
+        return self._known[partition]
 
     def slices(
         self, timeline: LoadedTimeline, state: State, places: Iterable[str]

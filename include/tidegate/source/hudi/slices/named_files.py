@@ -131,7 +131,7 @@ class NamedFiles:
         """Yield the named files of the slices that are read, as they were listed; None: gone."""
         for place, group in sorted(self._named.keys() & groups):
             named = self._named[place, group]
-            files = [it for it in folders.of(place) if it.group == group]
+            files = folders.of_group(place, group)
             listed = {it.name: it for it in files}
             newest = self._newest((*files, *(it.file for it in named)))
             compactions = (it for it in named if it.compacts_logs and it.file.name in listed)
