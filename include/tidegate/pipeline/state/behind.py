@@ -281,7 +281,7 @@ class Watch:
     def _announced(self, *, newest_only: bool) -> list[Announced]:
         """Read the newest announce of windows; before the ledger is read."""
         newest: list[Announced] = []
-        for sequence in self._records.sealed_windows():
+        for sequence in self._records.windows():
             newest += self._newest(sequence)
             if newest and newest_only:
                 break

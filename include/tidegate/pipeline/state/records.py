@@ -66,10 +66,11 @@ class Records:
     roots: Roots
     storage: Storage
 
-    def sealed_windows(self) -> Iterator[int]:
+    def windows(self) -> Sequence[int]:
         """Return the windows that have a directory, newest first."""
         names = self.storage.list_names(layout.windows_root(self.roots.work))
-        return (int(name) for name in reversed(names) if name.isdecimal())
+        # By number: the names of the first million are of one length, those after them are longer.
+        return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
 
     def sealed(self, sequence: int) -> list[SealedFile]:
         """Read every announce of a window that was written down, in the order of their numbers."""

@@ -132,7 +132,7 @@ class Findings:
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
         lost = self.forgotten.announces.told()
         written_anew = {item.sealed.window.sequence for item in lost}
-        for sequence in sorted({*known, *records.sealed_windows()}):
+        for sequence in sorted({*known, *records.windows()}):
             try:
                 told = {item.sealed.plan_digest: item for item in records.sealed(sequence)}
                 if known.get(sequence) in told:

@@ -101,7 +101,7 @@ class PastReader:
         return Past(announces, plans, verdicts, decisions, lost, lost_announces, abandoned, newest)
 
     def _sealed(self, records: Records, known: Mapping[int, str]) -> Iterator[SealedFile]:
-        for sequence in records.sealed_windows():
+        for sequence in records.windows():
             with self._naming(sequence, known):
                 yield from records.sealed(sequence)
 

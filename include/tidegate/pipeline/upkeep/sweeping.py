@@ -179,7 +179,7 @@ class Sweeper:
     def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
         """Yield attempts that lost, and plans that were replaced, abandoned or never announced."""
         known = {state.window.sequence for state in self.ledger.windows.all()}
-        for sequence in Records(self.roots, self.storage).sealed_windows():
+        for sequence in Records(self.roots, self.storage).windows():
             if sequence not in known:
                 yield from self._abandoned(sequence)
         for state in filter(self._is_free, self.ledger.windows.all()):
