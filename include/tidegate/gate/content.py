@@ -143,13 +143,20 @@ def _no_columns(rows: int) -> pa.Table:
 
 
 def _add_weights(weights: dict[str, int], metadata: Any) -> None:
+    # A name may have dots itself, so that the paths of the leaves do not tell their columns.
+    columns = metadata.schema.to_arrow_schema()
+    names = [column.name for column in columns for _ in range(_leaves(column.type))]
     for number in range(metadata.num_row_groups):
         group = metadata.row_group(number)
-        for position in range(group.num_columns):
+        for position, name in enumerate(names):
             chunk = group.column(position)
-            name = chunk.path_in_schema.split(".", 1)[0]
             least = chunk.num_values * _LEAST_VALUE_BYTES
             weights[name] = weights.get(name, 0) + max(chunk.total_uncompressed_size, least)
+
+
+def _leaves(kind: pa.DataType) -> int:
+    """Return how many columns a Parquet file has for a type."""
+    return sum(_leaves(kind.field(at).type) for at in range(kind.num_fields)) or 1
 
 
 @contextmanager

@@ -58,6 +58,18 @@ def test_footers_weight_counts_eight_bytes_a_value_however_well_packed(tmp_path:
     assert weights["b"] > 100_000
 
 
+def test_footers_weigh_columns_with_dots_in_their_names_and_nested_ones(tmp_path: Path) -> None:
+    pairs = pa.array([[("k", 1)]] * 10, pa.map_(pa.string(), pa.int64()))
+    nested = pa.array([{"b": [1, 2], "c": 1}] * 10)
+    rows = pa.table({"a": nested, "a.b": [1] * 10, "pairs": pairs, "z": [1] * 10})
+
+    weights = read_footers(content_of(tmp_path, rows)).column_bytes
+
+    assert set(weights) == {"a", "a.b", "pairs", "z"}
+    assert weights["a.b"] == weights["z"] > 0
+    assert weights["a"] > weights["pairs"] > weights["z"]
+
+
 def test_read_columns_keeps_order_of_files_and_adds_the_partition(tmp_path: Path) -> None:
     content = content_of(tmp_path, pa.table({"a": [3, 1], "b": [0, 0]}), pa.table({"a": [2]}))
 
