@@ -23,8 +23,6 @@ class Entry:
     name: str
     size_bytes: int
     is_folder: bool
-    modified_ms: int
-    """Milliseconds since 1970; 0 for folders."""
 
 
 class TableFiles:
@@ -77,12 +75,7 @@ class TableFiles:
         with self._answering(below):
             found = self._system.get_file_info(fs.FileSelector(place, allow_not_found=True))
         return [
-            Entry(
-                info.base_name,
-                info.size or 0,
-                info.type == fs.FileType.Directory,
-                (info.mtime_ns or 0) // 1_000_000,
-            )
+            Entry(info.base_name, info.size or 0, info.type == fs.FileType.Directory)
             for info in sorted(found, key=lambda info: info.base_name)
         ]
 

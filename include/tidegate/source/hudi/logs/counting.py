@@ -32,8 +32,6 @@ class Counted:
     """In the order in which their records are merged."""
     corrupt: Mapping[str, int] = field(default_factory=dict)
     """Log file → its spans that are no blocks (HUDI-L2)."""
-    hidden: Collection[str] = field(default_factory=frozenset)
-    """Instants whose blocks do not count."""
 
 
 def counted_blocks(
@@ -56,18 +54,18 @@ def counted_blocks(
             which have lost their instants, if all of them are still there.
     """
     by_instant: dict[str, list[Block]] = {}
-    hidden: set[str] = set()
     corrupt: Counter[str] = Counter()
     for block in blocks:
         if block.type is BlockType.CORRUPT:
             corrupt[block.path] += 1
         elif block.is_rollback:
             by_instant.pop(block.target, None)
-        elif block.type in _RECORDS:
-            if not gate.admits(block.instant):
-                hidden.add(block.instant)
-            elif exact is None or block.instant in exact:
-                by_instant.setdefault(block.instant, []).append(block)
+        elif (
+            block.type in _RECORDS
+            and gate.admits(block.instant)
+            and (exact is None or block.instant in exact)
+        ):
+            by_instant.setdefault(block.instant, []).append(block)
     if originals:
         there = frozenset(by_instant)
         for instant in [it for it, found in by_instant.items() if found[0].compacted]:
@@ -75,9 +73,7 @@ def counted_blocks(
             if there.issuperset(by_instant[instant][0].compacted):
                 del by_instant[instant]
     order = _placed(by_instant)
-    return Counted(
-        tuple(block for instant in order for block in by_instant[instant]), corrupt, hidden
-    )
+    return Counted(tuple(block for instant in order for block in by_instant[instant]), corrupt)
 
 
 def _placed(by_instant: dict[str, list[Block]]) -> Sequence[str]:

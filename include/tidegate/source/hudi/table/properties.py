@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import javaproperties
 
@@ -43,8 +43,6 @@ _STORAGE_LAYOUT = "hoodie.table.storage.layout"
 _IMAGES = "hoodie.table.cdc.supplemental.logging.mode"
 _ORDERING = ("hoodie.table.ordering.fields", "hoodie.table.precombine.field")
 _MARKERS = ("hoodie.payload.delete.", "hoodie.record.merge.property.hoodie.payload.delete.")
-
-TableType = Literal["COPY_ON_WRITE", "MERGE_ON_READ"]
 
 
 class LoggedImages(StrEnum):
