@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from small_lake import NOW, SmallLake, day, load, local, publish
+from small_lake import NOW, SmallLake, day, decide, load, local, publish
 from terminal import text_of
 from tidegate.cli.explain_view import explanation
 from tidegate.model.publication import Outcome
@@ -163,3 +163,19 @@ def test_hold_that_a_replay_made_pointless_is_shown_no_more(lake: SmallLake) -> 
 
     assert (found.report.name, found.report.rows_pending, found.proposed) == ("committed", 0, None)
     assert "not yet" not in text_of(explanation(found, None, "UTC"))
+
+
+def test_rows_that_fail_no_rule_are_not_held_for_those_that_were_approved(lake: SmallLake) -> None:
+    lake.keys |= {"rows": [SMALL]}
+    ids = lake.commit({1: 1}, amount=100)
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    decide(lake.pipeline(), day(1))
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+    ids += lake.commit({1: 2})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert lake.ids() == {"dt=2026-02-01": ids}

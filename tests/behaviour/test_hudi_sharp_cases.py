@@ -299,3 +299,51 @@ def test_case_cl_window_of_a_log_compaction_has_only_what_its_writes_changed(
     found = opened(table, "complete")
     assert compaction not in {it.id.partition("_")[0] for it in found.writes}
     assert found.source.timeline.instants(found.pin, found.writes[-1]) == ()
+
+
+@pytest.mark.parametrize("version", [6, 9])
+@pytest.mark.parametrize("kind", ["MERGE_ON_READ", "COPY_ON_WRITE"])
+@pytest.mark.parametrize("mode", ["complete", "latest_state"])
+def test_window_that_ends_in_the_archive_has_the_rows_it_had_before(
+    tmp_path: Path, version: int, kind: str, mode: str
+) -> None:
+    table = HudiTable(tmp_path / "table", version, kind, ordering="")
+    first = table.insert("g-0", [row("a", "1", 1), row("b", "1", 1)])
+    if kind == "MERGE_ON_READ":
+        write = table.begin()
+        log = write.log("g-0", Rows([row("a", "2", 1)]))
+        second = write.done()
+        write = table.begin()
+        write.log("g-0", Rows([row("a", "3", 1)]), **({"append": log} if version == 6 else {}))
+        third = write.done()
+    else:
+        standing = {**row("b", "1", 1), "_hoodie_commit_time": first}
+        write = table.begin()
+        write.base("g-0", [row("a", "2", 1), standing], previous=first)
+        second = write.done()
+        write = table.begin()
+        write.base("g-0", [row("a", "3", 1), standing], previous=second)
+        third = write.done()
+    table.insert("g-1", [row("z", "1", 1)])
+    before = rows(table, mode, first, second)
+
+    table.archive(first, second, third)
+
+    assert rows(table, mode, first, second) == before
+
+
+@pytest.mark.parametrize("version", [6, 9])
+def test_write_that_only_its_log_compaction_has_is_in_its_window(
+    tmp_path: Path, version: int
+) -> None:
+    table = HudiTable(tmp_path / "table", version, ordering="")
+    first = table.insert("g-0", [row("a", "1", 1), row("b", "1", 1)])
+    write = table.begin()
+    log = write.log("g-0", Rows([row("a", "2", 1)]))
+    second = write.done()
+    service = table.begin("logcompaction")
+    service.log("g-0", Rows([row("a", "2", 1)], compacted=(second,)))
+    service.done("LOG_COMPACT")
+    log.unlink()
+
+    assert rows(table, "complete", first) == [("a", 1, "2")]

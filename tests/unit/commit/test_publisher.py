@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -43,7 +44,6 @@ from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 DAY = Partition((("dt", "2026-02-01"),))
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -591,3 +591,16 @@ def test_commit_that_only_removes_leaves_an_empty_revision(disk: Disk) -> None:
     disk.commit(plan(publication=publication))
 
     assert sorted(item.name for item in disk.partition.iterdir()) == ["_SUCCESS"]
+
+
+def test_old_files_stay_until_the_new_ones_are_found_whole(disk: Disk) -> None:
+    class Losing(LocalStorage):
+        def link_new(self, source: str, target: str) -> None:
+            super().link_new(source, target)
+            if target.endswith("dt=2026-02-01/new-2"):
+                Path(target).unlink()
+
+    with pytest.raises(StagedFileMissing):
+        disk.commit(storage=Losing())
+
+    assert (disk.partition / "old").exists()
