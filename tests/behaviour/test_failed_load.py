@@ -100,6 +100,14 @@ def test_source_that_is_away_is_named_until_it_is_back(raw: Path) -> None:
     assert "the last load failed" not in said("status orders")
 
 
+@pytest.mark.parametrize("asked", ["replay orders 77", "rebuild orders nothing"])
+@pytest.mark.usefixtures("raw")
+def test_command_that_was_mistyped_is_no_load_that_failed(asked: str) -> None:
+    assert "error" in said(asked, as_json=True)
+
+    assert said("status orders", as_json=True)["notes"] == []
+
+
 def test_run_that_only_waits_for_another_has_not_failed(tmp_path: Path) -> None:
     lake = SmallLake(tmp_path / "lake")
     lake.commit({1: 1})

@@ -430,6 +430,39 @@ def test_load_on_a_disk_of_any_size_is_finished_once_there_is_space(
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@dataclass(frozen=True)
+class NoRoomForMessages(LocalStorage):
+    """A disk that is full once the rows are staged; the message may stand all the same."""
+
+    stands: bool = False
+
+    def write_once(self, path: str, *rest: Any) -> bool:
+        if "/messages/" not in path:
+            return super().write_once(path, *rest)
+        if self.stands:
+            super().write_once(path, *rest)
+        raise StorageFull(path=path, problem="no space left")
+
+
+@pytest.mark.follows("StorageFull")
+@pytest.mark.parametrize("stands", [False, True])
+def test_attempt_whose_message_finds_no_room_keeps_only_what_a_message_names(
+    lake: SmallLake, *, stands: bool
+) -> None:
+    ids = lake.commit({1: 3, 2: 1})[:3]
+
+    with nothing_moves(lake), pytest.raises(StorageFull, match="Free space"):
+        load(lake.pipeline(NoRoomForMessages(stands=stands)))
+
+    staged = {path.parents[2].name for path in lake.work.rglob("staged/*/*/*/*.parquet")}
+    messages = {path.stem for path in lake.work.rglob("messages/*.json")}
+    assert staged == messages
+    assert bool(messages) == stands
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
 @pytest.mark.follows("StorageFull")
 def test_disk_that_fills_while_publishing_leaves_no_marker_and_is_finished_later(
     lake: SmallLake,

@@ -198,10 +198,10 @@ def _source(looked: _Looked) -> str:
         check_places(opened.roots, opened.config.name, opened.storage, source)
         pin = looked.pin
     _check_start(looked)
-    names = ", ".join(source.reading.schema(pin).names)
-    return (
-        f"{opened.config.source.address}, head {pin.head.id if pin.head else 'none yet'}: {names}"
-    )
+    address, names = opened.config.source.address, ", ".join(source.reading.schema(pin).names)
+    if pin.head is None:
+        return f"{address}, nothing there yet"
+    return f"{address}, head {pin.head.id}: {names}"
 
 
 def _rows(looked: _Looked) -> str:

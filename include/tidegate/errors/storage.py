@@ -26,8 +26,8 @@ class StorageDenied(TerminalError):
     path: str
     problem: str
     template = (
-        "{path}: access denied: {problem}. Grant the user of this process access to it, or move "
-        "away whatever is in its place."
+        "{path}: access denied: {problem}. Grant the user of this process access to it, mount its "
+        "file system for writing, or move away whatever is in its place."
     )
 
 

@@ -117,7 +117,14 @@ class _SplitTask:
             self._discard(sub_split)
             raise
         path = layout.message_file(self.plan_uri, sub_split.id)
-        if self.storage.write_once(path, pretty(message.to_json())):
+        try:
+            is_first = self.storage.write_once(path, pretty(message.to_json()))
+        except Exception:
+            # If it stands all the same, it names these files.
+            if not self.storage.exists(path):
+                self._discard(sub_split)
+            raise
+        if is_first:
             return message
         # Another attempt was first: its message counts, this one's files are garbage.
         self._discard(sub_split)

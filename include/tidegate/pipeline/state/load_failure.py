@@ -10,7 +10,13 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import FenceLost, TidegateError, WindowOpen
+from tidegate.errors import (
+    FenceLost,
+    PartitionPathInvalid,
+    TidegateError,
+    WindowNotFound,
+    WindowOpen,
+)
 from tidegate.errors.commands import naming
 from tidegate.ledger.clock import database_time
 from tidegate.model.wire import pretty
@@ -39,10 +45,14 @@ class LoadFailure:
 
     @contextlib.contextmanager
     def noting(self) -> Iterator[None]:
-        """Keep an error that ends a step of a load; a run that only has to wait has not failed."""
+        """Keep an error that ends a step of a load.
+
+        A run that only has to wait has not failed, nor has one that was asked for what is not
+        there.
+        """
         try:
             yield
-        except (WindowOpen, FenceLost):
+        except (WindowOpen, FenceLost, WindowNotFound, PartitionPathInvalid):
             raise
         except TidegateError as failure:
             with contextlib.suppress(TidegateError):

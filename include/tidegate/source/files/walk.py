@@ -186,8 +186,11 @@ def list_directory(config: FilesSourceConfig) -> Listing:
         pattern=re.compile(config.path_regex) if config.path_regex else None,
     )
     try:
-        if _FILES.get_file_info(root).type != fs.FileType.Directory:
-            raise FolderNotFound(source=root, problem="no directory there")
+        found = _FILES.get_file_info(root).type
+        if found != fs.FileType.Directory:
+            is_file = found == fs.FileType.File
+            problem = "that is a file, no directory" if is_file else "no directory there"
+            raise FolderNotFound(source=root, problem=problem)
         refuse_inside_of_table(root)
         walk.visit("", 0)
     except OSError as refused:
