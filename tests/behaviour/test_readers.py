@@ -12,16 +12,20 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
+from pyiceberg.types import StringType
 
 import tidegate
-from small_lake import SmallLake, load, publish
+from small_lake import DAY_1, SmallLake, known, load, publish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
-(_BLOCK,) = re.findall(r"\*\*Reading what was published.*?```python\n(.*?)```", README, re.DOTALL)
-READS = [line for line in _BLOCK.splitlines() if not line.startswith("orders = ")]
+_TEXT = README.partition("**Reading what was published.")[2].partition("\n## ")[0]
+READS, READS_OF_CHANGED = (
+    [line for line in block.splitlines() if not line.startswith("orders = ")]
+    for block in re.findall(r"```python\n(.*?)```", _TEXT, re.DOTALL)
+)
 
 
 def rows(found: Any) -> list[tuple[int, str]]:
@@ -65,3 +69,32 @@ def test_every_read_of_the_readme_finds_the_published_rows(
     assert (lake.target / "dt=2026-02-01" / "_SUCCESS").exists()
     for line in READS:
         assert rows(eval(line, names)) == wanted, line
+
+
+def _column(found: Any, name: str) -> list[Any]:
+    """Give one column that a library read, in the order of the ids."""
+    if isinstance(found, duckdb.DuckDBPyRelation):
+        found = found.to_arrow_table()
+    columns = {each: list(found[each]) for each in ("id", name)}
+    plain = [[getattr(it, "as_py", lambda it=it: it)() for it in each] for each in columns.values()]
+    return [value for _, value in sorted(zip(*plain, strict=True))]
+
+
+def test_reads_of_a_table_whose_columns_changed_have_all_of_them(tmp_path: Path) -> None:
+    lake = SmallLake(tmp_path, keys={"commit": {"trigger": "process-time"}})
+    lake.commit({1: 2})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    with lake.table.update_schema() as change:
+        change.add_column("region", StringType())
+    rows = {"id": [3], "at": [DAY_1], "amount": [2], "region": ["eu"]}
+    found = pa.table(rows, lake.table.schema().as_arrow())
+    lake.table.append(found, snapshot_properties={"known-at": known(1.5).isoformat()})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    names = {"orders": str(lake.target), "polars": pl, "duckdb": duckdb, "tidegate": tidegate}
+
+    assert len(READS_OF_CHANGED) == 3
+    for line in READS_OF_CHANGED:
+        found = eval(line, names)
+        assert _column(found, "region") == [None, None, "eu"], line

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from datetime import timedelta
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.types import DecimalType, DoubleType, FloatType, IntegerType, LongType, StringType
+from typer.testing import CliRunner
 
 from small_lake import DAY_1, NOW, SmallLake, day, known, load, local, publish
 from tidegate import read_committed
+from tidegate.cli.app import app
 from tidegate.errors import ColumnTypesDiffer
 from tidegate.model.run import Run
 
@@ -159,3 +165,62 @@ def test_column_of_another_type_is_refused_and_the_rebuild_that_it_names_helps(
     assert stood == {1: 1}
     # The new column of the source is another one than the dropped, which the old row has no more.
     assert published(lake) == {1: None, 2: "two"}
+
+
+def test_renamed_column_is_noted_until_the_partition_is_rebuilt(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.found_by_name(monkeypatch)
+    lake.keys = {"commit": {"trigger": "process-time"}}
+    append(lake, amount=(1, pa.int64()))
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    with lake.table.update_schema() as renamed:
+        renamed.rename_column("amount", "total")
+    append(lake, total=(7, pa.int64()))
+
+    dry = typed("tidegate plan --dry-run orders --json")["plan"]["notes"]
+    (note,) = typed("tidegate load orders --json")["notes"]
+    assert [each.replace("PIPELINE", "orders") for each in dry] == [note]
+    assert "had column amount, this one has not" in note
+    publish(lake.pipeline())
+    assert {"amount", "total"} <= set(read_committed(lake.target).schema.names)
+
+    rebuild, _, finish = re.findall("`(tidegate [^`]*)`", note)
+    days = "dt=2026-02-01 dt=2026-02-02"
+    assert typed(f"{rebuild.replace('PARTITION', days)} --json")["notes"] == []
+    typed(f"{finish} --json")
+
+    table = read_committed(lake.target).to_table()
+    assert set(table.schema.names) == {"id", "at", "total", "dt"}
+    assert sorted(table.select(["id", "total"]).to_pylist(), key=itemgetter("id")) == [
+        {"id": number, "total": value} for number, value in ((-2, None), (-1, None), (1, 1), (2, 7))
+    ]
+    append(lake, total=(8, pa.int64()))
+    assert typed("tidegate load orders --json")["notes"] == []
+
+
+def test_columns_of_some_files_of_a_folder_are_not_gone_where_others_lack_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake = SmallLake(tmp_path)
+    lake.found_by_name(monkeypatch)
+    folder = tmp_path / "files"
+    folder.mkdir()
+    keys = {
+        "name": "orders",
+        "source": {"kind": "files", "path": str(folder)},
+        "target": {"path": str(lake.target), "partition_by": {"day": "day"}},
+        "commit": {"trigger": "process-time"},
+        "execute": {"engine": "local"},
+    }
+    (tmp_path / "orders.yaml").write_text(json.dumps(keys))
+    for name, columns in (("a", {"more": ["x"]}), ("b", {}), ("c", {"other": ["y"]}), ("d", {})):
+        pq.write_table(pa.table({"id": [1], "day": ["m"], **columns}), folder / f"{name}.parquet")
+        assert typed("tidegate load orders --json")["notes"] == []
+
+
+def typed(line: str) -> Any:
+    found = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
+    assert found.exit_code == 0, found.output
+    return json.loads(found.stdout)

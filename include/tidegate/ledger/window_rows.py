@@ -54,6 +54,21 @@ class WindowRows:
             raise WindowNotFound(pipeline=self.name, sequence=sequence)
         return found
 
+    def before(self, sequence: int) -> WindowState | None:
+        """Return the newest sealed window before a number that moved the checkpoint.
+
+        Args:
+            sequence: 0, as drafts have it, stands for the next number.
+        """
+        fixed = [kind.value for kind in WindowKind if not kind.moves_checkpoint]
+        query = self._where(window.c.state == "sealed", window.c.kind.not_in(fixed))
+        if sequence:
+            query = query.where(window.c.sequence < sequence)
+        with reading(self.engine) as connection:
+            newest = query.order_by(window.c.sequence.desc()).limit(1)
+            found = connection.execute(newest).mappings().first()
+        return rows.read_window(found) if found else None
+
     def sealed_for(self, interval: DataInterval) -> tuple[WindowState, ...]:
         """Return the sealed windows that a backfill of `interval` replays (design §4, case 2)."""
         return self._select(

@@ -5,6 +5,7 @@ Each step can be repeated, by the same run or another one, and continues from wh
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.abandoning import Abandoner
 from tidegate.pipeline.load.drafting import Drafting
+from tidegate.pipeline.load.gone_columns import notes_on_columns
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
 from tidegate.pipeline.load.replaying import Replay, Replays
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
     from tidegate.model.instant import InstantRange
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
-    from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split
+    from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window
     from tidegate.pipeline.load.changed_files import ChangedRows
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
@@ -130,7 +132,7 @@ class Loader:
         replays = tuple(compared.of(item, draft.pin) for item in draft.replayed)
         if draft.window is None:
             return Preview(None, None, (), draft.waits, replays)
-        plan, splits = self._scanner.scan(draft.window, draft.pin, now)
+        plan, splits = self._scan(draft.window, draft.pin, now)
         return Preview(draft.window.range, plan, splits, replays=replays)
 
     def messages(self, planned: PlannedWindow) -> Iterator[CommitMessage]:
@@ -204,7 +206,7 @@ class Loader:
         is_new = not self.storage.exists(layout.plan_file(uri))
         if not has_plan(self.storage, uri):
             with self._pins.naming(taken):
-                scan, splits = self._scanner.scan(window, pin, now, digest)
+                scan, splits = self._scan(window, pin, now, digest)
             self._write_plan(uri, scan, splits)
         scan = read_plan(self.storage, uri)
         self.ledger.plans.record(scan, uri)
@@ -217,6 +219,23 @@ class Loader:
         elif not is_new:
             self._drop(taken, uri, names.hollow)
         return _planned(taken, digest, uri, scan, self._pending(uri, scan.totals))
+
+    def _scan(
+        self, window: Window, pin: Pin, now: datetime, digest: str | None = None
+    ) -> tuple[ScanPlan, tuple[Split, ...]]:
+        """Plan a window, and compare its columns with those of the window before."""
+        scan, splits = self._scanner.scan(window, pin, now, digest)
+        if not window.kind.moves_checkpoint or window.kind.replaces_everything:
+            return scan, splits
+        before = self.ledger.windows.before(window.sequence)
+        uri = self.ledger.plans.uri(before.window.sequence) if before else None
+        if uri is None or not has_plan(self.storage, uri):
+            return scan, splits
+        # A plan that cannot be read any more is told elsewhere.
+        with suppress(TerminalError):
+            more = notes_on_columns(read_plan(self.storage, uri).pin, scan.pin)
+            scan = replace(scan, notes=(*scan.notes, *more))
+        return scan, splits
 
     def _drop(self, taken: WindowState, uri: str, of: Callable[[str], Sequence[str]]) -> None:
         """Delete messages whose files are gone, so that their sub-splits are staged again.
