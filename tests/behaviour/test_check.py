@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -494,3 +495,38 @@ def write_second(root: Path, keys: dict[str, Any]) -> None:
 def target_line(result: Result, name: str) -> dict[str, str]:
     found = json.loads(result.stdout)["lines"]
     return next(line for line in found if line["subject"] == f"{name}: target")
+
+
+@pytest.mark.parametrize("wrong", ["folder", "text", "cut"])
+def test_file_that_a_load_refuses_is_found(tmp_path: Path, wrong: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path))
+    monkeypatch.setenv("TIDEGATE_HOME", str(tmp_path / "home"))
+    folder = tmp_path / "raw" / "region=eu"
+    folder.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), folder / "a.parquet")
+    keys = {
+        "name": "orders",
+        "source": {
+            "kind": "files",
+            "path": str(tmp_path / "raw"),
+            "partition_by": {"region": "string"},
+        },
+        "target": {"path": str(tmp_path / "published"), "partition_by": {"region": "region"}},
+        "commit": {"trigger": "process-time"},
+        "execute": {"engine": "local"},
+    }
+    (tmp_path / "orders.yaml").write_text(json.dumps(keys))
+    checked = lines(run("check", "orders", "--json"))["load"]
+    assert (checked["outcome"], checked["subject"]) == ("ok", "orders: load")
+    assert not (tmp_path / "published").exists()
+
+    whole = (folder / "a.parquet").read_bytes()
+    if wrong == "folder":
+        shutil.copytree(folder, folder.with_name("region=__HIVE_DEFAULT_PARTITION__"))
+    else:
+        (folder / "b.parquet").write_bytes(b"text" if wrong == "text" else whole[:-20])
+    problem = lines(run("check", "orders", "--json"))["load"]
+    refused = json.loads(run("load", "orders", "--json").stdout)["error"]
+
+    assert problem["outcome"] == "problem"
+    assert refused["message"].replace("PIPELINE", "orders").endswith(problem["remedy"])

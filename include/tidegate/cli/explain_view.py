@@ -246,7 +246,7 @@ def _watermark(step: Mapping[str, Any], zone: str) -> list[tuple[str, str]]:
     rows = [
         ("watermark", _moment_text(step.get("value"), zone)),
         ("before", _moment_text(step.get("previous"), zone)),
-        ("largest event time of the last load", _moment_text(step.get("largest_event_time"), zone)),
+        ("last load reached", _moment_text(step.get("largest_event_time"), zone)),
         ("lateness", duration_text(timedelta(seconds=step.get("lateness_seconds", 0)))),
     ]
     if step.get("future_rows"):

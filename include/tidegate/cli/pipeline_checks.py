@@ -24,6 +24,7 @@ from tidegate.errors import NameTaken, PredicateInvalid, TidegateError, WorkElse
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
 from tidegate.model.partition import Transform
+from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.load.event_units import unit_doubt_of_source
@@ -96,6 +97,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         "source": _source,
         "rows": _rows,
         "suite": _suite,
+        "load": _load,
     }
     looked = _Looked(opened, now)
     for subject, look in steps.items():
@@ -105,16 +107,26 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         for place, mistake in refusals:
             at = f"{config.file}:{Document.read(file).line(place)}: " if place else ""
             yield refusal(f"{name}: {subject}", at + naming(str(mistake), named))
-        if subject == "rows" and not refusals and (doubt := _unit_doubt(looked)):
-            problem, _, remedy = doubt.rpartition(". ")
-            yield Line(f"{name}: {subject}", "note", problem, f"{remedy}.")
-        if subject == "source":
-            if refusals:
-                # Rows and suite would say the same once more.
-                return
-            partitioning = [field.column for field in config.target.partition_by]
-            for note in overlooked(config.source, partitioning):
-                yield Line(f"{name}: {subject}", "note", note)
+        if refusals and subject == "source":
+            # Rows and suite would say the same once more.
+            return
+        if refusals and subject == "rows":
+            # So would the next load.
+            steps["load"] = _not_planned
+        for problem, remedy in () if refusals else _notes(subject, looked):
+            yield Line(f"{name}: {subject}", "note", problem, remedy)
+
+
+def _notes(subject: str, looked: _Looked) -> Iterator[tuple[str, str]]:
+    """Yield what a check that refuses nothing may still tell, each with what to do."""
+    config = looked.pipeline.config
+    if subject == "rows" and (doubt := _unit_doubt(looked)):
+        problem, _, remedy = doubt.rpartition(". ")
+        yield problem, f"{remedy}."
+    if subject == "source":
+        partitioning = [field.column for field in config.target.partition_by]
+        for note in overlooked(config.source, partitioning):
+            yield note, ""
 
 
 def _look(
@@ -222,6 +234,21 @@ def _rows(looked: _Looked) -> str:
         follows = f"{column} of type {kind}{counted}"
     rules = ", ".join(rule.name for rule in config.rows) or "none"
     return f"partitioned by {keys}; event time: {follows}; rules: {rules}"
+
+
+def _load(looked: _Looked) -> str:
+    """Plan the next load, which finds what is wrong with single files and with the history."""
+    found = looked.pipeline.looking().preview(Run("check", "check"), looked.now)
+    if found.plan is None:
+        return found.waits or "nothing new to read"
+    totals = found.plan.totals
+    rows = wording.plural(totals.rows, "row")
+    return f"{wording.plural(totals.files, 'file')} with {rows} to read"
+
+
+def _not_planned(looked: _Looked) -> str:
+    del looked
+    return "not planned: no row could be staged"
 
 
 def _unit_doubt(looked: _Looked) -> str | None:
