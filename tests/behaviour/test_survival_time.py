@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from typer.testing import CliRunner
 
 from small_lake import NOW, SCHEMA, SmallLake, day, load, publish
+from tidegate.cli.app import app
 from tidegate.cli.explain_view import explanation
 from tidegate.cli.status_view import partition_table, pipeline_facts
 from tidegate.ledger.pipelines import Pipelines
@@ -46,6 +49,24 @@ def test_quiet_source_that_advances_publishes_its_last_day(lake: SmallLake) -> N
     assert early.watermark is not None
     assert early.watermark < NOW - timedelta(days=30)
     assert (late.windows, late.watermark) == ((), NOW)
+    assert lake.ids() == {"dt=2026-02-01": ids}
+
+
+def test_load_that_only_moves_the_watermark_says_so_and_what_to_type(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.found_by_name(monkeypatch)
+    lake.keys = {"event_time": {"column": "at", "idle_timeout": "2h", "when_idle": "advance"}}
+    ids = lake.commit({1: 3})
+    load(lake.pipeline(), now=datetime.now(UTC) - 3 * HOUR)
+
+    idle = CliRunner().invoke(app, ["load", "orders"])
+    again = CliRunner().invoke(app, ["load", "orders"])
+
+    assert (idle.exit_code, again.exit_code) == (3, 3)
+    assert "The source is idle, which moved the watermark to" in idle.stdout
+    (line,) = re.findall("Next: tidegate (.*)", idle.stdout)
+    assert CliRunner().invoke(app, line.split()).exit_code == 0
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 

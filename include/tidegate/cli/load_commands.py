@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from tidegate.cli import wording
 from tidegate.cli.arguments import (
     AsJson,
     From,
@@ -54,11 +55,22 @@ def load(
         run = run_for(opened, now, begin, until)
         planned = opened.plan(run, now)
         if not planned:
-            detail = opened.look(run, now).detail
-            announced = opened.announce((), now)
-            output.show(announced.to_json(), f"Nothing to load: {detail}.")
-            raise typer.Exit(NOTHING)
+            _idle(opened, run, now, output)
         _show(opened, *finish(opened, run, planned, now, output), output)
+
+
+def _idle(opened: "Pipeline", run: Run, now: datetime, output: Output) -> NoReturn:
+    """Say that there is nothing to load; an idle source may move the watermark all the same."""
+    detail = opened.look(run, now).detail
+    before = opened.ledger.pipeline.get().watermark
+    announced = opened.announce((), now)
+    has_moved = announced.watermark is not None and announced.watermark != before
+    reached = wording.moment(announced.watermark, opened.config.timezone)
+    moved = f" The source is idle, which moved the watermark to {reached}." if has_moved else ""
+    output.show(announced.to_json(), f"Nothing to load: {detail}.{moved}")
+    if has_moved:
+        output.next(command("publish", opened.config.name))
+    raise typer.Exit(NOTHING)
 
 
 def plan(
