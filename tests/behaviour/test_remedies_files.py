@@ -370,7 +370,7 @@ def test_open_window_whose_files_the_source_deleted_is_given_up_for_what_the_sou
     delete(lake, deleting[4:])
     text = ended(tidegate("tidegate load orders"), 1)
     ended(tidegate(printed(text, "abandon") + " --yes"))
-    assert "Read the table in a new pipeline" in ended(tidegate(printed(text, "load")), 1)
+    assert "read it in a new pipeline" in ended(tidegate(printed(text, "load")), 1)
 
     target = lake.root / "published" / "anew"
     lake.file("anew", name="anew", target={"path": str(target)})

@@ -17,7 +17,7 @@ from tidegate.source.hudi.table.columns import COMMIT_TIME, KEY, PARTITION
 from tidegate.source.hudi.table.partition_values import partition_values
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from tidegate.source.hudi.table.columns import SliceColumns
     from tidegate.source.hudi.table.properties import TableProperties
@@ -93,27 +93,55 @@ class Tombstones:
     def _key_columns(self, keys: pa.Array) -> dict[str, pa.Array]:
         """Return the columns of keys that can be read from their texts; each key is read alone.
 
-        A text of several columns that can be cut in more than one way tells none of them.
+        A text of several columns may be cut in more than one way, if a value has the name of a
+        column in it. It tells them if the types of the columns allow one of the cuts only.
         """
         names = self._table.key_fields
         if not names:
             return {}
         if len(names) == 1:
-            texts = {names[0]: self._lone_values(names[0], keys)}
-        else:
-            pattern = ",".join(f"{re.escape(name)}:(?P<f{at}>.*)" for at, name in enumerate(names))
-            told = functools.reduce(
-                pc.and_, (pc.equal(pc.count_substring(keys, f",{it}:"), 1) for it in names[1:])
+            return {names[0]: self._values(names[0], self._lone_values(names[0], keys))[0]}
+        late, lates_fit = self._cut(names, keys, ".*")
+        early, earlies_fit = self._cut(names, keys, ".*?")
+        plain = functools.reduce(
+            pc.and_, (pc.equal(pc.count_substring(keys, f",{it}:"), 1) for it in names[1:])
+        )
+        is_late = pc.or_(plain, pc.and_not(lates_fit, earlies_fit))
+        is_early = pc.and_not(earlies_fit, lates_fit)
+        return {
+            name: pc.if_else(
+                is_late,
+                late[name],
+                pc.if_else(is_early, early[name], pa.scalar(None, late[name].type)),
             )
-            plain = pc.if_else(told, keys, pa.scalar(None, pa.string()))
-            parts = pc.extract_regex(plain, pattern=f"(?s)^{pattern}$")
-            texts = {name: pc.struct_field(parts, f"f{at}") for at, name in enumerate(names)}
-        found = {}
-        for name, values in texts.items():
-            plain = pc.if_else(pc.equal(values, NULL_IN_KEY), pa.nulls(1, pa.string())[0], values)
-            plain = pc.if_else(pc.equal(plain, EMPTY_IN_KEY), text_scalar(""), plain)
-            found[name] = _cast(plain, self._columns.table.field(name).type)
-        return found
+            for name in names
+        }
+
+    def _cut(
+        self, names: Sequence[str], keys: pa.Array, some: str
+    ) -> tuple[dict[str, pa.Array], pa.Array]:
+        """Return the columns of keys that are cut one way, and which keys' values have their types.
+
+        Args:
+            names: of the columns.
+            keys: as the writer spells them.
+            some: the pattern of a value, which takes as much as it can, or as little.
+        """
+        pattern = ",".join(f"{re.escape(name)}:(?P<f{at}>{some})" for at, name in enumerate(names))
+        parts = pc.extract_regex(keys, pattern=f"(?s)^{pattern}$")
+        found, fit = {}, []
+        for at, name in enumerate(names):
+            found[name], fits = self._values(name, pc.struct_field(parts, f"f{at}"))
+            fit.append(fits)
+        return found, functools.reduce(pc.and_, fit)
+
+    def _values(self, name: str, texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+        """Return the values of one column, and which texts are values of its type."""
+        is_null = pc.equal(texts, NULL_IN_KEY)
+        plain = pc.if_else(is_null, pa.nulls(1, pa.string())[0], texts)
+        plain = pc.if_else(pc.equal(plain, EMPTY_IN_KEY), text_scalar(""), plain)
+        values = _cast(plain, self._columns.table.field(name).type)
+        return values, pc.fill_null(pc.or_(is_null, pc.is_valid(values)), fill_value=False)
 
     def _lone_values(self, name: str, keys: pa.Array) -> pa.Array:
         """Return the values of the only key column; it may stand with its name (HUDI-M15)."""

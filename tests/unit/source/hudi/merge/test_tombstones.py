@@ -22,6 +22,7 @@ TABLE = pa.schema(
         ("id", pa.int64()),
         ("day", pa.date32()),
         ("name", pa.string()),
+        ("other", pa.string()),
         ("amount", pa.float64()),
     ]
 )
@@ -58,8 +59,12 @@ def rows(
         ("id,name", "id:7,name:two\nlines", {"id": 7, "name": "two\nlines"}),
         ("day,id", "day:2026-01-02,id:7", {"day": date(2026, 1, 2), "id": 7}),
         ("id,name", "id:7,name:x,id:8", {"id": 7, "name": "x,id:8"}),
-        ("id,name", "id:7,name:x,name:y", {}),
-        ("name,id", "name:x,id:7,id:8", {}),
+        ("id,name", "id:7,name:x,name:y", {"id": 7, "name": "x,name:y"}),
+        ("name,id", "name:x,id:7,id:8", {"id": 8, "name": "x,id:7"}),
+        ("name,id", "name:__null__,id:8", {"id": 8}),
+        ("name,other", "name:x,other:y,other:z", {}),
+        ("name,id,other", "name:x,id:1,id:2,other:y", {"name": "x,id:1", "id": 2, "other": "y"}),
+        ("name,id,other", "name:x,id:1,other:q,id:2,other:y", {}),
         ("id,name", "no such form", {}),
         ("id", "seven", {}),
         ("", "7", {}),
