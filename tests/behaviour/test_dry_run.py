@@ -96,7 +96,7 @@ def test_dry_run_ahead_of_the_checkpoint_finds_nothing_to_replay() -> None:
     [
         ("ColumnMissing", {"event_time": {"column": "att"}}),
         ("ColumnMissing", {"target": {"partition_by": {"region": "region"}}}),
-        ("PredicateInvalid", {"rows": [{**POSITIVE[0], "where": "amout > 0"}]}),
+        ("PredicateInvalid", {"rows": [{**POSITIVE[0], "where": "amounts > 0"}]}),
     ],
     ids=["event time", "partition key", "row rule"],
 )
