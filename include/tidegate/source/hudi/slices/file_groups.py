@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from tidegate.source.hudi.slices.names import BaseFile, LogFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 LOGS_BY_COMPLETION = 8
 """The table version since which a log file's own completion time says which slice it is part of."""
@@ -41,7 +40,7 @@ class Slice:
 
 def latest_slices(
     partition: str,
-    files: Iterable[BaseFile | LogFile],
+    groups: Mapping[str, Sequence[BaseFile | LogFile]],
     view: View,
     table_version: int,
     named: Callable[[BaseFile], bool],
@@ -50,7 +49,7 @@ def latest_slices(
 
     Args:
         partition: the folder of the files, below the table.
-        files: all files there.
+        groups: all files there, by file group.
         view: the state.
         table_version: decides which slice a log file belongs to (HUDI-F4, F5).
         named: tells of one of several base files of one instant whether its commit names it.
@@ -58,9 +57,6 @@ def latest_slices(
     Yields:
         Slices with at least one file, by file group.
     """
-    groups: defaultdict[str, list[BaseFile | LogFile]] = defaultdict(list)
-    for file in files:
-        groups[file.group].append(file)
     for group in sorted(groups):
         bases = [it for it in groups[group] if isinstance(it, BaseFile)]
         logs = [it for it in groups[group] if isinstance(it, LogFile) and it.kind != "cdc"]

@@ -12,7 +12,7 @@ from tidegate.source.hudi.slices.file_groups import latest_slices, one_of
 from tidegate.source.hudi.slices.names import BaseFile, parse_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.slices.file_groups import Slice
@@ -58,9 +58,9 @@ class FolderFiles:
         self._files = files
         self._known: dict[str, _Folder] = {}
 
-    def of(self, partition: str) -> Collection[BaseFile | LogFile]:
-        """Return the base files and logs of a partition."""
-        return self._folder(partition).files.values()
+    def groups(self, partition: str) -> Mapping[str, Sequence[BaseFile | LogFile]]:
+        """Return the base files and logs of a partition, by file group."""
+        return self._folder(partition).groups
 
     def named(self, partition: str, name: str) -> BaseFile | LogFile | None:
         """Return a file of a partition by its name; None if it is not there."""
@@ -68,7 +68,7 @@ class FolderFiles:
 
     def of_group(self, partition: str, group: str) -> Sequence[BaseFile | LogFile]:
         """Return the files of a file group."""
-        return self._folder(partition).groups.get(group, ())
+        return self.groups(partition).get(group, ())
 
     def base_file(
         self, timeline: LoadedTimeline, partition: str, group: str, instant: str
@@ -102,8 +102,8 @@ class FolderFiles:
         wanted = sorted(places)
         named = functools.partial(_is_named, timeline)
         with ThreadPoolExecutor(_THREADS) as pool:
-            for place, files in zip(wanted, pool.map(self.of, wanted), strict=True):
-                found = latest_slices(place, files, state, timeline.table.version, named)
+            for place, groups in zip(wanted, pool.map(self.groups, wanted), strict=True):
+                found = latest_slices(place, groups, state, timeline.table.version, named)
                 gone = replaced.get(place, frozenset())
                 yield from (slice for slice in found if slice.group not in gone)
 

@@ -35,7 +35,8 @@ def log(instant: str, version: int = 1) -> str:
 def slices(version: int, state: Done, *names: str, named: str = "") -> list[Slice]:
     files = [parse_name(name, 1) for name in names]
     found = [file for file in files if isinstance(file, (BaseFile, LogFile))]
-    return list(latest_slices("", found, state, version, lambda file: file.path == named))
+    groups = {"g": found}
+    return list(latest_slices("", groups, state, version, lambda file: file.path == named))
 
 
 def paths(found: list[Slice]) -> list[tuple[str | None, list[str]]]:
