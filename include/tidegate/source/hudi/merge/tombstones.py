@@ -102,10 +102,12 @@ class Tombstones:
         if len(names) == 1:
             return {names[0]: self._values(names[0], self._lone_values(names[0], keys))[0]}
         late, lates_fit = self._cut(names, keys, ".*")
-        early, earlies_fit = self._cut(names, keys, ".*?")
         plain = functools.reduce(
             pc.and_, (pc.equal(pc.count_substring(keys, f",{it}:"), 1) for it in names[1:])
         )
+        if pc.all(plain).as_py():
+            return late
+        early, earlies_fit = self._cut(names, keys, ".*?")
         is_late = pc.or_(plain, pc.and_not(lates_fit, earlies_fit))
         is_early = pc.and_not(earlies_fit, lates_fit)
         return {
