@@ -247,8 +247,6 @@ def _show(
     if removed := opened.removed_rows():
         output.next(command("rebuild", opened.config.name, *removed))
         return
-    named = command("publish", opened.config.name, *by_name)
     others = set(announced.partitions).difference(by_name)
-    output.next(
-        *([command("publish", opened.config.name)] if others else ()), *([named] if by_name else ())
-    )
+    asked = [*([()] if others else []), *([by_name] if by_name else [])]
+    output.next(*(command("publish", opened.config.name, *named) for named in asked))

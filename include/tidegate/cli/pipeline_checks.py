@@ -112,7 +112,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
             return
         if refusals and subject == "rows":
             # So would the next load.
-            steps["load"] = _not_planned
+            steps["load"] = lambda _: "not planned: no row could be staged"
         for problem, remedy in () if refusals else _notes(subject, looked):
             yield Line(f"{name}: {subject}", "note", problem, remedy)
 
@@ -244,11 +244,6 @@ def _load(looked: _Looked) -> str:
     totals = found.plan.totals
     rows = wording.plural(totals.rows, "row")
     return f"{wording.plural(totals.files, 'file')} with {rows} to read"
-
-
-def _not_planned(looked: _Looked) -> str:
-    del looked
-    return "not planned: no row could be staged"
 
 
 def _unit_doubt(looked: _Looked) -> str | None:

@@ -229,9 +229,9 @@ class Loader:
             return scan, splits
         before = self.ledger.windows.before(window.sequence)
         uri = self.ledger.plans.uri(before.window.sequence) if before else None
-        if uri is None or not has_plan(self.storage, uri):
+        if uri is None:
             return scan, splits
-        # A plan that cannot be read any more is told elsewhere.
+        # A plan that is gone, or cannot be read any more, is told elsewhere.
         with suppress(TerminalError):
             more = notes_on_columns(read_plan(self.storage, uri).pin, scan.pin)
             scan = replace(scan, notes=(*scan.notes, *more))

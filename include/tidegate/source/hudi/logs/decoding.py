@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 _LEAD = struct.Struct(">II")
 _KEPT_DECODERS = 32
-_MOST_TEXT = 1 << 31
-"""Bytes that the offsets of an Arrow text column reach."""
 
 
 def decode_records(block: Block, content: bytes, columns: Collection[str]) -> pa.RecordBatch:
@@ -95,8 +93,8 @@ def _file(file_format: str, content: bytes, columns: Collection[str]) -> pa.Reco
         table = pa.Table.from_batches(batches, schema if not batches else None)
     combined = table.combine_chunks().to_batches()
     if len(combined) > 1:
-        # Arrow cuts such a column into chunks.
-        problem = f"a column of the block has more than {_MOST_TEXT >> 30} GiB of text"
+        # Arrow cuts a column that its offsets of 32 bits do not reach into chunks.
+        problem = "a column of the block has more than 2 GiB of text"
         raise pa.ArrowInvalid(problem)
     return combined[0] if combined else pa.RecordBatch.from_pylist([], schema=schema)
 
