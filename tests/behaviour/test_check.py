@@ -498,27 +498,14 @@ def target_line(result: Result, name: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("wrong", ["folder", "text", "cut"])
-def test_file_that_a_load_refuses_is_found(tmp_path: Path, wrong: str, monkeypatch: Any) -> None:
-    monkeypatch.setenv("TIDEGATE_PIPELINES", str(tmp_path))
-    monkeypatch.setenv("TIDEGATE_HOME", str(tmp_path / "home"))
-    folder = tmp_path / "raw" / "region=eu"
-    folder.mkdir(parents=True)
-    pq.write_table(pa.table({"id": [1, 2]}), folder / "a.parquet")
-    keys = {
-        "name": "orders",
-        "source": {
-            "kind": "files",
-            "path": str(tmp_path / "raw"),
-            "partition_by": {"region": "string"},
-        },
-        "target": {"path": str(tmp_path / "published"), "partition_by": {"region": "region"}},
-        "commit": {"trigger": "process-time"},
-        "execute": {"engine": "local"},
-    }
-    (tmp_path / "orders.yaml").write_text(json.dumps(keys))
+def test_file_that_a_load_refuses_is_found(root: Path, wrong: str) -> None:
+    folder = root / "folders" / "region=eu"
+    shutil.copytree(root / "raw", folder)
+    source = {"path": f"{root}/folders", "partition_by": {"region": "string"}}
+    write(root, {"source": source})
     checked = lines(run("check", "orders", "--json"))["load"]
     assert (checked["outcome"], checked["subject"]) == ("ok", "orders: load")
-    assert not (tmp_path / "published").exists()
+    assert not (root / "published").exists()
 
     whole = (folder / "a.parquet").read_bytes()
     if wrong == "folder":
