@@ -114,7 +114,7 @@ class Tombstones:
             name: pc.if_else(
                 is_late,
                 late[name],
-                pc.if_else(is_early, early[name], pa.scalar(None, late[name].type)),
+                pc.if_else(is_early, early[name], pa.nulls(1, late[name].type)[0]),
             )
             for name in names
         }
@@ -143,7 +143,8 @@ class Tombstones:
         plain = pc.if_else(is_null, pa.nulls(1, pa.string())[0], texts)
         plain = pc.if_else(pc.equal(plain, EMPTY_IN_KEY), text_scalar(""), plain)
         values = _cast(plain, self._columns.table.field(name).type)
-        return values, pc.fill_null(pc.or_(is_null, pc.is_valid(values)), fill_value=False)
+        is_kept = pc.equal(pc.is_valid(values), pc.is_valid(plain))
+        return values, pc.and_(pc.is_valid(texts), is_kept)
 
     def _lone_values(self, name: str, keys: pa.Array) -> pa.Array:
         """Return the values of the only key column; it may stand with its name (HUDI-M15)."""
