@@ -11,8 +11,9 @@ import sys
 
 import pytest
 
-# One table with data and delete blocks, ordering values, several writes and base files.
-CASE = "v9_mor_event_time"
+# Data and delete blocks, ordering values, several writes and base files; keys and partitions of
+# several columns.
+CASES = ("v9_mor_event_time", "v9_mor_key_complex", "v9_mor_part_multi_hive")
 WINDOWS = ("complete", "with_deletes", "changelog", "latest_state", "skip_merge")
 READING = """
 import json, sys
@@ -35,11 +36,12 @@ print(json.dumps([rows, before, "pandas" in sys.modules]))
 """
 
 
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("mode", ["snapshot", *WINDOWS])
-def test_task_that_merges_a_slice_does_not_load_pandas(mode: str) -> None:
+def test_task_that_merges_a_slice_does_not_load_pandas(mode: str, case: str) -> None:
     """Arrow loads it to convert lists and NumPy arrays: more than a second in each new worker."""
     done = subprocess.run(
-        [sys.executable, "-c", READING, CASE, mode], check=True, capture_output=True, text=True
+        [sys.executable, "-c", READING, case, mode], check=True, capture_output=True, text=True
     )
 
     rows, before, after = json.loads(done.stdout)

@@ -102,13 +102,13 @@ class Tombstones:
         if len(names) == 1:
             return {names[0]: self._values(names[0], self._lone_values(names[0], keys))[0]}
         late, lates_fit = self._cut(names, keys, ".*")
-        plain = functools.reduce(
-            pc.and_, (pc.equal(pc.count_substring(keys, f",{it}:"), 1) for it in names[1:])
+        twice = functools.reduce(
+            pc.or_, (pc.match_substring_regex(keys, _twice(name)) for name in names[1:])
         )
-        if pc.all(plain).as_py():
+        if not pc.any(twice).as_py():
             return late
         early, earlies_fit = self._cut(names, keys, ".*?")
-        is_late = pc.or_(plain, pc.and_not(lates_fit, earlies_fit))
+        is_late = pc.or_(pc.invert(twice), pc.and_not(lates_fit, earlies_fit))
         is_early = pc.and_not(earlies_fit, lates_fit)
         return {
             name: pc.if_else(
@@ -154,6 +154,11 @@ class Tombstones:
         named = pc.starts_with(keys, pattern=f"{name}:")
         rest = pc.utf8_slice_codeunits(keys, start=len(name) + 1)
         return pc.if_else(named, rest, keys)
+
+
+def _twice(name: str) -> str:
+    """Return the pattern of key texts in which a column's name stands more than once."""
+    return f"(?s),{re.escape(name)}:.*,{re.escape(name)}:"
 
 
 def _cast(texts: pa.Array, kind: pa.DataType) -> pa.Array:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from tidegate.errors import HudiPartitionUnreadable
 from tidegate.model.partition import HIVE_DEFAULT_NAME
+from tidegate.physical.arrays import text_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +59,9 @@ def _value(table: TableProperties, folder: str, column: pa.Field, part: str) -> 
         text = part.removeprefix(prefix)
         text = unquote(text) if table.encodes_folders else text
         try:
-            return pa.scalar(None if text == HIVE_DEFAULT_NAME else text).cast(column.type)
+            if text == HIVE_DEFAULT_NAME:
+                return pa.nulls(1, column.type)[0]
+            return text_scalar(text).cast(column.type)
         except pa.ArrowInvalid:
             pass
     expected = f"`{prefix}` and a value of type {column.type} for the column '{column.name}'"
