@@ -25,7 +25,13 @@ if TYPE_CHECKING:
 __all__ = ["pytest_make_collect_report", "pytest_runtest_makereport"]
 
 ROOT = Path(__file__).resolve().parent.parent
-HOME = Path(tempfile.mkdtemp(prefix="tidegate-tests-"))
+MEMORY, ROOM = Path("/dev/shm"), 8 << 30
+
+# Each forced write costs milliseconds on a disk, a test makes dozens of them, and none looks at the
+# disk below: what must be forced is tested by `crash/test_power_cuts.py`.
+if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+HOME = Path(tempfile.mkdtemp("", "tidegate-tests-", os.environ.get("PYTEST_DEBUG_TEMPROOT")))
 
 # Airflow reads its configuration when it is imported, so all of it stands before any test module
 # is (AF-7.7). Tests that start processes of their own hand this environment on.
