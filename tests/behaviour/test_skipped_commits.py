@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.io.pyarrow import _dataframe_to_data_files
 from typer.testing import CliRunner
 
 from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, known, load, local, publish
@@ -410,8 +411,7 @@ def test_published_partition_whose_rows_were_removed_is_told_until_it_is_rebuilt
 
     told = _flat(typed, "status")
 
-    assert "window 2 passed over commits that removed rows of earlier windows" in told
-    assert "which 1 partition may have" in told
+    assert "window 2 passed over commits that changed rows: 1 partition may have rows" in told
     (line,) = re.findall("`(tidegate rebuild .*?)`", told)
     assert line == "tidegate rebuild orders dt=2026-02-03"
     typed(line.replace("rebuild", way))
@@ -419,3 +419,70 @@ def test_published_partition_whose_rows_were_removed_is_told_until_it_is_rebuilt
         typed("tidegate publish orders")
     assert "passed over" not in _flat(typed, "status")
     assert orders.published() == orders.now
+
+
+def move_last_of_third_day(orders: Orders, day: int) -> None:
+    """Give the last order of the third day another time, in one commit that overwrites its file."""
+    moved, table = 3 * ORDERS_A_DAY, orders.lake.table
+    (old,) = (task.file for task in table.scan(f"id = {moved}").plan_files())
+    rows = table.scan(f"id > {2 * ORDERS_A_DAY}").to_arrow().sort_by("id")
+    begin = DAY_1 + DAY * (day - 1)
+    ids, times, amounts = (rows[name].to_pylist() for name in SCHEMA.names)
+    times[-1], amounts[-1] = begin + timedelta(minutes=ORDERS_A_DAY), 9
+    new = pa.table({"id": ids, "at": times, "amount": amounts}, SCHEMA)
+    orders.lake.commits += 1
+    properties = {"known-at": known(orders.lake.commits - 0.5).isoformat()}
+    with (
+        table.transaction() as transaction,
+        transaction.update_snapshot(properties).overwrite() as overwriting,
+    ):
+        overwriting.delete_data_file(old)
+        for part in (new[:-1], new[-1:]):
+            for file in _dataframe_to_data_files(table.metadata, part, table.io):
+                overwriting.append_data_file(file)
+    del orders.now[moved, 1]
+    orders.now[moved, 9] = 1
+
+
+@pytest.mark.parametrize("told_by", ["load", "next", "status"])
+@pytest.mark.parametrize("day", [2, 5], ids=["known day", "new day"])
+def test_row_that_moves_to_another_day_is_published_there_by_the_command_that_is_told(
+    orders: Orders, typed: Callable[[str], str], told_by: str, day: int
+) -> None:
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    move_last_of_third_day(orders, day)
+    loaded = typed("tidegate load orders")
+    line = {
+        "load": lambda: re.findall("`(tidegate rebuild .*?)`", " ".join(loaded.split()))[0],
+        "next": lambda: next_of(loaded),
+        "status": lambda: re.findall("`(tidegate rebuild .*?)`", _flat(typed, "status"))[0],
+    }[told_by]()
+
+    assert set(line.split()[3:]) == {"dt=2026-02-03", f"dt=2026-02-0{day}"}
+    typed(line)
+    typed("tidegate publish orders")
+
+    assert orders.published() == orders.now
+    assert "passed over" not in _flat(typed, "status")
+
+
+def test_new_day_that_is_read_and_has_no_row_is_not_told_again(
+    orders: Orders, typed: Callable[[str], str]
+) -> None:
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    move_last_of_third_day(orders, 5)
+    typed("tidegate load orders")
+    orders.lake.commits += 1
+    orders.lake.table.delete(
+        f"id = {3 * ORDERS_A_DAY}",
+        snapshot_properties={"known-at": known(orders.lake.commits - 0.5).isoformat()},
+    )
+    typed("tidegate load orders")
+
+    asked = ["rebuild", "orders", "dt=2026-02-03", "dt=2026-02-05"]
+    read = CliRunner().invoke(app, asked, catch_exceptions=False)
+
+    assert "has no rows for it either; the other partitions are rebuilt" in read.output
+    assert "passed over" not in _flat(typed, "status")

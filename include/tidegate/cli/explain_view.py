@@ -173,7 +173,7 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         rows.append(("pending", wording.plural(found.report.rows_pending, "row")))
     if windows := found.report.passed_over:
         by = wording.numbered("window", [str(sequence) for sequence in windows])
-        rows.append(("removed", f"may have rows that commits removed which {by} passed over"))
+        rows.append(("differs", f"may have, or lack, rows of commits that {by} passed over"))
     evaluation = found.evaluation or found.report.why
     if evaluation is not None:
         said = replace(evaluation, failed=None)

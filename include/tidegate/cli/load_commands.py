@@ -244,9 +244,9 @@ def _show(
     output.show(said.raw, said.facts)
     if said.was_limited:
         output.next(command("load", opened.config.name))
-    if removed := opened.removed_rows():
-        output.next(command("rebuild", opened.config.name, *removed))
+    if others := opened.to_rebuild():
+        output.next(command("rebuild", opened.config.name, *others))
         return
-    others = set(announced.partitions).difference(by_name)
-    asked = [*([()] if others else []), *([by_name] if by_name else [])]
+    due = set(announced.partitions).difference(by_name)
+    asked = [*([()] if due else []), *([by_name] if by_name else [])]
     output.next(*(command("publish", opened.config.name, *named) for named in asked))

@@ -134,8 +134,8 @@ def _waits_for(item: PartitionReport) -> str:
     """Return why a partition is not published yet; one that may be waits to be asked."""
     said = wording.why(item.why)
     if item.passed_over:
-        removed = "may have rows that the source removed, see the note"
-        return "; ".join(filter(None, (removed, said)))
+        differs = "may differ from the source, see the note"
+        return "; ".join(filter(None, (differs, said)))
     if item.commit_begun:
         return "; ".join(filter(None, ("commit begun: the next publish finishes it", said)))
     is_ready = item.why is not None and item.why.committable and item.state.pending == "pending"

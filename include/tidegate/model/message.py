@@ -182,6 +182,8 @@ class RunSummary(Value):
     """Rows that a rebuild read and left out, because they are of other partitions."""
     removed: tuple[TimeBounds, ...] = ()
     """Event times of rows of earlier windows that skipped commits removed, as in the plan."""
+    brought: tuple[TimeBounds, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Those of rows that skipped commits added; None: there are none."""
     rule_hits: Mapping[str, int] = field(default_factory=dict)
     """Row rule → rows that failed it; `hold` and `warn` only judge the rows that are kept."""
     deletes_ignored: int = 0
@@ -201,14 +203,16 @@ class RunSummary(Value):
         counts = {
             item.name: getattr(self, item.name) + getattr(other, item.name)
             for item in fields(self)
-            if item.name not in {*_COUNTED_BY_NAME, "damaged"}
+            if item.name not in {*_COUNTED_BY_NAME, "brought", "damaged"}
         }
         named: dict[str, Any] = {
             name: sum_by_name((getattr(self, name), getattr(other, name)))
             for name in _COUNTED_BY_NAME
         }
+        brought = (*(self.brought or ()), *(other.brought or ()))
         # Windows that read the same log meet the same spans.
-        return RunSummary(**counts, **named, damaged={**self.damaged, **other.damaged})
+        damaged = {**self.damaged, **other.damaged}
+        return RunSummary(**counts, **named, brought=brought or None, damaged=damaged)
 
 
 def sum_by_name(counted: Iterable[Mapping[str, float]]) -> dict[str, Any]:

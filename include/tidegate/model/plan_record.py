@@ -44,6 +44,8 @@ class Listed(Value):
     removed: tuple[TimeBounds, ...] | None = field(default=None, metadata={SPARSE: True})
     """Event times of rows of earlier windows that skipped commits removed; unknown ones may be of
     any time. None: there are none."""
+    brought: tuple[TimeBounds, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Those of rows that skipped commits added, in the same way."""
     events: tuple[PartitionEvent, ...] | None = field(default=None, metadata={SPARSE: True})
     """In the order of the commits (HUDI-R10); None: there are none."""
     unmerged: bool | None = field(default=None, metadata={SPARSE: True})

@@ -56,7 +56,7 @@ class PartitionReport(Value):
     proposed_digest: str | None = None
     """The publication that waits for gate, person or commit; a decision has to name it."""
     passed_over: tuple[int, ...] = ()
-    """Windows that passed over commits that may have removed rows which it has."""
+    """Windows that passed over commits that may have changed its rows."""
     commit_begun: bool = field(default=False, metadata={SPARSE: True})
     """Whether a commit has begun and not ended; its marker may be missing until then."""
 

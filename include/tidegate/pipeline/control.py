@@ -289,12 +289,12 @@ class PipelineControl:
         waiting = [item.state.partition for item in report.partitions if item.rows_pending]
         return replace(report, notes=(*report.notes, *self._refusals(waiting)))
 
-    def removed_rows(self) -> tuple[Partition, ...]:
+    def to_rebuild(self) -> tuple[Partition, ...]:
         """Return the partitions to rebuild before they are published.
 
-        They may have rows that commits removed which a load passed over.
+        They may have, or lack, rows of commits that a load passed over.
         """
-        return self._reporter.removed_rows()
+        return self._reporter.to_rebuild()
 
     def _refusals(self, waiting: Sequence[Partition]) -> Iterator[str]:
         """Yield the errors that commands that write, or that publish a partition, would meet."""

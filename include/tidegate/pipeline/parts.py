@@ -19,7 +19,6 @@ from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.reading import filter_columns
-from tidegate.pipeline.state.removed_rows import is_by_event_time
 from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.forgotten import Forgotten
 from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
@@ -55,7 +54,7 @@ class PipelineParts(PipelineControl):
             self.storage,
             layout.listings_root(self.roots.work),
             filter_columns(source.read),
-            LedgerRebuilding(self.ledger, by_event_time=is_by_event_time(self.config)),
+            LedgerRebuilding(self.ledger, self.config),
         )
 
     @cached_property

@@ -50,10 +50,10 @@ class Units:
 class Rebuilding(Protocol):
     """Provides commands for messages; a source knows neither the pipeline nor its partitions."""
 
-    def __call__(self, times: TimeBounds) -> str:
-        """Return the command that reads the rows between two event times again.
+    def __call__(self, times: Sequence[TimeBounds]) -> str:
+        """Return the command that reads the rows of event times again.
 
-        If they are not known, it is the command for every partition.
+        If some are not known, it is the command for every partition.
         """
         ...
 
@@ -108,7 +108,7 @@ class TableHints(Protocol):
         ...
 
 
-def unnamed_rebuild(times: TimeBounds) -> str:
+def unnamed_rebuild(times: Sequence[TimeBounds]) -> str:
     """Return the command with placeholders, for reads of a pipeline that is not loaded."""
     del times
     return "`tidegate rebuild PIPELINE PARTITION`"

@@ -103,6 +103,7 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
         sub_splits=len(messages),
         left_out=scan.record.listed.left_out if scan.record else {},
         removed=(scan.record.listed.removed or ()) if scan.record else (),
+        brought=scan.record.listed.brought if scan.record else None,
     )
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors.commands import command
-from tidegate.pipeline.state.removed_rows import may_hold
+from tidegate.pipeline.state.removed_rows import partitions_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
     from tidegate.model.time_bounds import TimeBounds
@@ -21,20 +22,12 @@ class LedgerRebuilding:
     """Finds the partitions that may have rows of given event times."""
 
     ledger: Ledger
-    by_event_time: bool
-    """Whether partitions are made from the event time; otherwise any may have any row."""
+    config: PipelineConfig
 
-    def __call__(self, times: TimeBounds) -> str:
+    def __call__(self, times: Sequence[TimeBounds]) -> str:
         """Return the command for the partitions that may have them."""
         known = self.ledger.partitions.all()
-        return rebuild_of(
-            self.ledger.name,
-            [
-                state.partition
-                for state in known
-                if not self.by_event_time or may_hold(state, times)
-            ],
-        )
+        return rebuild_of(self.ledger.name, partitions_of(self.config, times, known))
 
 
 def rebuild_of(pipeline: str, partitions: Sequence[Partition]) -> str:

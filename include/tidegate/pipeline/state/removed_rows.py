@@ -1,21 +1,30 @@
-"""Tell which partitions may have rows that the source removed by commits that a load passed over.
+"""Tell which partitions differ from the source because a load passed over commits.
 
-Pure: the windows say in their summaries when such rows happened; a later rebuild settles it.
+They may have rows that such commits removed, or lack rows that came with them. Pure: the windows
+say in their summaries when such rows happened; a later rebuild settles it.
 """
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo
 
 from tidegate.model.counting import counting
-from tidegate.model.partition_value import time_fields
+from tidegate.model.partition import Partition, Transform
+from tidegate.model.partition_value import time_fields, value_format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.model.ledger_rows import KnownPartition, PartitionState, WindowState
     from tidegate.model.time_bounds import TimeBounds
+
+_LONGEST = timedelta(days=366)
+_HOUR, _HALF_DAY = timedelta(hours=1), timedelta(hours=12)
+"""Steps from one hour, and from one day or month, to the next, by which none is left out."""
 
 
 def is_by_event_time(config: PipelineConfig) -> bool:
@@ -25,7 +34,99 @@ def is_by_event_time(config: PipelineConfig) -> bool:
     return bool(made) and made[0].column == column
 
 
-def may_hold(state: PartitionState, times: TimeBounds) -> bool:
+def partitions_of(
+    config: PipelineConfig, times: Iterable[TimeBounds], known: Iterable[PartitionState]
+) -> list[Partition]:
+    """Return the partitions that may have rows of some event times, in their order.
+
+    Those that nobody knows yet are among them if nothing but the event time makes them.
+
+    Args:
+        config: of the pipeline.
+        times: of the rows.
+        known: the partitions that the ledger knows.
+    """
+    times, by_time = tuple(times), is_by_event_time(config)
+    found = [
+        state.partition
+        for state in known
+        if not by_time or any(_may_hold(state, each) for each in times)
+    ]
+    made = {partition for each in times for partition in _made(config, each)}
+    return found + sorted(made.difference(found), key=str)
+
+
+def passing_over(windows: Iterable[WindowState]) -> tuple[WindowState, ...]:
+    """Return the windows that passed over commits that changed rows."""
+    return tuple(item for item in windows if item.sealed and (_removed(item) or _brought(item)))
+
+
+def passed_over(
+    config: PipelineConfig, windows: Iterable[WindowState], known: KnownPartition
+) -> tuple[int, ...]:
+    """Return the windows that passed over commits that may have changed rows of a partition.
+
+    A partition that was read whole since has what the source had then.
+
+    Args:
+        config: of the pipeline.
+        windows: see `passing_over`.
+        known: the partition.
+    """
+    counted = counting(known.contributions)
+    begin = max((item.window for item in counted if item.kind.replaces), default=0)
+    first = min((item.window for item in counted if item.rows), default=None)
+
+    def changed(item: WindowState) -> bool:
+        had_rows = first is not None and first < item.window.sequence
+        removed = _removed(item) if had_rows else ()
+        return _touches(config, (*removed, *_brought(item)), known.state)
+
+    return tuple(
+        item.window.sequence for item in windows if item.window.sequence > begin and changed(item)
+    )
+
+
+def unknown_partitions(
+    config: PipelineConfig, windows: Sequence[WindowState], known: Iterable[Partition]
+) -> dict[Partition, int]:
+    """Return the partitions that lack rows and that nobody knows yet, with the window that tells.
+
+    Args:
+        config: of the pipeline.
+        windows: all of them.
+        known: the partitions that the ledger knows.
+    """
+    found = {
+        partition: item.window.sequence
+        for item in passing_over(windows)
+        for each in _brought(item)
+        for partition in _made(config, each)
+    }
+    for item in windows:
+        for partition in item.window.partitions if item.sealed else ():
+            if item.window.sequence > found.get(partition, item.window.sequence):
+                # It was read whole, and had no rows.
+                del found[partition]
+    for partition in known:
+        found.pop(partition, None)
+    return found
+
+
+def _removed(item: WindowState) -> tuple[TimeBounds, ...]:
+    return item.summary.removed if item.summary else ()
+
+
+def _brought(item: WindowState) -> tuple[TimeBounds, ...]:
+    return (item.summary.brought if item.summary else None) or ()
+
+
+def _touches(config: PipelineConfig, changed: Sequence[TimeBounds], state: PartitionState) -> bool:
+    by_time = is_by_event_time(config)
+    return any(not by_time or _may_hold(state, times) for times in changed)
+
+
+def _may_hold(state: PartitionState, times: TimeBounds) -> bool:
     """Return whether rows of some event times may be in a partition, whose end is exclusive."""
     if state.start is None or state.end is None:
         return True
@@ -34,35 +135,24 @@ def may_hold(state: PartitionState, times: TimeBounds) -> bool:
     return state.start <= times.largest and times.smallest < state.end
 
 
-def removing(windows: Iterable[WindowState]) -> tuple[WindowState, ...]:
-    """Return the windows that passed over commits that removed rows of earlier ones."""
-    return tuple(item for item in windows if item.sealed and item.summary and item.summary.removed)
+def _made(config: PipelineConfig, times: TimeBounds) -> Iterator[Partition]:
+    """Yield the partitions of event times that nothing else makes, if the span is not too wide."""
+    fields = config.target.partition_by
+    made = time_fields(fields, config.event_time.column if config.event_time else None)
+    first, last = times.smallest, times.largest
+    if first is None or last is None or last - first > _LONGEST:
+        return
+    if len(made) < len(fields) or not is_by_event_time(config):
+        return
+    zone = ZoneInfo(config.timezone)
+    formats = [(field.name, value_format(field, fields)) for field in fields]
+    has_hours = any(field.transform is Transform.HOUR for field in made)
+    for moment in (*_steps(first, last, _HOUR if has_hours else _HALF_DAY), last):
+        local = moment.astimezone(zone)
+        yield Partition(tuple((name, local.strftime(form)) for name, form in formats))
 
 
-def passed_over(
-    config: PipelineConfig, windows: Iterable[WindowState], known: KnownPartition
-) -> tuple[int, ...]:
-    """Return the windows that passed over commits that may have removed rows of a partition.
-
-    A partition that was read whole since has what the source had then.
-
-    Args:
-        config: of the pipeline.
-        windows: see `removing`.
-        known: the partition.
-    """
-    counted = counting(known.contributions)
-    begin = max((item.window for item in counted if item.kind.replaces), default=0)
-    return tuple(
-        state.window.sequence
-        for state in windows
-        if state.summary is not None
-        and state.window.sequence > begin
-        and _took(config, state.summary.removed, known.state)
-        and any(item.rows and item.window < state.window.sequence for item in counted)
-    )
-
-
-def _took(config: PipelineConfig, removed: Sequence[TimeBounds], state: PartitionState) -> bool:
-    by_time = is_by_event_time(config)
-    return any(not by_time or may_hold(state, times) for times in removed)
+def _steps(first: datetime, last: datetime, step: timedelta) -> Iterator[datetime]:
+    while first < last:
+        yield first
+        first += step

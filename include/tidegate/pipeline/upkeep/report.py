@@ -15,7 +15,11 @@ from tidegate.model.counting import counting
 from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
-from tidegate.pipeline.state.removed_rows import passed_over, removing
+from tidegate.pipeline.state.removed_rows import (
+    passed_over,
+    passing_over,
+    unknown_partitions,
+)
 from tidegate.stage import layout
 from tidegate.target.content import counted
 
@@ -59,42 +63,55 @@ class Reporter:
         windows = self.ledger.windows.all()
         known = self.ledger.known_partitions()
         whys = self.evaluator.evaluate_pending(known, now)
-        removed = removing(windows)
-        reports = [self._report(item, whys.get(item.state.partition), removed) for item in known]
+        passing = passing_over(windows)
+        reports = [self._report(item, whys.get(item.state.partition), passing) for item in known]
         return PipelineReport(
             pipeline=state,
             partitions=tuple(reports),
             windows=windows,
-            notes=(*self._notes(windows), *self._removed(reports)),
+            notes=(*self._notes(windows), *self._passed_over(windows, reports)),
         )
 
-    def removed_rows(self) -> tuple[Partition, ...]:
-        """Return the partitions to publish that may have rows that passed over commits removed."""
-        windows = removing(self.ledger.windows.all())
-        if not windows:
+    def to_rebuild(self) -> tuple[Partition, ...]:
+        """Return the partitions to publish that passed over commits may have changed.
+
+        Those that lack rows and that nobody knows yet are among them.
+        """
+        windows = self.ledger.windows.all()
+        passing = passing_over(windows)
+        if not passing:
             return ()
-        return tuple(
-            item.state.partition
-            for item in self.ledger.known_partitions()
-            if item.state.pending != "none" and passed_over(self.config, windows, item)
+        known = self.ledger.known_partitions()
+        return (
+            *(
+                item.state.partition
+                for item in known
+                if item.state.pending != "none" and passed_over(self.config, passing, item)
+            ),
+            *unknown_partitions(self.config, windows, (item.state.partition for item in known)),
         )
 
-    def _removed(self, reports: Sequence[PartitionReport]) -> Iterator[str]:
-        """Yield a sentence on partitions with rows that commits removed which were passed over."""
+    def _passed_over(
+        self, windows: Sequence[WindowState], reports: Sequence[PartitionReport]
+    ) -> Iterator[str]:
+        """Yield a sentence on the partitions that passed over commits may have changed."""
+        known = [item.state.partition for item in reports]
+        unknown = unknown_partitions(self.config, windows, known)
         found = [item for item in reports if item.passed_over]
-        if not found:
+        if not found and not unknown:
             return
-        windows = sorted({str(each) for item in found for each in item.passed_over}, key=int)
-        partitions = [item.state.partition for item in found]
+        telling = {each for item in found for each in item.passed_over} | set(unknown.values())
+        partitions = [*(item.state.partition for item in found), *unknown]
         # All of them may be days that the source removed for good, more every day.
         shown = partitions if len(partitions) <= _MOST_NAMED else ["PARTITION"]
         again = command("rebuild", self.config.name, *shown)
         publishing = command("publish", self.config.name)
         yield (
-            f"{'window' if len(windows) == 1 else 'windows'} {', '.join(windows)} passed over "
-            f"commits that removed rows of earlier windows, which {len(partitions)} "
-            f"{'partition' if len(partitions) == 1 else 'partitions'} may have. To publish what "
-            f"the source has now instead, run `{again}`, then `{publishing}`"
+            f"{'window' if len(telling) == 1 else 'windows'} {', '.join(map(str, sorted(telling)))}"
+            f" passed over commits that changed rows: {len(partitions)} "
+            f"{'partition' if len(partitions) == 1 else 'partitions'} may have rows that were "
+            "removed, or lack rows that were added. To publish what the source has now instead, "
+            f"run `{again}`, then `{publishing}`"
         )
 
     def explain(self, partition: Partition, now: datetime) -> PartitionExplanation:
@@ -119,7 +136,7 @@ class Reporter:
             approved=self.ledger.publications.approved(partition),
         )
         return PartitionExplanation(
-            report=self._report(known, evaluation, removing(self.ledger.windows.all())),
+            report=self._report(known, evaluation, passing_over(self.ledger.windows.all())),
             evaluation=evaluation,
             contributions=contributions,
             proposed=_waiting(known),

@@ -43,7 +43,7 @@ def passing_over(
     source: str,
     commits: Iterable[Commit],
     taken: TakenAway,
-    event_times: Callable[[Entry], TimeBounds | None],
+    event_times: Callable[[Entry], TimeBounds],
     rebuilding: Rebuilding | None,
     *,
     skip: bool,
@@ -55,8 +55,8 @@ def passing_over(
         commits: those that change rows and are not appends.
         taken: the rows and files that they removed.
         event_times: returns the bounds of a file, as far as they are known.
-        rebuilding: returns the command that reads the rows between event times again; None: no
-            pipeline reads.
+        rebuilding: returns the command that reads the rows of event times again; None: no pipeline
+            reads.
         skip: whether the pipeline says `skip`.
 
     Raises:
@@ -87,19 +87,22 @@ def refusal(source: str, commits: Iterable[Commit], taken: TakenAway) -> Removed
     return RemovedRowsRead(source=source, snapshots=_describe(commits), removed=removed)
 
 
-def removed_times(
-    taken: TakenAway, event_times: Callable[[Entry], TimeBounds | None]
-) -> tuple[TimeBounds, ...]:
-    """Return the event times of removed rows of earlier windows, unknown ones without bounds.
+def times_of(
+    taken: TakenAway, event_times: Callable[[Entry], TimeBounds]
+) -> tuple[tuple[TimeBounds, ...], tuple[TimeBounds, ...]]:
+    """Return the event times of rows of earlier windows that were removed, and of added rows.
+
+    Unknown ones have no bounds.
 
     Args:
-        taken: the rows and files that skipped commits removed.
+        taken: the rows and files that skipped commits removed and added.
         event_times: returns the bounds of a file, as far as they are known.
     """
-    spans = [event_times(entry) or TimeBounds() for entry in taken.earlier]
+    removed = [event_times(entry) for entry in taken.earlier]
     # Delete files tell no event times.
-    spans += [TimeBounds()] if taken.deletes else []
-    return tuple(dict.fromkeys(spans))
+    removed += [TimeBounds()] if taken.deletes else []
+    brought = [event_times(entry) for entry in taken.brought]
+    return tuple(dict.fromkeys(removed)), tuple(dict.fromkeys(brought))
 
 
 def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
@@ -117,33 +120,31 @@ def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
 
 def _sentences(
     taken: TakenAway,
-    event_times: Callable[[Entry], TimeBounds | None],
+    event_times: Callable[[Entry], TimeBounds],
     rebuilding: Rebuilding | None,
 ) -> tuple[str, ...]:
     found = []
     if taken.earlier:
-        bounds = _bounds(taken.earlier, event_times)
         found.append(
             f"passing over takes nothing back: {_files(taken.earlier)} of earlier windows "
             f"{'was' if len(taken.earlier) == 1 else 'were'} removed"
-            f"{_span(bounds)}{_again(rebuilding, bounds, 'those days')}"
+            f"{_span(taken.earlier, event_times)}"
         )
     if taken.deletes:
-        found.append(
-            f"passing over applies no delete: {_files(taken.deletes, 'delete file')} came"
-            f"{_again(rebuilding, TimeBounds(), 'the days concerned')}"
-        )
+        found.append(f"passing over applies no delete: {_files(taken.deletes, 'delete file')} came")
     if taken.brought:
-        found.append(f"what came with commits passed over is not read: {_files(taken.brought)}")
+        found.append(
+            f"what came with commits passed over is not read: {_files(taken.brought)}"
+            f"{_span(taken.brought, event_times)}"
+        )
+    if found and rebuilding is not None:
+        # A row may have moved from a day to another one: only both of them together have it once.
+        removed, brought = times_of(taken, event_times)
+        found[-1] += (
+            f"; after this load, {rebuilding((*removed, *brought))} reads the days concerned as "
+            "they stand, to be published again"
+        )
     return tuple(found)
-
-
-def _again(rebuilding: Rebuilding | None, bounds: TimeBounds, days: str) -> str:
-    """Return how a pipeline publishes the current rows; a read of the library publishes none."""
-    if rebuilding is None:
-        return ""
-    command = rebuilding(bounds)
-    return f"; after this load, {command} reads {days} as they stand, to be published again"
 
 
 def _files(entries: Sequence[Entry], noun: str = "file") -> str:
@@ -151,19 +152,11 @@ def _files(entries: Sequence[Entry], noun: str = "file") -> str:
     return f"{len(entries)} {noun}{'s' * (len(entries) != 1)} ({rows} row{'s' * (rows != 1)})"
 
 
-def _bounds(
-    entries: Sequence[Entry], event_times: Callable[[Entry], TimeBounds | None]
-) -> TimeBounds:
-    """Join the event times of some files; unknown if those of one are unknown."""
-    known = [event_times(entry) for entry in entries]
-    if None in known:
-        return TimeBounds()
-    return TimeBounds.around([each for each in known if each is not None])
-
-
-def _span(bounds: TimeBounds) -> str:
-    """Name event times that are known."""
-    if bounds.smallest is None or bounds.largest is None:
+def _span(entries: Sequence[Entry], event_times: Callable[[Entry], TimeBounds]) -> str:
+    """Name the event times of some files, if those of all are known."""
+    times = [event_times(entry) for entry in entries]
+    bounds = TimeBounds.around(times)
+    if TimeBounds() in times or bounds.smallest is None or bounds.largest is None:
         return ""
     return f", event times {bounds.smallest:%Y-%m-%d %H:%M} to {bounds.largest:%Y-%m-%d %H:%M} UTC"
 

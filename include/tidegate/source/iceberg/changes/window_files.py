@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HistoryTruncated
+from tidegate.model.time_bounds import TimeBounds
 from tidegate.source.iceberg.changes.changelog import ChangePlanner, PlannedFiles
 from tidegate.source.iceberg.changes.non_append import (
     is_passed_over,
     passing_over,
     refusal,
-    removed_times,
+    times_of,
 )
 from tidegate.source.iceberg.timeline.continuing import Continuation, within_window
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from tidegate.config import IcebergSourceConfig
     from tidegate.model.instant import Instant
-    from tidegate.model.time_bounds import TimeBounds
     from tidegate.source.iceberg.changes.appends import ChangeReader, Commit
     from tidegate.source.iceberg.changes.passed_over import TakenAway
     from tidegate.source.iceberg.changes.pieces import PieceMaker
@@ -133,8 +133,8 @@ class WindowFiles:
         """Add what skipped commits removed from the planned files, and from earlier ones."""
         source = self.history.source
 
-        def event_times(entry: Entry) -> TimeBounds | None:
-            return self.make.piece(entry).event_times
+        def event_times(entry: Entry) -> TimeBounds:
+            return self.make.piece(entry).event_times or TimeBounds()
 
         planned.notes = passing_over(
             source,
@@ -144,7 +144,7 @@ class WindowFiles:
             self.rebuilding,
             skip=self.config.read.on_non_append == "skip",
         )
-        planned.removed = removed_times(taken, event_times)
+        planned.removed, planned.brought = times_of(taken, event_times)
         planned.refusal = refusal(source, skipped, taken)
         for note in planned.notes:
             _LOG.warning("%s: %s", source, note)

@@ -77,7 +77,8 @@ def test_net_difference_compares_states(
 
 
 def test_what_was_left_out_is_told_without_what_never_happened() -> None:
-    planned: Any = SimpleNamespace(tally={FILES_BY_METRICS: 3, DELETES_DANGLING: 0}, removed=())
+    tally = {FILES_BY_METRICS: 3, DELETES_DANGLING: 0}
+    planned: Any = SimpleNamespace(tally=tally, removed=(), brought=())
     manifests: Any = SimpleNamespace(manifests_read=5)
 
     assert listed(planned, manifests, []) == Listed(

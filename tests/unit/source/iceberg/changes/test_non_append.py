@@ -16,6 +16,8 @@ from tidegate.source.iceberg.changes.non_append import is_passed_over, passing_o
 from tidegate.source.iceberg.changes.passed_over import TakenAway
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate.source.iceberg.manifests.entries import Entry
 
 FILE, OTHER = entry_of(rows=1), entry_of(rows=4)
@@ -27,14 +29,14 @@ def _commit(kind: str, **counts: str) -> Commit:
     return Commit(Snapshot(snapshot_id=7, timestamp_ms=0, manifest_list="m", summary=summary), kind)
 
 
-def _times(entry: Entry) -> TimeBounds | None:
+def _times(entry: Entry) -> TimeBounds:
     day = {FILE.path: 3, OTHER.path: 5}.get(entry.path)
-    moment = day and datetime(2026, 1, day, 6, tzinfo=UTC)
-    return TimeBounds(moment, moment) if moment else None
+    moment = datetime(2026, 1, day, 6, tzinfo=UTC) if day else None
+    return TimeBounds(moment, moment)
 
 
-def _rebuild(times: TimeBounds) -> str:
-    return "REBUILD" if times == TimeBounds() else f"REBUILD {times.smallest:%d}-{times.largest:%d}"
+def _rebuild(times: Sequence[TimeBounds]) -> str:
+    return " ".join(["REBUILD", *(f"{it.smallest:%d}" if it.smallest else "ANY" for it in times)])
 
 
 def _said(taken: TakenAway, *, skip: bool = True) -> tuple[str, ...]:
@@ -56,14 +58,14 @@ def test_removed_files_are_told_with_their_event_times_and_the_command() -> None
 
     assert "2 files (5 rows) of earlier windows were removed" in sentence
     assert "event times 2026-01-03 06:00 to 2026-01-05 06:00 UTC" in sentence
-    assert "REBUILD 03-05 reads those days" in sentence
+    assert "after this load, REBUILD 03 05 reads the days concerned" in sentence
 
 
 def test_event_times_are_not_told_where_one_file_does_not_say_its_own() -> None:
     (sentence,) = _said(TakenAway(earlier=(FILE, entry_of(rows=1))))
 
     assert "event times" not in sentence
-    assert "REBUILD reads" in sentence
+    assert "REBUILD 03 ANY reads" in sentence
 
 
 def test_one_file_of_one_row_is_told_in_the_singular() -> None:
@@ -75,8 +77,15 @@ def test_one_file_of_one_row_is_told_in_the_singular() -> None:
 def test_deletes_and_new_files_are_told() -> None:
     deletes, brought = _said(TakenAway(deletes=(OTHER,), brought=(FILE,)))
 
-    assert "1 delete file (4 rows) came" in deletes
-    assert brought.endswith("is not read: 1 file (1 row)")
+    assert deletes.endswith("1 delete file (4 rows) came")
+    assert "is not read: 1 file (1 row), event times 2026-01-03 06:00 to 2026" in brought
+    assert "after this load, REBUILD ANY 03 reads the days concerned" in brought
+
+
+def test_row_that_moved_to_another_day_is_read_again_in_both() -> None:
+    *_, said = _said(TakenAway(earlier=(FILE,), brought=(OTHER,)))
+
+    assert "after this load, REBUILD 03 05 reads the days concerned" in said
 
 
 def test_files_that_are_read_here_are_told_first() -> None:
