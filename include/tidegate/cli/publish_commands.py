@@ -95,10 +95,11 @@ def publish_with_progress(
 ) -> Published:
     """Publish partitions, by default all that are pending, and show how far it is."""
     outcomes: list[PublishOutcome] = []
-    with telling_airflow(opened) as told, output.progress() as progress:
+    owner = this_process()
+    with telling_airflow(opened, owner) as told, output.progress() as progress:
         total = len(partitions or opened.unpublished())
         task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
-        for outcome in _published(opened, partitions, this_process(), now, override):
+        for outcome in _published(opened, partitions, owner, now, override):
             outcomes.append(outcome)
             done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
             progress.update(task, description=f"{done}: {outcome.partition} {outcome.state}")

@@ -13,7 +13,8 @@ from urllib.parse import parse_qs, urlparse
 import pytest
 from typer.testing import CliRunner
 
-from small_lake import SmallLake, day, known, load
+from small_lake import NOW, SmallLake, day, known, load
+from tidegate.cli import publish_commands
 from tidegate.cli.app import app
 
 if TYPE_CHECKING:
@@ -29,10 +30,14 @@ BOTH = "2026-02-01, 2026-02-02"
 
 @dataclass
 class Airflow:
-    """Answers as Airflow's API does, for the two requests that are made."""
+    """Answers as Airflow's API does, for the requests that are made."""
 
     assets: dict[str, int] = field(default_factory=ASSETS.copy)
     refuses_after: int = 100
+    known: list[dict[str, Any]] = field(default_factory=list)
+    """Events that others have created."""
+    page: int = 60
+    """The most that one answer has."""
     events: list[dict[str, Any]] = field(default_factory=list)
     tokens: set[str | None] = field(default_factory=set)
 
@@ -43,6 +48,14 @@ class Airflow:
             (wanted,) = parse_qs(path.query)["name_pattern"]
             found = [{"id": id, "name": name} for name, id in self.assets.items() if wanted in name]
             return 200, {"assets": found, "total_entries": len(found)}
+        if request.command == "GET" and path.path == "/api/v2/assets/events":
+            asked = {name: value for name, (value,) in parse_qs(path.query).items()}
+            first, size = int(asked["offset"]), min(int(asked["limit"]), self.page)
+            events = self.known + self.events
+            return 200, {
+                "asset_events": events[first : first + size],
+                "total_entries": len(events),
+            }
         if len(self.events) >= self.refuses_after or path.path != "/api/v2/assets/events":
             return 403, {"detail": "Forbidden"}
         self.events.append(json.loads(request.rfile.read(int(request.headers["Content-Length"]))))
@@ -162,3 +175,41 @@ def test_what_was_told_is_part_of_the_json(
         published = publish("2026-02-02", "--json")
 
     assert json.loads(published.stdout)["airflow"] == ["Airflow was told: 2026-02-02."]
+
+
+def test_revision_that_another_one_publishes_meanwhile_is_not_told_again(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publishing = publish_commands._published
+
+    def beside(*arguments: Any) -> Any:
+        other = lake.pipeline()
+        assert other.publish(day(1), "a run of Airflow", NOW).state == "committed"
+        return publishing(*arguments)
+
+    monkeypatch.setattr(publish_commands, "_published", beside)
+    airflow = Airflow()
+    with served(airflow) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        published = publish("2026-02-02")
+
+    assert [event["partition_key"] for event in airflow.events] == ["2026-02-02"]
+    assert "Airflow was told: 2026-02-02." in published.output
+
+
+@pytest.mark.parametrize("before", [0, 250], ids=["newest", "among many"])
+def test_revision_that_was_announced_already_is_not_told_again(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, before: int
+) -> None:
+    monkeypatch.setattr(publish_commands, "utc_now", lambda: NOW)
+    same = {"partition_key": "2026-02-01", "extra": {"committed_at": NOW.isoformat()}}
+    others = [
+        {"partition_key": "2026-02-01", "extra": None},
+        {"partition_key": "2026-02-02", "extra": {"committed_at": "2025"}},
+    ]
+    airflow = Airflow(known=[*(others[:1] * before), *others, same])
+    with served(airflow) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        publish()
+
+    assert [event["partition_key"] for event in airflow.events] == ["2026-02-02"]
