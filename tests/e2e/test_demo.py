@@ -90,12 +90,24 @@ def places(tmp_path: Path) -> Iterator[DemoPlaces]:
         psutil.Process(left).kill()
 
 
-def _start(places: DemoPlaces, name: str, command: str = "demo") -> Demo:
+DEMO, UI = (("-m", "tidegate.cli", command) for command in ("demo", "ui"))
+# The user has moved the demo's pipeline away.
+UI_WITHOUT_PIPELINES = """
+from pathlib import Path
+from tidegate.cli.app import app
+from tidegate.demo.places import DemoPlaces
+DemoPlaces.file = Path.cwd() / "no-pipelines" / "flights.yaml"
+DemoPlaces.file.parent.mkdir()
+app(["ui"])
+"""
+
+
+def _start(places: DemoPlaces, name: str, *arguments: str) -> Demo:
     output = places.home.parent / f"{name}.txt"
     environment = {**os.environ, **FOREIGN, "TIDEGATE_HOME": str(places.home), "COLUMNS": "200"}
     with output.open("wb") as file:
         process = subprocess.Popen(
-            [ROOT / "tools" / "run", sys.executable, "-m", "tidegate.cli", command],
+            [ROOT / "tools" / "run", sys.executable, *arguments],
             env=environment,
             cwd=places.home.parent,
             stdout=file,
@@ -235,14 +247,14 @@ def _reprocess(places: DemoPlaces, *, backwards: bool = False) -> None:
 
 
 def test_demo_run_ends_as_told_and_a_second_run_does_nothing(places: DemoPlaces) -> None:
-    demo = _start(places, "first")
+    demo = _start(places, "first", *DEMO)
 
     assert demo.process.wait(900) == 0, demo.said()
     assert _processes_of(places) == []
     _check_end_state(places)
     before = _fingerprints(places)
     started = time.monotonic()
-    again = _start(places, "second")
+    again = _start(places, "second", *DEMO)
     assert again.process.wait(60) == 0, again.said()
     assert time.monotonic() - started < 60
     assert "Already published" in again.said()
@@ -277,11 +289,11 @@ def test_two_demos_side_by_side_share_nothing(tmp_path: Path) -> None:
 
 
 def test_ui_names_what_ended_and_is_back_at_its_address(places: DemoPlaces) -> None:
-    ui = _start(places, "ui", "ui")
+    ui = _start(places, "ui", *UI)
     ui.wait_for("Airflow is at")
     address = re.findall(r"http://\S+", ui.said())
 
-    second = _start(places, "second", "ui")
+    second = _start(places, "second", *UI)
     assert second.process.wait(60) == 1
     assert "AirflowRunning" in second.said()
     assert address[0] in second.said()
@@ -296,7 +308,7 @@ def test_ui_names_what_ended_and_is_back_at_its_address(places: DemoPlaces) -> N
     ui.wait_for("PostgreSQL ended")
     ui.process.kill()
     ui.process.wait()
-    third = _start(places, "third", "ui")
+    third = _start(places, "third", "-c", UI_WITHOUT_PIPELINES)
     third.wait_for("Airflow is at")
 
     assert third.interrupt() not in (0, 1)
@@ -332,7 +344,7 @@ def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(
     }
     later = {"starting": "Airflow is up", "waiting": "Airflow is up"}
     for name, begins in phases.items():
-        demo = _start(places, name)
+        demo = _start(places, name, *DEMO)
         begins(demo)
         assert later.get(name, "Done in") not in demo.said(), (name, demo.said())
 
@@ -342,7 +354,7 @@ def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(
         assert "Traceback" not in demo.said(), (name, demo.said())
         assert _processes_of(places) == [], name
 
-    last = _start(places, "last")
+    last = _start(places, "last", *DEMO)
 
     assert last.process.wait(900) == 0, last.said()
     assert _processes_of(places) == []
@@ -352,7 +364,7 @@ def test_demo_interrupted_in_each_phase_leaves_no_process_and_ends_the_same(
 def test_demo_killed_with_scheduler_and_driver_in_a_load_ends_the_same(
     places: DemoPlaces,
 ) -> None:
-    demo = _start(places, "killed")
+    demo = _start(places, "killed", *DEMO)
     demo.wait_for("dt=2013-02-05  committed")
     _wait_for_driver(places)
 
@@ -360,7 +372,7 @@ def test_demo_killed_with_scheduler_and_driver_in_a_load_ends_the_same(
         psutil.Process(pid).kill()
     demo.process.wait(30)
 
-    again = _start(places, "again")
+    again = _start(places, "again", *DEMO)
     assert again.process.wait(900) == 0, again.said()
     assert _processes_of(places) == []
     _check_end_state(places)
