@@ -35,12 +35,17 @@ _IMPLAUSIBLE = timedelta(days=3650)
 
 
 @dataclass(frozen=True)
-class _Tide:
+class Tide:
     """The watermark and clock at the time of one evaluation."""
 
     now: datetime
+    """Aware UTC."""
     watermark: datetime | None
-    idle: bool
+    """That of the last sealed window; None before an event time has counted (PC-W09)."""
+    idle: bool = False
+    """The source has been silent for `idle_timeout` (PC-W07, `watermark.is_idle`)."""
+    former: str | None = None
+    """What the watermark was measured in, if the pipeline file says something else now."""
 
 
 @dataclass(frozen=True)
@@ -55,32 +60,27 @@ def evaluate(
     config: PipelineConfig,
     partition: Partition,
     *,
-    watermark: datetime | None,
     first_seen: datetime,
-    now: datetime,
-    idle: bool = False,
+    tide: Tide,
 ) -> Evaluation:
     """Evaluate one pending partition.
 
     Args:
         config: its pipeline, with trigger, delay and how partitions name their time.
         partition: the partition, with content that is staged and not committed.
-        watermark: that of the last sealed window; None before an event time has counted (PC-W09).
         first_seen: the time of the announce of its first uncommitted rows (PC-T03).
-        now: aware UTC.
-        idle: the source has been silent for `idle_timeout` (PC-W07, `watermark.is_idle`).
+        tide: what it is compared with.
 
     Returns:
         Committable or not, with a reason of the closed list PC-C02 and the values compared.
     """
-    tide = _Tide(now, watermark, idle)
     if not config.commit.policies:
         detail = "`commit.policies` is empty, so that nothing is ever committed"
         return _refused(Reason.NO_POLICY, detail, tide)
     return TRIGGERS[config.commit.trigger](config, _Pending(partition, first_seen), tide)
 
 
-def _by_process_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -> Evaluation:
+def _by_process_time(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation:
     delay, zone = config.commit.delay, ZoneInfo(config.timezone)
     first_seen = pending.first_seen
     if delay == timedelta(0):
@@ -93,7 +93,7 @@ def _by_process_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -> 
     return _refused(Reason.DELAY_NOT_ELAPSED, detail, tide, due)
 
 
-def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -> Evaluation:
+def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation:
     partition = pending.partition
     if not partition.values:
         return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
@@ -109,7 +109,13 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: _Tide) -
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
     if tide.watermark is None:
-        detail = f"no watermark yet: no event time has been read; it must pass {must} {zone.key}"
+        missing = "no watermark yet: no event time has been read"
+        if tide.former is not None:
+            missing = (
+                f"the watermark was measured in {tide.former}, and does not count since "
+                "`event_time` was changed: the next rows that are loaded begin one"
+            )
+        detail = f"{missing}; it must pass {must} {zone.key}"
         return _refused(Reason.WATERMARK_UNDEFINED, detail, tide, due)
     stands = f"watermark {clock_text(tide.watermark, zone)} {zone.key}"
     if tide.watermark > due:
@@ -136,7 +142,7 @@ def _due(when: PartitionTime, delay: timedelta, partition: Partition) -> datetim
         raise NoPartitionTime(Reason.TIME_UNPARSABLE, detail) from beyond
 
 
-TRIGGERS: Mapping[str, Callable[[PipelineConfig, _Pending, _Tide], Evaluation]] = {
+TRIGGERS: Mapping[str, Callable[[PipelineConfig, _Pending, Tide], Evaluation]] = {
     "partition-time": _by_partition_time,
     "process-time": _by_process_time,
 }
@@ -151,7 +157,7 @@ def _put_aside(config: PipelineConfig, column: str, partition: Partition) -> str
     return f"; after a row rule `{rule}` is added to `rows`, {again} puts such rows aside"
 
 
-def _refused(reason: Reason, detail: str, tide: _Tide, due: datetime | None = None) -> Evaluation:
+def _refused(reason: Reason, detail: str, tide: Tide, due: datetime | None = None) -> Evaluation:
     return Evaluation(False, reason, detail, tide.now, due)
 
 

@@ -43,9 +43,11 @@ def advance(
 
     Returns:
         The step with everything that its value is computed from (PC-W10). The value is never lower
-        than the previous one (PC-W04), and None until an event time has counted (PC-W09).
+        than the previous one that was measured in the same (PC-W04), and None until an event time
+        has counted (PC-W09).
     """
-    before = previous.value if previous else None
+    basis = said.basis if said else previous.basis if previous else None
+    before = previous.value if previous and previous.counts_for(basis) else None
     last_data_at = now if rows_read else previous.last_data_at if previous else None
     idle = is_idle(said, last_data_at, now) and not is_unread()
     return WatermarkStep(
@@ -56,6 +58,7 @@ def advance(
         idle=idle,
         value=max(_candidates(said, before, event_times, now if idle else None), default=None),
         last_data_at=last_data_at,
+        basis=basis,
     )
 
 

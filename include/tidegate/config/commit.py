@@ -71,6 +71,13 @@ class EventTimeConfig(Section):
     unit: Annotated[TimeUnit, words(TimeUnit)] = "us"
     """The unit of a column of whole numbers, counted since 1970; other types have their own."""
 
+    @property
+    def basis(self) -> str:
+        """Return what the watermark is measured in; a watermark of another basis does not count."""
+        if self.watermark_from == "commit_time":
+            return "commit times"
+        return f"{self.column}" if self.unit == "us" else f"{self.column} in {self.unit}"
+
     @model_validator(mode="before")
     @classmethod
     def _column_alone(cls, found: Any) -> Any:

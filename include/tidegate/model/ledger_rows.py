@@ -52,6 +52,11 @@ class PipelineState(Value):
         checkpoint = self.checkpoint.id if self.checkpoint else "none"
         return f"checkpoint {checkpoint}, newest window {self.next_sequence - 1}"
 
+    def watermark_in(self, basis: str | None) -> datetime | None:
+        """Return the watermark, None if it is measured in something else."""
+        step = self.watermark_step
+        return self.watermark if step is None or step.counts_for(basis) else None
+
 
 @dataclass(frozen=True)
 class WindowState(Value):

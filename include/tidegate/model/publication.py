@@ -192,6 +192,8 @@ class CommitPlan(Value):
     """The number that orders it among all records; 0: written before there were numbers."""
     former_marker: str | None = field(default=None, metadata={SPARSE: True})
     """Name of the current marker; None: the same name, or there is none."""
+    watermark_basis: str | None = field(default=None, metadata={SPARSE: True})
+    """What the watermark is measured in; None: not known, or nothing."""
 
 
 @dataclass(frozen=True)

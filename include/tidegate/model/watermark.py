@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
 
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
@@ -24,20 +24,29 @@ class WatermarkStep(Value):
 
     `idle_timeout` counts from it.
     """
+    basis: str | None = field(default=None, metadata={SPARSE: True})
+    """What it is measured in: a column of event times, or commit times.
+
+    None: written before it was kept, or no event time ever counted.
+    """
+
+    def counts_for(self, basis: str | None) -> bool:
+        """Return whether it is measured in this, as far as is known."""
+        return None in {self.basis, basis} or self.basis == basis
 
     def not_before(self, other: WatermarkStep | None) -> WatermarkStep:
         """Return the step with value and time of the last rows not before those of another step.
+
+        The value of a step that is measured in something else does not count.
 
         Args:
             other: the step in the ledger when this one is stored, which may differ from its base.
         """
         if other is None:
             return self
-        return replace(
-            self,
-            value=_latest(self.value, other.value),
-            last_data_at=_latest(self.last_data_at, other.last_data_at),
-        )
+        value = _latest(self.value, other.value) if self.counts_for(other.basis) else self.value
+        last_data_at = _latest(self.last_data_at, other.last_data_at)
+        return replace(self, value=value, last_data_at=last_data_at)
 
 
 def _latest(*moments: datetime | None) -> datetime | None:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.commit.triggers import clock_text, evaluate, span_text
+from tidegate.commit.triggers import Tide, clock_text, evaluate, span_text
 from tidegate.config import EventTimeConfig, PipelineConfig
 from tidegate.model.partition import DEFAULT_NAME, Partition
 from tidegate.model.watermark import Evaluation, Reason
@@ -57,10 +57,8 @@ def look(
     return evaluate(
         config,
         Partition.parse(path, names, DEFAULT_NAME),
-        watermark=watermark,
         first_seen=first_seen,
-        now=now,
-        idle=idle,
+        tide=Tide(now, watermark, idle),
     )
 
 

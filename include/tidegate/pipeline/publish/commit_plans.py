@@ -54,7 +54,9 @@ class CommitPlans:
     def _plan(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> CommitPlan:
         publication = entry.publication
         pipeline = self.ledger.pipeline.find()
-        watermark = pipeline.watermark if pipeline else None
+        said = self.config.event_time
+        basis = said.basis if said else None
+        watermark = pipeline.watermark_in(basis) if pipeline else None
         source_range = self._source_range(publication)
         verdict = entry.verdict or Verdict(Outcome.PASS, (), publication.rows, "none", now)
         facts = MarkerFacts(
@@ -84,6 +86,7 @@ class CommitPlans:
             override=entry.override,
             number=number,
             former_marker=self._former_marker(publication.partition),
+            watermark_basis=basis,
         )
 
     def _former_marker(self, partition: Partition) -> str | None:

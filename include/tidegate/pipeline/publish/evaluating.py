@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.commit.triggers import evaluate
+from tidegate.commit.triggers import Tide, evaluate
 from tidegate.commit.watermark import is_idle
 from tidegate.errors import NotCommittable
 from tidegate.errors.commands import naming
@@ -90,17 +90,9 @@ class Evaluator:
         self.ledger.partitions.record_whys(news)
         return found
 
-    def _by_time(
-        self, state: PartitionState, tide: tuple[datetime | None, bool], now: datetime
-    ) -> Evaluation:
-        watermark, idle = tide
+    def _by_time(self, state: PartitionState, tide: Tide, now: datetime) -> Evaluation:
         found = evaluate(
-            self.config,
-            state.partition,
-            watermark=watermark,
-            first_seen=state.first_seen or now,
-            now=now,
-            idle=idle,
+            self.config, state.partition, first_seen=state.first_seen or now, tide=tide
         )
         before = state.why
         return (
@@ -148,12 +140,16 @@ class Evaluator:
             raise NotCommittable(pipeline=self.config.name, partition=str(partition), why=why)
         return replace(override, overruled=why)
 
-    def _tide(self, now: datetime) -> tuple[datetime | None, bool]:
-        """Return the watermark, and whether the source has been silent for too long."""
-        pipeline = self.ledger.pipeline.find()
+    def _tide(self, now: datetime) -> Tide:
+        pipeline, said = self.ledger.pipeline.find(), self.config.event_time
         step = pipeline.watermark_step if pipeline else None
-        idle = is_idle(self.config.event_time, step.last_data_at if step else None, now)
-        return pipeline.watermark if pipeline else None, idle
+        basis = said.basis if said else None
+        return Tide(
+            now,
+            watermark=pipeline.watermark_in(basis) if pipeline else None,
+            idle=is_idle(said, step.last_data_at if step else None, now),
+            former=None if step is None or step.counts_for(basis) else step.basis,
+        )
 
 
 def _begun(now: datetime) -> Evaluation:
