@@ -139,6 +139,59 @@ def test_checkpoint_of_a_table_without_any_write_is_gone(
     assert state.state == "unknown"
 
 
+@pytest.mark.follows("HudiInstantGone")
+@MODES
+@pytest.mark.parametrize("way", ["drop the target", "next write"])
+def test_table_that_was_emptied_of_all_writes_is_dropped_or_published_from_its_next_write(
+    tmp_path: Path, tidegate: Command, mode: str, way: str
+) -> None:
+    table = made(tmp_path)
+    table.insert(GROUP, [row("a", "1")])
+    load(pipeline(table, tmp_path, mode), now=NOW)
+    publish(pipeline(table, tmp_path, mode), now=NOW)
+    shutil.rmtree(table.root)
+    table = made(tmp_path)
+    with pytest.raises(HudiInstantGone, match="has no write now") as refused:
+        load(pipeline(table, tmp_path, mode), now=NOW)
+
+    dropping, again = commands(refused.value)
+    assert dropping in tidegate(f"{again} --yes", 3).replace(" trips", " PIPELINE")
+    assert published(tmp_path) == {("a", "1")}
+    if way == "drop the target":
+        tidegate(f"{dropping} --yes")
+        assert published(tmp_path) == set()
+        tidegate("tidegate load PIPELINE", 3)
+    table.insert(GROUP, [row("b", "2")])
+    tidegate("tidegate load PIPELINE" if way == "drop the target" else f"{again} --yes")
+    tidegate("tidegate publish PIPELINE")
+
+    assert published(tmp_path) == {("b", "2")}
+
+
+@VERSIONS
+@pytest.mark.parametrize(
+    "mode", ["complete", "with_deletes", "changelog", "latest_state", "skip_merge"]
+)
+def test_table_without_a_write_has_no_rows_whatever_columns_are_asked_for(
+    tmp_path: Path, tidegate: Command, mode: str, version: int
+) -> None:
+    table = HudiTable(tmp_path / "table", version, ordering="ts")
+    source = {"kind": "hudi", "path": str(table.root), "read": {"mode": mode}}
+    feed = ["_change_type"] if mode in {"with_deletes", "changelog"} else []
+
+    assert read_changes(source).read_all().num_rows == 0
+    asked = read_changes(source, columns=["k", *feed]).read_all()
+    assert asked.num_rows == 0
+    keys = {
+        "read": {"mode": mode, "columns": ["k", "v", *feed]}
+        | ({} if feed else {"keys_repeat": True})
+    }
+    pipeline(table, tmp_path, **keys)
+    assert "tidegate" not in tidegate("tidegate load PIPELINE", 3)
+    table.insert(GROUP, [row("a", "1")])
+    assert len(load(pipeline(table, tmp_path, **keys), now=NOW).windows) == 1
+
+
 def test_checkpoint_that_was_archived_before_a_pending_write_is_not_gone(tmp_path: Path) -> None:
     table = made(tmp_path, 6)
     first = table.insert(GROUP, [row("a", "1")])

@@ -6,6 +6,7 @@ HUDI-CI is `test_window_of_a_table_without_commit_times_is_refused` in test_hudi
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -232,6 +233,56 @@ def test_case_cg_base_file_of_narrower_types_is_widened(tmp_path: Path) -> None:
 
     assert state(table) == [("k1", 1, 0.5), ("k2", 5_000_000_000, 2.25)]
     assert rows(table, "complete", first) == [("k2", 5_000_000_000, 2.25)]
+
+
+def test_float_that_became_a_double_keeps_its_digits_in_base_files_and_logs(
+    tmp_path: Path,
+) -> None:
+    """As Hudi reads and rewrites it; also where it orders the records (HUDI-M17)."""
+    narrow = {"k": ("string", pa.string()), "f": ("float", pa.float32())}
+    wide = {"k": ("string", pa.string()), "f": ("double", pa.float64())}
+    table = HudiTable(tmp_path / "table", columns=wide, ordering="f")
+    first = table.insert(
+        GROUP, [{"k": key, "f": 0.3} for key in ("k1", "k2", "k3", "k4")], columns=narrow
+    )
+    table.upsert(GROUP, Rows([{"k": "k1", "f": 0.7}], columns=narrow))
+    table.upsert(GROUP, Rows([{"k": "k2", "f": 0.3}, {"k": "k3", "f": 0.2}]))
+    table.upsert(GROUP, Deletes([("k4", ("Double", 0.3))]))
+
+    assert state(table) == [("k1", 0.7), ("k2", 0.3), ("k3", 0.3)]
+    changed = rows(table, "with_deletes", first)
+    assert {(it[0], it[1]) for it in changed if it[-1] != "DELETE"} == {("k1", 0.7), ("k2", 0.3)}
+    assert [it[0] for it in changed if it[-1] == "DELETE"] == ["k4"]
+
+
+@pytest.mark.parametrize(
+    ("values", "winner"),
+    [([0.0, -0.0], 0), ([-0.0, 0.0], 1), ([0.0, 0.0], 1), ([math.nan, 1e300], 0)],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["base and log", "two logs", "delete"])
+def test_floats_order_records_as_in_java(
+    tmp_path: Path, values: list[float], winner: int, kind: str
+) -> None:
+    """HUDI-M9."""
+    columns = {
+        "k": ("string", pa.string()),
+        "f": ("double", pa.float64()),
+        "v": ("long", pa.int64()),
+    }
+    table = HudiTable(tmp_path / "table", columns=columns, ordering="f")
+    one, other = ({"k": "k1", "f": value, "v": at} for at, value in enumerate(values))
+    if kind == "two logs":
+        table.upsert(GROUP, Rows([one]))
+    else:
+        table.insert(GROUP, [one])
+    table.upsert(
+        GROUP, Deletes([("k1", ("Double", values[1]))]) if kind == "delete" else Rows([other])
+    )
+
+    found = [it[-1] for it in state(table)]
+
+    assert found == ([] if kind == "delete" and winner else [winner])
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

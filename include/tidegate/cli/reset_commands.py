@@ -66,7 +66,9 @@ def reset(
         run = run_for(opened, now, None, None)
         planned = opened.reset(run, now)
         if not planned:
-            output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to reset.")
+            empty = "The source has nothing to read, so everything stays as it is."
+            output.show({"planned": []}, empty)
+            output.next(command("reset", pipeline, "--drop-target"))
             raise typer.Exit(NOTHING)
         said = told(opened, *finish(opened, run, planned, now, output))
         output.show(said.raw, said.facts)

@@ -43,8 +43,8 @@ class KeyedRecords:
     marked: Flags
     """Records whose values are to be recognized in the result."""
     ordering: tuple[pa.Array, ...] = ()
-    """The columns that decide which record wins, without NULL where they count; empty: the later
-    one."""
+    """The columns that decide which record wins, without NULL where they count, and without floats,
+    which formats order differently; empty: the later one."""
     unordered: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     """Records that win over everything older, and lose to everything newer; empty if there are no
     ordering columns."""
@@ -196,19 +196,9 @@ class StandingRows:
         at, of = integer_column(places), integer_column(indices)
         for new, old in reversed(list(zip(newest.ordering, standing.ordering, strict=True))):
             # NULL only where one of them is unordered, which is decided at the end.
-            greater, equal = _compared(new.take(of), old.take(at))
-            wins = greater | (equal & wins)
+            one, other = new.take(of), old.take(at)
+            wins = where_true(pc.greater(one, other)) | (where_true(pc.equal(one, other)) & wins)
         return wins | newest.unordered[indices] | standing.unordered[places]
-
-
-def _compared(one: pa.Array, other: pa.Array) -> tuple[Flags, Flags]:
-    """Return where values are greater than others, and where equal; as they are ranked."""
-    greater, equal = where_true(pc.greater(one, other)), where_true(pc.equal(one, other))
-    if not pa.types.is_floating(one.type):
-        return greater, equal
-    # NaN is greater than any number, and equal to itself.
-    is_nan, was_nan = where_true(pc.is_nan(one)), where_true(pc.is_nan(other))
-    return greater | (is_nan & ~was_nan), equal | (is_nan & was_nan)
 
 
 def _over(
@@ -240,7 +230,7 @@ def _ranks(ordering: tuple[pa.Array, ...]) -> Indices:
     """Number ordering values so that greater ones have greater numbers, and equal ones the same."""
     combined = np.zeros(len(ordering[0]), np.int64)
     for values in ordering:
-        # NULL is there only where the record is unordered; NaN is greater than any number.
+        # NULL is there only where the record is unordered.
         plain = values.cast(pa.uint8()) if pa.types.is_boolean(values.type) else values
         ranked = pc.rank(plain, "ascending", tiebreaker="dense")
         ranks = integers(ranked).astype(np.int64)

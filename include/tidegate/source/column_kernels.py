@@ -6,13 +6,13 @@ Fields are matched by key: a field id in Iceberg tables, a name in plain files.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from tidegate.errors import SchemaIncompatible
-from tidegate.source.promotion import cast_to
+from tidegate.source.promotion import CastTo, cast_to
 
 Kernel = Callable[[pa.Array], pa.Array]
 
@@ -62,10 +62,12 @@ class Place:
     path: str
     constants: Mapping[Any, pa.Scalar]
     column: str = ""
+    cast_to: CastTo = cast_to
+    """Which primitive types may become which others, and how."""
 
     def inside(self, name: str) -> Place:
         """Return the place of a nested field."""
-        return Place(self.path, self.constants, f"{self.column}.{name}" if self.column else name)
+        return replace(self, column=f"{self.column}.{name}" if self.column else name)
 
     def refusal(self, expected: object, found: object) -> SchemaIncompatible:
         """Return the error for a column whose type cannot be used."""
@@ -157,7 +159,7 @@ def _kernel(wanted: Wanted, found: Found, place: Place) -> Kernel | None:
             return build(wanted, found, place)
     if wanted.type == found.type:
         return None
-    kernel = cast_to(found.type, wanted.type, zoneless=found.zoneless)
+    kernel = place.cast_to(found.type, wanted.type, zoneless=found.zoneless)
     if kernel is None:
         raise place.refusal(wanted.type, found.type)
     return kernel

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tidegate.model.wire import canonical
 from tidegate.source.column_kernels import Found, Place, Wanted, decide, project, stands_for
+from tidegate.source.promotion import CastTo, cast_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +30,7 @@ class Projection:
         found: Sequence[Found],
         constants: Mapping[Any, pa.Scalar],
         path: str,
+        cast: CastTo = cast_to,
     ) -> None:
         """Decide where each wanted column comes from.
 
@@ -37,13 +39,14 @@ class Projection:
             found: the columns of the file's batches, in order.
             constants: values of columns that the file lacks, known from its partition (ICE-6.13).
             path: the file, for errors.
+            cast: which primitive types may become which others, and how.
 
         Raises:
             SchemaIncompatible: a type cannot be promoted, or a required column has no value
                 anywhere.
         """
         self.schema = pa.schema([pa.field(column.name, column.type) for column in wanted])
-        self._columns = decide(wanted, found, Place(path, constants))
+        self._columns = decide(wanted, found, Place(path, constants, cast_to=cast))
         self._found = tuple(found)
 
     @property

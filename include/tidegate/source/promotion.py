@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import pyarrow as pa
 
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "Z", "+00:00"})
 
 Cast = Callable[[pa.Array], pa.Array]
+
+
+class CastTo(Protocol):
+    """The promotions of a table format."""
+
+    def __call__(
+        self, found: pa.DataType, wanted: pa.DataType, *, zoneless: bool = False
+    ) -> Cast | None:
+        """Return the cast from one primitive type to another, None if it is not allowed."""
+        ...
 
 
 def cast_to(found: pa.DataType, wanted: pa.DataType, *, zoneless: bool = False) -> Cast | None:

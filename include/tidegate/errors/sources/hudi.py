@@ -123,10 +123,11 @@ class HudiInstantGone(TerminalError):
 
     source: str
     instant: str
+    remedy: str
     template = (
         "{source}: expected the instant {instant} on the timeline, up to which everything was "
-        "read; not found. The table was rolled back or restored to an earlier state, or created "
-        "anew. To publish what it has now, run `tidegate reset PIPELINE`."
+        "read; not found. The table was rolled back or restored to an earlier state, truncated, or "
+        "created anew. {remedy}"
     )
 
 

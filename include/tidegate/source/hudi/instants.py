@@ -348,20 +348,22 @@ class HudiTimeline:
         # Changes are read with the newest columns, a state with its own, as Hudi does.
         schema_of = head if config.read.mode == "snapshot" else newest_write(timeline)
         added = _ADDED.get(config.read.mode, ())
+        columns = self._table_schema(timeline, schema_of)
         whole = pa.schema(
             [
                 *(pa.field(name, pa.string()) for name in META_COLUMNS if table.has_meta_fields),
-                *self._table_schema(timeline, schema_of),
+                *columns,
                 *(pa.field(name, OF_CHANGES[name]) for name in added),
             ]
         )
         known = [name for name in whole.names if name not in META_COLUMNS]
-        chosen = select_columns(
-            whole, config.read.columns or known, self._extra_columns, self._access.name
-        )
+        # Before the first write nobody knows which columns there will be.
+        asked = config.read.columns if len(columns) else None
+        extra = self._extra_columns if len(columns) else ()
+        chosen = select_columns(whole, asked or known, extra, self._access.name)
         rules = merge_rules(table) if table.is_merge_on_read else MergeRules(MergeMode.COMMIT_TIME)
         if table.is_merge_on_read:
-            check_merge_columns(table, whole, rules)
+            check_merge_columns(table, columns, rules)
         by = KeyedBy(
             mode=rules.mode.value,
             ordering=table.ordering_fields if rules.mode is MergeMode.EVENT_TIME else (),

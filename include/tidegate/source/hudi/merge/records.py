@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 from tidegate.physical.arrays import (
     flags,
+    integer_column,
+    integers,
     repeated_text,
     text_column,
     text_scalar,
@@ -19,6 +21,7 @@ from tidegate.physical.arrays import (
 from tidegate.read.keyed_merge import KeyedRecords
 from tidegate.source.hudi.table.columns import COMMIT_TIME, IS_DELETED, KEY, OPERATION
 from tidegate.source.hudi.table.merge_rules import Filling, MergeMode
+from tidegate.source.hudi.table.promotion import cast_to
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +34,7 @@ _DELETING = text_column(("D", "-D", "-U"))
 """Values of the operation column; the row before an update counts as a delete (HUDI-M11)."""
 NULL_IN_KEY, EMPTY_IN_KEY = text_scalar("__null__"), text_scalar("__empty__")
 """What the writer puts into a key of several columns for NULL and for an empty text."""
+_NAN = np.float64("nan").view(np.int64)
 _UNAVAILABLE = text_scalar("__debezium_unavailable_value")
 
 
@@ -60,7 +64,7 @@ def _ordering_values(rows: pa.RecordBatch, by: KeyedBy) -> tuple[pa.Array, ...]:
         return ()
     columns = (rows.column(name) for name in by.ordering)
     return tuple(
-        values.fill_null(zero_of(values.type)) if _is_int(values.type) else values
+        values.fill_null(zero_of(values.type)) if _is_int(values.type) else _ordered(values)
         for values in columns
     )
 
@@ -216,7 +220,8 @@ def _typed(deletes: Deletes, types: Sequence[pa.DataType]) -> tuple[tuple[pa.Arr
         values = deletes.ordering[place] if place < len(deletes.ordering) else pa.nulls(count)
         converted = _converted(values, kind)
         unordered &= flags(values.is_null()) if converted is not None else True
-        typed.append(_zero_for_null(converted if converted is not None else pa.nulls(count, kind)))
+        known = converted if converted is not None else pa.nulls(count, kind)
+        typed.append(_ordered(_zero_for_null(known)))
     return tuple(typed), unordered
 
 
@@ -228,9 +233,20 @@ def _converted(values: pa.Array, kind: pa.DataType) -> pa.Array | None:
             return values.cast(pa.timestamp("us", kind.tz)).cast(kind)
         if pa.types.is_string(kind) != pa.types.is_string(values.type) and len(values):
             return None if values.null_count < len(values) else pa.nulls(len(values), kind)
-        return values.cast(kind)
+        cast = cast_to(values.type, kind)
+        return values.cast(kind) if cast is None else cast(values)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return None
+
+
+def _ordered(values: pa.Array) -> pa.Array:
+    """Return floats as integers in the order of Java: -0.0 below 0.0, NaN above all (HUDI-M9)."""
+    if not pa.types.is_floating(values.type):
+        return values
+    floats = integers(values.cast(pa.float64()))
+    bits = np.where(np.isnan(floats), _NAN, floats.view(np.int64))
+    made = integer_column(np.where(bits < 0, bits ^ np.iinfo(np.int64).max, bits))
+    return pc.if_else(values.is_valid(), made, pa.nulls(1, made.type)[0])
 
 
 def _zero_for_null(values: pa.Array) -> pa.Array:

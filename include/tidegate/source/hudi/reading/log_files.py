@@ -10,7 +10,7 @@ from tidegate.source.hudi.logs.blocks import read_blocks
 from tidegate.source.hudi.logs.native import native_block
 from tidegate.source.hudi.slices.details import BLOCKS
 from tidegate.source.hudi.slices.names import LogFile, parse_name
-from tidegate.source.hudi.table.promotion import widened
+from tidegate.source.hudi.table.promotion import cast_to
 from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection
 
@@ -93,6 +93,5 @@ def conformed(decoded: pa.RecordBatch, wanted: Sequence[Wanted], path: str) -> p
         wanted: the columns; those that the block does not have are NULL.
         path: of the file, for errors.
     """
-    rows = widened(decoded, wanted)
-    found = [found_column(column) for column in rows.schema]
-    return Projection(wanted, found, {}, path).apply(rows, path)
+    found = [found_column(column) for column in decoded.schema]
+    return Projection(wanted, found, {}, path, cast_to).apply(decoded, path)

@@ -69,16 +69,28 @@ def writes_after(timeline: LoadedTimeline, after: Order | None) -> tuple[Order, 
         if first is None or after[0] >= first:
             return active_writes(timeline, after)
     elif not _may_be_archived(timeline, requested):
-        raise HudiInstantGone(source=timeline.table.source, instant=requested)
+        raise _gone(timeline, requested)
     archived = archived_writes(timeline)
     known = {it.order for it in timeline.archived.values()}
     if action is None and after not in known:
         if timeline.took_back(requested):
             # A savepoint may hold older instants than it, which then is no sign of an archive.
-            raise HudiInstantGone(source=timeline.table.source, instant=requested)
+            raise _gone(timeline, requested)
         oldest = min((order[1] for order in known), default=timeline.active.first or "none")
         raise HudiHistoryLost(source=timeline.table.source, instant=requested, oldest=oldest)
     return tuple(sorted({*(it for it in archived if it > after), *active_writes(timeline, after)}))
+
+
+def _gone(timeline: LoadedTimeline, requested: str) -> HudiInstantGone:
+    has_writes = active_writes(timeline) or archived_writes(timeline)
+    remedy = (
+        "To publish what it has now, run `tidegate reset PIPELINE`."
+        if has_writes
+        else "It has no write now. To delete what was published of it, run `tidegate reset "
+        "PIPELINE --drop-target`; with the table's next write, `tidegate reset PIPELINE` publishes "
+        "what it has then."
+    )
+    return HudiInstantGone(source=timeline.table.source, instant=requested, remedy=remedy)
 
 
 def writes_following(timeline: LoadedTimeline, after: Instant | None) -> tuple[Order, ...]:

@@ -1,39 +1,54 @@
-"""Whole numbers become floats and texts, times of ORC those of the table; others stay."""
+"""Whole numbers become floats and texts, floats keep their digits, times of ORC are the table's."""
 
 from __future__ import annotations
 
+import math
+
+import numpy as np
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from tidegate.source.hudi.table.promotion import widened
-from tidegate.source.named_columns import wanted_column
+from tidegate.source import promotion
+from tidegate.source.hudi.table.promotion import cast_to
 
-BATCH = pa.record_batch({"n": pa.array([1, None, 2**40]), "t": ["a", "b", "c"]})
+
+def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    cast = cast_to(values.type, kind)
+    assert cast is not None
+    return cast(values)
 
 
 @pytest.mark.parametrize(
     ("kind", "values"),
-    [
-        (pa.float64(), [1.0, None, 2.0**40]),
-        (pa.string(), ["1", None, str(2**40)]),
-        (pa.int64(), [1, None, 2**40]),
-        (pa.int32(), [1, None, 2**40]),
-    ],
+    [(pa.float64(), [1.0, None, 2.0**40]), (pa.string(), ["1", None, str(2**40)])],
     ids=str,
 )
-def test_column_has_the_wider_type(kind: pa.DataType, values: list[object]) -> None:
-    made = widened(BATCH, [wanted_column(pa.field("n", kind))])
+def test_whole_numbers_become_floats_and_texts(kind: pa.DataType, values: list[object]) -> None:
+    assert _cast(pa.array([1, None, 2**40]), kind).to_pylist() == values
 
-    assert made.column("n").to_pylist() == values
-    assert made.column("t").to_pylist() == ["a", "b", "c"]
+
+@given(value=st.floats(width=32, allow_nan=False, allow_subnormal=False))
+def test_float_becomes_the_double_that_is_written_with_its_digits(value: float) -> None:
+    """NumPy spells floats with the fewest digits, too."""
+    (made,) = _cast(pa.array([value], pa.float32()), pa.float64()).to_pylist()
+
+    assert made == float(str(np.float32(value)))
+    assert math.copysign(1, made) == math.copysign(1, value)
+
+
+def test_what_is_no_number_stays_so() -> None:
+    found = pa.array([math.nan, math.inf, -math.inf, None], pa.float32())
+
+    assert str(_cast(found, pa.float64())) == str(found.cast(pa.float64()))
 
 
 @pytest.mark.parametrize("unit", ["us", "ms"])
 def test_timestamp_without_zone_is_in_utc_where_the_table_says_so(unit: str) -> None:
     kind = pa.timestamp(unit, "UTC")
-    batch = pa.record_batch({"at": pa.array([-1_000_000, None, 10**18], pa.timestamp("ns"))})
 
-    made = widened(batch, [wanted_column(pa.field("at", kind))]).column("at")
+    made = _cast(pa.array([-1_000_000, None, 10**18], pa.timestamp("ns")), kind)
 
     assert made.equals(pa.array([-1_000_000, None, 10**18], pa.timestamp("ns", "UTC")).cast(kind))
 
@@ -42,12 +57,18 @@ def test_timestamp_without_zone_is_in_utc_where_the_table_says_so(unit: str) -> 
     ("found", "kind"),
     [
         (pa.timestamp("us"), pa.timestamp("us", "UTC")),
-        (pa.timestamp("ns"), pa.timestamp("us")),
         (pa.timestamp("ns"), pa.string()),
+        (pa.int64(), pa.int32()),
+        (pa.int32(), pa.int64()),
+        (pa.float64(), pa.float32()),
+        (pa.string(), pa.float64()),
     ],
     ids=str,
 )
-def test_other_timestamps_are_left_as_they_are(found: pa.DataType, kind: pa.DataType) -> None:
-    batch = pa.record_batch({"at": pa.array([10**9], found)})
+def test_other_types_are_cast_as_everywhere(found: pa.DataType, kind: pa.DataType) -> None:
+    made, usual = cast_to(found, kind), promotion.cast_to(found, kind)
 
-    assert widened(batch, [wanted_column(pa.field("at", kind))]).equals(batch)
+    assert (made is None) == (usual is None)
+    if made is not None and usual is not None:
+        values = pa.array([7, None], found)
+        assert made(values).equals(usual(values))
