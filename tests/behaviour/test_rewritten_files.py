@@ -337,6 +337,30 @@ def test_changed_file_that_never_had_a_row_is_taken_in_by_any_rebuild(
     assert folder.published() == folder.rows()
 
 
+@pytest.mark.follows("SourceRewritten")
+def test_file_without_rows_that_is_gone_before_there_is_a_partition_is_passed_by_a_reset(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Folder(SmallLake(tmp_path / "lake"))
+    folder.lake.keys["target"] = {"partition_by": {"dt": "day(at)", "key": "id"}}
+    folder.put("a")
+    load(folder.pipeline())
+    (folder.root / "a.parquet").unlink()
+    folder.put("b", (1, 1))
+
+    with pytest.raises(SourceRewritten, match="no partition has rows of it yet") as refused:
+        load(folder.pipeline())
+
+    folder.lake.found_by_name(monkeypatch)
+    command, *_ = re.findall("`tidegate ([^`]*)`", str(refused.value))
+    result = CliRunner().invoke(app, [*shlex.split(command), "--yes"], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    assert load(folder.pipeline()).windows == ()
+    publish(folder.pipeline())
+    (file,) = folder.lake.target.rglob("*.parquet")
+    assert (file.parent.name, pq.ParquetFile(file).metadata.num_rows) == ("key=1", 1)
+
+
 def test_file_that_came_back_after_a_rebuild_is_part_of_the_next_one(
     folder: Folder, typed: Callable[[str], str]
 ) -> None:

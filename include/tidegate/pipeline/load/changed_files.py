@@ -18,7 +18,8 @@ from tidegate.stage.partition_split import PartitionComputer
 from tidegate.stage.row_rules import RowRules
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
@@ -60,14 +61,18 @@ class ChangedRows:
             with suppress(TidegateError):
                 concerned |= self._now(changed)
             known = [state.partition for state in self.ledger.partitions.all()]
-            if not concerned and not known:
-                raise
-            # A rebuild of any partition takes files without rows as they stand.
-            again = self._again(concerned or known[:1])
-            them = f"these {len(changed.paths)} files" if len(changed.paths) > 1 else "it"
-            may = "they may have" if concerned else "any partition will do, as none has"
-            remedy = f"{again}: {may} rows of {them}, as before or as now"
-            raise refused.with_remedy(remedy) from refused
+            raise refused.with_remedy(self._remedy(changed, concerned, known)) from refused
+
+    def _remedy(
+        self, changed: ChangedFiles, concerned: AbstractSet[Partition], known: Sequence[Partition]
+    ) -> str:
+        them = f"these {len(changed.paths)} files" if len(changed.paths) > 1 else "it"
+        if not concerned and not known:
+            return f"`{command('reset', self.ledger.name)}`: no partition has rows of {them} yet"
+        # A rebuild of any partition takes files without rows as they stand.
+        again = self._again(concerned or known[:1])
+        may = "they may have" if concerned else "any partition will do, as none has"
+        return f"{again}: {may} rows of {them}, as before or as now"
 
     def check(self, draft: Window, pin: Pin) -> None:
         """Check that a rebuild reads every partition that changed files have or had rows of.
