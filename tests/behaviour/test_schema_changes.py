@@ -217,10 +217,45 @@ def test_columns_of_some_files_of_a_folder_are_not_gone_where_others_lack_them(
     (tmp_path / "orders.yaml").write_text(json.dumps(keys))
     for name, columns in (("a", {"more": ["x"]}), ("b", {}), ("c", {"other": ["y"]}), ("d", {})):
         pq.write_table(pa.table({"id": [1], "day": ["m"], **columns}), folder / f"{name}.parquet")
-        assert typed("tidegate load orders --json")["notes"] == []
+        notes = typed("tidegate load orders --json")["notes"]
+        assert not any("this one has not" in note for note in notes)
+        assert len(notes) == (name == "c")
 
 
 def typed(line: str) -> Any:
     found = CliRunner().invoke(app, shlex.split(line)[1:], catch_exceptions=False)
     assert found.exit_code == 0, found.output
     return json.loads(found.stdout)
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"id": pa.int64()}, "column id as int64 (before: int32)"),
+        ({"id": pa.int32(), "more": pa.string()}, "has column more, which earlier ones had not"),
+    ],
+    ids=["widened", "added"],
+)
+def test_changed_column_of_files_is_noted_once(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, now: dict[str, pa.DataType], said: str
+) -> None:
+    folder = lake.root / "landing"
+    folder.mkdir()
+    lake.source = {"kind": "files", "path": str(folder)}
+    lake.pipeline()
+    lake.found_by_name(monkeypatch)
+
+    def put(number: int, types: dict[str, pa.DataType]) -> None:
+        columns = {name: pa.array([number]).cast(kind) for name, kind in types.items()}
+        at = pa.array([DAY_1], pa.timestamp("us", "UTC"))
+        pq.write_table(pa.table({**columns, "at": at}), folder / f"{number}.parquet")
+
+    put(1, {"id": pa.int32()})
+    assert typed("tidegate load orders --json")["notes"] == []
+    put(2, now)
+
+    (note,) = typed("tidegate load orders --json")["notes"]
+
+    assert said in note
+    put(3, now)
+    assert typed("tidegate load orders --json")["notes"] == []

@@ -15,8 +15,8 @@ from tidegate.model.message import CommitMessage
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.abandoning import Abandoner
+from tidegate.pipeline.load.changed_columns import notes_on_columns
 from tidegate.pipeline.load.drafting import Drafting
-from tidegate.pipeline.load.gone_columns import notes_on_columns
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
 from tidegate.pipeline.load.replaying import Replay, Replays

@@ -1,0 +1,53 @@
+"""Tell of columns of a window that differ from those of the windows that were published before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from tidegate.model.plan import Pin
+
+
+def notes_on_columns(before: Pin, now: Pin) -> Iterator[str]:
+    """Yield a sentence if columns are gone, new, or of another type.
+
+    A renamed column is gone, and another one is there. A partition that both windows have rows for
+    then has files with the one and with the other.
+
+    Args:
+        before: the source as the window before read it.
+        now: the source as this window reads it.
+    """
+    stood, stands = dict(before.schema), dict(now.schema)
+    gone = [name for name in stood if name not in stands]
+    new = [name for name in stands if name not in stood]
+    other = [
+        f"column {name} as {stands[name]} (before: {kind})"
+        for name, kind in stood.items()
+        if stands.get(name, kind) != kind
+    ]
+    told = []
+    if gone:
+        told.append(
+            f"earlier windows had {_listed(gone)}, this one has not: what was published before "
+            f"keeps {'it' if len(gone) == 1 else 'them'}"
+        )
+    if new:
+        told.append(
+            f"this window has {_listed(new)}, which earlier ones had not: what was published "
+            f"before lacks {'it' if len(new) == 1 else 'them'}"
+        )
+    if other:
+        told.append(f"this window has {', '.join(other)}: what was published before stays as it is")
+    if told:
+        yield (
+            f"{'; '.join(told)}. To write partitions anew with the columns of now, run `tidegate "
+            "rebuild PIPELINE PARTITION`, or `tidegate reset PIPELINE` for all of them, then "
+            "`tidegate publish PIPELINE`"
+        )
+
+
+def _listed(names: list[str]) -> str:
+    return f"{'column' if len(names) == 1 else 'columns'} {', '.join(names)}"

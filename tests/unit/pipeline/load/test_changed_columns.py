@@ -1,0 +1,40 @@
+"""Columns that are gone, new, or of another type are named."""
+
+from __future__ import annotations
+
+import pytest
+
+from tidegate.model.plan import Pin
+from tidegate.pipeline.load.changed_columns import notes_on_columns
+
+
+def pin(*names: str) -> Pin:
+    return Pin("table", None, tuple((name, "int64") for name in names))
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ("ab", "ab", None),
+        ("ab", "ba", None),
+        ("a", "ab", "window has column b, which earlier ones had not: what was published before"),
+        ("a", "abc", "has columns b, c, which earlier ones had not: what was published before la"),
+        ("ab", "a", "had column b, this one has not: what was published before keeps it. "),
+        ("ab", "ac", "before keeps it; this window has column c, which earlier ones had not"),
+        ("abc", "de", "had columns a, b, c, this one has not: what was published before keeps th"),
+    ],
+)
+def test_columns_that_are_gone_or_new_are_named(before: str, now: str, said: str | None) -> None:
+    found = list(notes_on_columns(pin(*before), pin(*now)))
+
+    assert len(found) == (said is not None)
+    assert all(said in note for note in found if said)
+
+
+def test_columns_of_other_types_are_named_with_both() -> None:
+    (found,) = notes_on_columns(
+        Pin("table", None, (("a", "int32"), ("b", "float"), ("c", "string"))),
+        Pin("table", None, (("c", "string"), ("b", "double"), ("a", "int64"))),
+    )
+
+    assert "has column a as int64 (before: int32), column b as double (before: float)" in found
