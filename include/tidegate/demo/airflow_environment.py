@@ -17,6 +17,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import tenacity
+
 from tidegate.errors import AirflowNotStarted
 from tidegate.model.wire import Value
 
@@ -32,6 +34,13 @@ _QUIET = (
 )
 # Below the range that Linux uses for outgoing connections, so that none is taken by chance.
 _FIRST_PORT, _LAST_PORT = 17_000, 32_000
+# A process that was killed closes its port when its last thread has ended.
+_UNTIL_TAKEN = tenacity.Retrying(
+    retry=tenacity.retry_if_not_result(bool),
+    wait=tenacity.wait_fixed(0.2),
+    stop=tenacity.stop_after_delay(3),
+    retry_error_callback=lambda _: False,
+)
 
 
 @dataclass(frozen=True)
@@ -118,16 +127,25 @@ def _spark_variables(home: Path) -> dict[str, str]:
 
 
 def _free_port(held: contextlib.ExitStack, wanted: int | None = None) -> int:
-    for attempt in range(200):
-        chosen = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT)
-        port = wanted if wanted and not attempt else chosen
-        # All interfaces: the log servers listen on them.
-        listener = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
-        # Connections of the last listener may linger, and keep nobody from listening.
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        with contextlib.suppress(OSError):
-            listener.bind(("", port))
+    if wanted is not None and _UNTIL_TAKEN(_is_taken, held, wanted):
+        return wanted
+    for _attempt in range(200):
+        port = _FIRST_PORT + secrets.randbelow(_LAST_PORT - _FIRST_PORT)
+        if _is_taken(held, port):
             return port
     raise AirflowNotStarted(
         problem="no free port between 17000 and 32000", log="the system's list of ports"
     )
+
+
+def _is_taken(held: contextlib.ExitStack, port: int) -> bool:
+    """Take a port until the end of a context; return whether it was free."""
+    # All interfaces: the log servers listen on them.
+    listener = held.enter_context(socket.socket(socket.AF_INET, socket.SOCK_STREAM))
+    # Connections of the last listener may linger, and keep nobody from listening.
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("", port))
+    except OSError:
+        return False
+    return True

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import socket
 import sys
+import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pytest
 
 from tidegate.demo.airflow_environment import Ports, airflow_environment
-
-if TYPE_CHECKING:
-    import pytest
 
 
 def test_environment_of_the_user_stays_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,3 +45,19 @@ def test_ports_are_free_and_differ() -> None:
     for number in numbers:
         with socket.socket() as listener:
             listener.bind(("", number))
+
+
+@pytest.mark.parametrize(("seconds", "is_same"), [(0.5, True), (10, False)])
+def test_port_of_last_time_is_waited_for_a_moment(seconds: float, is_same: bool) -> None:
+    before = Ports.free()
+    listener = socket.socket()
+    listener.bind(("", before.api))
+    listener.listen()
+    closing = threading.Timer(seconds, listener.close)
+    closing.start()
+
+    after = Ports.free({"api": before.api})
+
+    closing.cancel()
+    listener.close()
+    assert (after.api == before.api) is is_same
