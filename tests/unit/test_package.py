@@ -54,7 +54,7 @@ def test_wheel_has_every_module_and_its_requirements(wheel: Path) -> None:
     }
     assert set(map(Requirement, built.requires or ())) == asked
     (command,) = built.entry_points
-    assert (command.name, command.value) == ("tidegate", "tidegate.cli.app:app")
+    assert (command.name, command.value) == ("tidegate", "tidegate.cli.__main__:main")
 
 
 def test_wheel_is_imported_without_the_checkout(wheel: Path, tmp_path: Path) -> None:
