@@ -73,9 +73,9 @@ def moment(value: datetime | None, zone: str) -> str:
     if value is None:
         return "–"
     local = local_time(value, ZoneInfo(zone))
-    clock = "%H:%M" if not (local.second or local.microsecond) else "%H:%M:%S"
+    timespec = "seconds" if local.second or local.microsecond else "minutes"
     offset = "Z" if zone == "UTC" else f"{local:%z}"
-    return f"{local:%Y-%m-%d} {local:{clock}}{offset}"
+    return f"{local.replace(tzinfo=None).isoformat(' ', timespec)}{offset}"
 
 
 def state(name: str) -> Text:

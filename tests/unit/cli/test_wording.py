@@ -60,6 +60,12 @@ def test_moment_with_seconds_shows_them() -> None:
     assert wording.moment(NOON.replace(second=5), "UTC") == "2013-02-09 12:00:05Z"
 
 
+def test_moment_of_the_first_year_has_four_digits_of_it() -> None:
+    first = NOON.replace(year=1, month=1, day=2)
+
+    assert wording.moment(first, "UTC") == "0001-01-02 12:00Z"
+
+
 def test_moment_that_is_unknown_is_a_dash() -> None:
     assert wording.moment(None, "UTC") == "–"
 

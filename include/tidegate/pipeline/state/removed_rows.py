@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
 from tidegate.model.counting import counting
+from tidegate.model.instant import local_time
 from tidegate.model.partition import Partition, Transform
 from tidegate.model.partition_value import time_fields, value_format
 
@@ -148,11 +149,12 @@ def _made(config: PipelineConfig, times: TimeBounds) -> Iterator[Partition]:
     formats = [(field.name, value_format(field, fields)) for field in fields]
     has_hours = any(field.transform is Transform.HOUR for field in made)
     for moment in (*_steps(first, last, _HOUR if has_hours else _HALF_DAY), last):
-        local = moment.astimezone(zone)
-        yield Partition(tuple((name, local.strftime(form)) for name, form in formats))
+        local = local_time(moment, zone)
+        # Years before 1000 have four digits, too.
+        dated = ((name, form.replace("%Y", f"{local.year:04}")) for name, form in formats)
+        yield Partition(tuple((name, local.strftime(form)) for name, form in dated))
 
 
 def _steps(first: datetime, last: datetime, step: timedelta) -> Iterator[datetime]:
-    while first < last:
-        yield first
-        first += step
+    for count in range(-((first - last) // step)):
+        yield first + count * step

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,30 @@ def test_partitions_are_those_of_rows_between_two_times_known_or_not(low: int, m
     hours = range(low, low + more + 1)
     touched = {(FIRST + timedelta(hours=hour)).date().isoformat() for hour in hours}
     assert found == {f"dt={day}" for day in touched} | {str(UNKNOWN)}
+
+
+@pytest.mark.parametrize(
+    ("moments", "days"),
+    [
+        (
+            (datetime(1, 1, 1, tzinfo=UTC), datetime(1, 1, 2, tzinfo=UTC)),
+            {"0001-01-01", "0001-01-02"},
+        ),
+        (
+            (datetime(9999, 12, 31, tzinfo=UTC), datetime(9999, 12, 31, 23, tzinfo=UTC)),
+            {"9999-12-31"},
+        ),
+        (
+            (FIRST, FIRST + timedelta(days=400)),
+            {"2026-01-01", "2026-01-02", "2026-01-03", "2026-01-04"},
+        ),
+    ],
+    ids=["first days", "last day", "too wide a span"],
+)
+def test_far_times_have_the_days_of_the_calendar(
+    moments: tuple[datetime, datetime], days: set[str]
+) -> None:
+    assert _asked(TimeBounds(*moments)) == {f"dt={day}" for day in days} | {str(UNKNOWN)}
 
 
 def test_unknown_times_or_other_partitionings_leave_nothing_out() -> None:
