@@ -305,6 +305,26 @@ def test_overwrite_that_is_done_after_the_end_is_not_in_its_state(
     assert texts(table.rows(state)) == texts(plain.rows(InstantRange(None, before)))
 
 
+# ── What each write changed is told ──
+
+
+@pytest.mark.parametrize("case", ["v6_cow_basic", "v9_cow_basic", "v9_cow_replace"])
+def test_numbers_of_a_write_are_those_of_the_rows_that_it_changed(case: str) -> None:
+    """A rewritten file has other rows, too, which are not counted."""
+    table = Golden(case, "complete")
+    known = {order_of(it)[1]: it for it in table.writes}
+    before: set[str] = set()
+
+    for state in answers(case)["snapshots"]:
+        instant = known[state["as_of"]]
+        (told,) = table.source.timeline.describe(table.pin, [instant])
+        written = [it for it in state["rows"] if it["_hoodie_commit_time"] == state["as_of"]]
+        keys = {it["_hoodie_record_key"] for it in state["rows"]}
+        assert told.rows_added == len(written), state["as_of"]
+        assert told.rows_removed == (None if told.files_removed else len(before - keys))
+        before = keys
+
+
 # ── What was overwritten is told (HUDI-R10) ──
 
 

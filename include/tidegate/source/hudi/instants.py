@@ -269,8 +269,9 @@ class HudiTimeline:
                     operation=metadata.operation.lower(),
                     files_added=len(metadata.files),
                     files_removed=replaced or None,
-                    rows_added=sum(stat.rows for stat in once),
-                    rows_removed=sum(stat.deletes for stat in once),
+                    rows_added=sum(stat.changed for stat in once),
+                    # How many rows the replaced groups had is not written down.
+                    rows_removed=None if replaced else sum(stat.deletes for stat in once),
                 )
             )
         return reports

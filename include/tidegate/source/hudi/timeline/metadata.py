@@ -42,6 +42,9 @@ class WriteStat:
     """The instant of the file that it replaces on copy-on-write tables; `null` if there is none."""
     deletes: int
     rows: int
+    """Those of the file, which a rewrite of it has copied for the most part."""
+    changed: int
+    """Those of them that were inserted or updated."""
     changes: tuple[tuple[str, int], ...] = ()
     """(path, size) of the log of changes that was written with it."""
     end_bytes: int = 0
@@ -196,13 +199,15 @@ def _read(raw: Any) -> CommitMetadata:
 def _stat(raw: Mapping[str, Any], *, has_kinds: bool) -> WriteStat:
     changes = raw.get("cdcStats") or {}
     size_bytes = int(raw.get("fileSizeInBytes") or 0)
+    rows, new = int(raw.get("numWrites") or 0), raw.get("numInserts")
     return WriteStat(
         file_id=raw["fileId"],
         path=raw["path"] or "",
         size_bytes=size_bytes,
         previous=raw.get("prevCommit") or "null",
         deletes=int(raw.get("numDeletes") or 0),
-        rows=int(raw.get("numWrites") or 0),
+        rows=rows,
+        changed=rows if new is None else int(new) + int(raw.get("numUpdateWrites") or 0),
         changes=tuple(sorted((path, int(size)) for path, size in changes.items())),
         # Of a log, the size is that of the blocks which were added at the offset (HUDI-F14).
         end_bytes=size_bytes and size_bytes + int(raw.get("logOffset") or 0),
