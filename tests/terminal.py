@@ -10,9 +10,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def text_of(renderable: RenderableType) -> str:
-    """Print as into a wide file, without colours."""
-    console = Console(width=400, color_system=None)
+def text_of(renderable: RenderableType, width: int = 400) -> str:
+    """Print as into a file, by default a wide one, without colours."""
+    console = Console(width=width, color_system=None)
     with console.capture() as captured:
         console.print(renderable)
     return captured.get()

@@ -110,9 +110,17 @@ def summary_line(summary: RunSummary) -> str:
     return f"rows: {', '.join(parts)}; {files}" + (f"; {seconds}" if seconds else "")
 
 
+def _whole(*names: str) -> Table:
+    """Return a table that cuts nothing off: it has paths and commands to be typed."""
+    table = Table(*names)
+    for column in table.columns:
+        column.overflow = "fold"
+    return table
+
+
 def partition_table(partitions: Sequence[PartitionReport]) -> Table:
     """List partitions with their state and, if they are not published yet, the reason."""
-    table = Table(
+    table = _whole(
         "partition", "state", "revision", "rows", "pending rows", "windows", "why not yet"
     )
     for column in table.columns[2:5]:
@@ -144,7 +152,7 @@ def _waits_for(item: PartitionReport) -> str:
 
 def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
     """List what a publish did, partition by partition."""
-    table = Table("partition", "state", "revision", "rows", "gate", "why not")
+    table = _whole("partition", "state", "revision", "rows", "gate", "why not")
     for column in table.columns[2:4]:
         column.justify = "right"
     for item in outcomes:

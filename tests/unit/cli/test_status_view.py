@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import hypothesis
 from hypothesis import given
@@ -15,6 +16,7 @@ from tidegate.model.message import RunSummary
 from tidegate.model.partition import Partition
 from tidegate.model.report import PartitionReport, PipelineReport
 from tidegate.model.run import PublishOutcome
+from tidegate.model.watermark import Evaluation, Reason
 
 few = hypothesis.settings(max_examples=20)
 DAY = Partition((("dt", "2013-02-09"),))
@@ -30,6 +32,15 @@ def test_partition_table_of_any_reports_has_a_row_each(reports: list[PartitionRe
 @given(st.lists(values_of(PublishOutcome), max_size=3))
 def test_outcome_table_of_any_outcomes_has_a_row_each(outcomes: list[PublishOutcome]) -> None:
     assert status_view.outcome_table(outcomes).row_count == len(outcomes)
+
+
+def test_outcome_table_cuts_nothing_off_what_is_to_be_typed() -> None:
+    detail = f"`tidegate publish orders dt=__DEFAULT_PARTITION__/key={'Q' * 200}` publishes it"
+    why = Evaluation(False, Reason.DEFAULT_PARTITION, detail, datetime(2013, 2, 9, tzinfo=UTC))
+
+    said = text_of(status_view.outcome_table([PublishOutcome(DAY, "pending", 0, 0, why)]), 100)
+
+    assert said.count("Q") == 200
 
 
 @few
