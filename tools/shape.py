@@ -45,7 +45,7 @@ REASONS = {
         "tidegate/pipeline/load/event_units",
     ),
     "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
-        "tidegate/pipeline/state/removed_rows",
+        "tidegate/pipeline/state/passed_over",
     ),
     "classes of errors: tests/unit/test_errors.py finds all of them": ("tidegate/errors/*",),
     "one call of a library or of the system each, nothing to decide": (

@@ -23,7 +23,7 @@ from tidegate.cli.plan_view import (
     replay_facts,
     stored_facts,
 )
-from tidegate.cli.publish_commands import advise, exit_of, publish_with_progress
+from tidegate.cli.publish_commands import Published, advise, exit_of, publish_with_progress
 from tidegate.errors.commands import command
 from tidegate.model.partition import Partition
 from tidegate.model.run import Announced, PlannedWindow, Run
@@ -150,8 +150,7 @@ def rebuild(
             output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to rebuild.")
             raise typer.Exit(NOTHING)
         finished = finish(opened, run, planned, now, output)
-        opened.check_rebuilt(named)
-        _show(opened, *finished, output, _never_due(opened, named, now))
+        _show(opened, *finished, output, _never_due(opened, opened.check_rebuilt(named), now))
 
 
 def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> None:
@@ -202,8 +201,10 @@ def refresh(
             output.show({"planned": []}, "Nothing was loaded yet, so there is nothing to refresh.")
             raise typer.Exit(NOTHING)
         rebuilt = finish(opened, run, planned, now, output)
-        opened.check_rebuilt(named)
-        published = publish_with_progress(opened, named, now, output)
+        standing = opened.check_rebuilt(named)
+        published = (
+            publish_with_progress(opened, standing, now, output) if standing else Published((), ())
+        )
         parts = {
             name: told(opened, *found)
             for name, found in (("load", loaded), ("rebuild", rebuilt))

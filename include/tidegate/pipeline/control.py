@@ -24,6 +24,7 @@ from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.load_failure import LoadFailure
+from tidegate.pipeline.state.passed_over import brought_partitions
 from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits
 from tidegate.pipeline.state.renewing import Renewing, renewing_windows
@@ -104,19 +105,30 @@ class PipelineControl:
             raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
         return read_plan(self.storage, uri), read_splits(self.storage, uri)
 
-    def check_rebuilt(self, partitions: Sequence[Partition]) -> None:
+    def check_rebuilt(self, partitions: Sequence[Partition]) -> list[Partition]:
         """Check that the partitions of a rebuild exist, after it was announced.
 
+        Those that were named because commits that were passed over may have rows of them may turn
+        out to have none.
+
+        Returns:
+            The partitions that exist.
+
         Raises:
-            PartitionNotFound: no window ever touched some of them, and the source has no rows for
-                them.
+            PartitionNotFound: no window ever touched some of the others, and the source has no rows
+                for them.
         """
-        unknown = [item for item in partitions if self.ledger.partitions.find(item) is None]
+        known = [item for item in partitions if self.ledger.partitions.find(item) is not None]
+        if len(known) == len(partitions):
+            return known
+        told = brought_partitions(self.config, self.ledger.windows.all())
+        unknown = [item for item in partitions if item not in known and item not in told]
         if unknown:
             looked = ", and the source was read: it has no rows for it either"
             if len(unknown) < len(partitions):
                 looked += "; the other partitions are rebuilt"
             raise self.ledger.partitions.not_found(*unknown, looked=looked)
+        return known
 
     def engine_for(self, planned: Sequence[PlannedWindow]) -> str:
         """Return where to read: `none` if all is staged, else `local` or `spark` (design §6)."""

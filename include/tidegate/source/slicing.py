@@ -50,10 +50,10 @@ class Units:
 class Rebuilding(Protocol):
     """Provides commands for messages; a source knows neither the pipeline nor its partitions."""
 
-    def __call__(self, times: Sequence[TimeBounds]) -> str:
-        """Return the command that reads the rows of event times again.
+    def __call__(self, removed: Sequence[TimeBounds], brought: Sequence[TimeBounds]) -> str:
+        """Return the command that reads what had rows that are gone, and what has new ones.
 
-        If some are not known, it is the command for every partition.
+        If the event times of some are not known, it is the command for every partition.
         """
         ...
 
@@ -108,7 +108,7 @@ class TableHints(Protocol):
         ...
 
 
-def unnamed_rebuild(times: Sequence[TimeBounds]) -> str:
+def unnamed_rebuild(removed: Sequence[TimeBounds], brought: Sequence[TimeBounds]) -> str:
     """Return the command with placeholders, for reads of a pipeline that is not loaded."""
-    del times
+    del removed, brought
     return "`tidegate rebuild PIPELINE PARTITION`"

@@ -14,12 +14,12 @@ from tidegate.ledger.holder import Life
 from tidegate.model.counting import counting
 from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
-from tidegate.pipeline.state.plan_files import has_plan, read_plan
-from tidegate.pipeline.state.removed_rows import (
+from tidegate.pipeline.state.passed_over import (
     passed_over,
     passing_over,
     unknown_partitions,
 )
+from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 from tidegate.target.content import counted
 

@@ -21,7 +21,7 @@ PARTITIONS = [Partition((("dt", f"{day:%Y-%m-%d}"),)) for day in DAYS]
 UNKNOWN = Partition((("dt", None),))
 
 
-def _asked(times: TimeBounds, *, by_event_time: bool = True) -> set[str]:
+def _asked(times: TimeBounds, *, by_event_time: bool = True, brings: bool = True) -> set[str]:
     """Return the partitions of the command for rows of some times."""
     states = [
         SimpleNamespace(partition=partition, start=day, end=day + timedelta(days=1))
@@ -36,20 +36,24 @@ def _asked(times: TimeBounds, *, by_event_time: bool = True) -> set[str]:
         target=SimpleNamespace(partition_by=(PartitionField("dt", "at", Transform.DAY),)),
         timezone="UTC",
     )
-    command = LedgerRebuilding(ledger, config)([times])
+    removed, brought = ([], [times]) if brings else ([times], [])
+    command = LedgerRebuilding(ledger, config)(removed, brought)
     assert command.startswith("`tidegate rebuild orders ")
     return set(command.strip("`").split()[3:])
 
 
 @given(low=st.integers(-30, 100), more=st.integers(0, 60))
 def test_partitions_are_those_of_rows_between_two_times_known_or_not(low: int, more: int) -> None:
+    """Rows that are gone were in partitions that are known."""
     moments = [FIRST + timedelta(hours=low), FIRST + timedelta(hours=low + more)]
 
     found = _asked(TimeBounds(*moments))
+    gone = _asked(TimeBounds(*moments), brings=False)
 
     hours = range(low, low + more + 1)
     touched = {(FIRST + timedelta(hours=hour)).date().isoformat() for hour in hours}
     assert found == {f"dt={day}" for day in touched} | {str(UNKNOWN)}
+    assert gone == {str(it) for it in (*PARTITIONS, UNKNOWN)} & found
 
 
 @pytest.mark.parametrize(

@@ -139,10 +139,9 @@ def _sentences(
         )
     if found and rebuilding is not None:
         # A row may have moved from a day to another one: only both of them together have it once.
-        removed, brought = times_of(taken, event_times)
         found[-1] += (
-            f"; after this load, {rebuilding((*removed, *brought))} reads the days concerned as "
-            "they stand, to be published again"
+            f"; after this load, {rebuilding(*times_of(taken, event_times))} reads the days "
+            "concerned as they stand, to be published again"
         )
     return tuple(found)
 

@@ -35,8 +35,9 @@ def _times(entry: Entry) -> TimeBounds:
     return TimeBounds(moment, moment)
 
 
-def _rebuild(times: Sequence[TimeBounds]) -> str:
-    return " ".join(["REBUILD", *(f"{it.smallest:%d}" if it.smallest else "ANY" for it in times)])
+def _rebuild(removed: Sequence[TimeBounds], brought: Sequence[TimeBounds]) -> str:
+    days = (f"{it.smallest:%d}" if it.smallest else "ANY" for it in (*removed, *brought))
+    return " ".join(["REBUILD", *days])
 
 
 def _said(taken: TakenAway, *, skip: bool = True) -> tuple[str, ...]:

@@ -28,33 +28,41 @@ _HOUR, _HALF_DAY = timedelta(hours=1), timedelta(hours=12)
 """Steps from one hour, and from one day or month, to the next, by which none is left out."""
 
 
-def is_by_event_time(config: PipelineConfig) -> bool:
-    """Return whether partitions are made from the event time; otherwise any may have any row."""
-    column = config.event_time.column if config.event_time else None
-    made = time_fields(config.target.partition_by, column)
-    return bool(made) and made[0].column == column
-
-
 def partitions_of(
-    config: PipelineConfig, times: Iterable[TimeBounds], known: Iterable[PartitionState]
+    config: PipelineConfig,
+    removed: Sequence[TimeBounds],
+    brought: Sequence[TimeBounds],
+    known: Sequence[PartitionState],
 ) -> list[Partition]:
-    """Return the partitions that may have rows of some event times, in their order.
+    """Return the partitions that may have had rows, or have new ones, in their order.
 
-    Those that nobody knows yet are among them if nothing but the event time makes them.
+    Those of new rows that nobody knows yet are among them if nothing but the event time makes them.
 
     Args:
         config: of the pipeline.
-        times: of the rows.
+        removed: event times of rows that were removed.
+        brought: event times of rows that were added.
         known: the partitions that the ledger knows.
     """
-    times, by_time = tuple(times), is_by_event_time(config)
-    found = [
-        state.partition
-        for state in known
-        if not by_time or any(_may_hold(state, each) for each in times)
-    ]
-    made = {partition for each in times for partition in _made(config, each)}
-    return found + sorted(made.difference(found), key=str)
+    changed = (*removed, *brought)
+    found = [state.partition for state in known if _touches(config, changed, state)]
+    made = {partition for each in brought for partition in _made(config, each)}
+    return found + sorted(made.difference(state.partition for state in known), key=str)
+
+
+def brought_partitions(
+    config: PipelineConfig, windows: Iterable[WindowState]
+) -> dict[Partition, int]:
+    """Return the partitions that may have rows of passed over commits, with the newest window.
+
+    Only those are known that nothing but the event time makes; whether there are such rows is not.
+    """
+    return {
+        partition: item.window.sequence
+        for item in passing_over(windows)
+        for each in _brought(item)
+        for partition in _made(config, each)
+    }
 
 
 def passing_over(windows: Iterable[WindowState]) -> tuple[WindowState, ...]:
@@ -98,12 +106,7 @@ def unknown_partitions(
         windows: all of them.
         known: the partitions that the ledger knows.
     """
-    found = {
-        partition: item.window.sequence
-        for item in passing_over(windows)
-        for each in _brought(item)
-        for partition in _made(config, each)
-    }
+    found = brought_partitions(config, windows)
     for item in windows:
         for partition in item.window.partitions if item.sealed else ():
             if item.window.sequence > found.get(partition, item.window.sequence):
@@ -122,8 +125,15 @@ def _brought(item: WindowState) -> tuple[TimeBounds, ...]:
     return (item.summary.brought if item.summary else None) or ()
 
 
+def _is_by_event_time(config: PipelineConfig) -> bool:
+    """Return whether partitions are made from the event time; otherwise any may have any row."""
+    column = config.event_time.column if config.event_time else None
+    made = time_fields(config.target.partition_by, column)
+    return bool(made) and made[0].column == column
+
+
 def _touches(config: PipelineConfig, changed: Sequence[TimeBounds], state: PartitionState) -> bool:
-    by_time = is_by_event_time(config)
+    by_time = _is_by_event_time(config)
     return any(not by_time or _may_hold(state, times) for times in changed)
 
 
@@ -143,7 +153,7 @@ def _made(config: PipelineConfig, times: TimeBounds) -> Iterator[Partition]:
     first, last = times.smallest, times.largest
     if first is None or last is None or last - first > _LONGEST:
         return
-    if len(made) < len(fields) or not is_by_event_time(config):
+    if len(made) < len(fields) or not _is_by_event_time(config):
         return
     zone = ZoneInfo(config.timezone)
     formats = [(field.name, value_format(field, fields)) for field in fields]
